@@ -1,0 +1,1 @@
+"""Attribute names: see :mod:`spanreplay.semconv.attributes`."""

@@ -1,0 +1,167 @@
+"""Every attribute name that spanreplay writes or reads under its own dialect, once.
+
+Standard names come from the OpenTelemetry semantic conventions, the GenAI part as of October 2026 (stability: development),
+<https://github.com/open-telemetry/semantic-conventions-genai>. Names under ``spanreplay.`` exist only where OpenTelemetry has none.
+Values marked *(J)* are JSON texts: a string attribute passes through every SDK version and every back end.
+"""
+
+from typing import Final
+
+# ---- GenAI conventions -------------------------------------------------------------------------------------------
+GEN_AI_OPERATION_NAME: Final = "gen_ai.operation.name"
+GEN_AI_PROVIDER_NAME: Final = "gen_ai.provider.name"
+GEN_AI_CONVERSATION_ID: Final = "gen_ai.conversation.id"
+GEN_AI_OUTPUT_TYPE: Final = "gen_ai.output.type"
+
+GEN_AI_REQUEST_MODEL: Final = "gen_ai.request.model"
+GEN_AI_REQUEST_MAX_TOKENS: Final = "gen_ai.request.max_tokens"
+GEN_AI_REQUEST_CHOICE_COUNT: Final = "gen_ai.request.choice.count"
+GEN_AI_REQUEST_TEMPERATURE: Final = "gen_ai.request.temperature"
+GEN_AI_REQUEST_TOP_P: Final = "gen_ai.request.top_p"
+GEN_AI_REQUEST_TOP_K: Final = "gen_ai.request.top_k"
+GEN_AI_REQUEST_STOP_SEQUENCES: Final = "gen_ai.request.stop_sequences"
+GEN_AI_REQUEST_FREQUENCY_PENALTY: Final = "gen_ai.request.frequency_penalty"
+GEN_AI_REQUEST_PRESENCE_PENALTY: Final = "gen_ai.request.presence_penalty"
+GEN_AI_REQUEST_SEED: Final = "gen_ai.request.seed"
+GEN_AI_REQUEST_STREAM: Final = "gen_ai.request.stream"
+GEN_AI_REQUEST_REASONING_LEVEL: Final = "gen_ai.request.reasoning.level"
+GEN_AI_REQUEST_PREVIOUS_RESPONSE_ID: Final = "gen_ai.request.previous_response.id"
+
+GEN_AI_RESPONSE_ID: Final = "gen_ai.response.id"
+GEN_AI_RESPONSE_MODEL: Final = "gen_ai.response.model"
+GEN_AI_RESPONSE_FINISH_REASONS: Final = "gen_ai.response.finish_reasons"
+GEN_AI_RESPONSE_STATUS: Final = "gen_ai.response.status"
+
+GEN_AI_USAGE_INPUT_TOKENS: Final = "gen_ai.usage.input_tokens"
+GEN_AI_USAGE_OUTPUT_TOKENS: Final = "gen_ai.usage.output_tokens"
+GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS: Final = "gen_ai.usage.cache_read.input_tokens"
+GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS: Final = "gen_ai.usage.cache_write.input_tokens"
+GEN_AI_USAGE_REASONING_OUTPUT_TOKENS: Final = "gen_ai.usage.reasoning.output_tokens"
+
+GEN_AI_AGENT_ID: Final = "gen_ai.agent.id"
+GEN_AI_AGENT_NAME: Final = "gen_ai.agent.name"
+GEN_AI_AGENT_VERSION: Final = "gen_ai.agent.version"
+GEN_AI_AGENT_DESCRIPTION: Final = "gen_ai.agent.description"
+GEN_AI_WORKFLOW_NAME: Final = "gen_ai.workflow.name"
+
+GEN_AI_TOOL_NAME: Final = "gen_ai.tool.name"
+GEN_AI_TOOL_TYPE: Final = "gen_ai.tool.type"
+GEN_AI_TOOL_DESCRIPTION: Final = "gen_ai.tool.description"
+GEN_AI_TOOL_CALL_ID: Final = "gen_ai.tool.call.id"
+GEN_AI_TOOL_CALL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"  # (J)
+GEN_AI_TOOL_CALL_RESULT: Final = "gen_ai.tool.call.result"  # (J)
+GEN_AI_TOOL_DEFINITIONS: Final = "gen_ai.tool.definitions"  # (J)
+
+GEN_AI_SYSTEM_INSTRUCTIONS: Final = "gen_ai.system_instructions"  # (J)
+GEN_AI_INPUT_MESSAGES: Final = "gen_ai.input.messages"  # (J)
+GEN_AI_OUTPUT_MESSAGES: Final = "gen_ai.output.messages"  # (J)
+
+GEN_AI_PROMPT_NAME: Final = "gen_ai.prompt.name"
+GEN_AI_PROMPT_VERSION: Final = "gen_ai.prompt.version"
+GEN_AI_PROMPT_VARIABLE_PREFIX: Final = "gen_ai.prompt.variable."
+
+GEN_AI_TOOL_CALL_DECISION_EVENT: Final = "gen_ai.tool.call.decision"
+GEN_AI_TOOL_CALL_DECISION_OUTCOME: Final = "gen_ai.tool.call.decision.outcome"
+
+GEN_AI_INFERENCE_DETAILS_EVENT: Final = "gen_ai.client.inference.operation.details"
+
+OPENAI_API_TYPE: Final = "openai.api.type"
+
+# ---- general OpenTelemetry ---------------------------------------------------------------------------------------
+ERROR_TYPE: Final = "error.type"
+EXCEPTION_EVENT: Final = "exception"
+EXCEPTION_TYPE: Final = "exception.type"
+EXCEPTION_MESSAGE: Final = "exception.message"
+EXCEPTION_STACKTRACE: Final = "exception.stacktrace"
+SERVER_ADDRESS: Final = "server.address"
+SERVER_PORT: Final = "server.port"
+SERVICE_NAME: Final = "service.name"
+SERVICE_VERSION: Final = "service.version"
+SESSION_ID: Final = "session.id"
+USER_ID: Final = "user.id"
+HTTP_REQUEST_METHOD: Final = "http.request.method"
+HTTP_RESPONSE_STATUS_CODE: Final = "http.response.status_code"
+URL_FULL: Final = "url.full"
+PROCESS_PID: Final = "process.pid"
+HOST_NAME: Final = "host.name"
+
+# ---- spanreplay: the run -----------------------------------------------------------------------------------------
+SCOPE_NAME: Final = "spanreplay"
+"""Instrumentation scope of every span that the Boundary opens."""
+
+RUN_ID: Final = "spanreplay.run.id"
+RUN_ROOT: Final = "spanreplay.run.root"
+"""bool, only true: this span is the root of the run named by ``spanreplay.run.id``; it is the run, not a step of it."""
+RUN_PATH: Final = "spanreplay.run.path"
+"""Where in its process this run began: the causal path of the run itself."""
+RUN_NAME: Final = "spanreplay.run.name"
+RUN_DEFINITION: Final = "spanreplay.run.definition"  # (J) argv, cwd, environment, agent configuration, versions
+RUN_DEFINITION_DIGEST: Final = "spanreplay.run.definition.digest"
+RUN_INPUT: Final = "spanreplay.run.input"  # (J) typed
+RUN_OUTPUT: Final = "spanreplay.run.output"  # (J) typed
+RUN_ARTIFACTS: Final = "spanreplay.run.artifacts"  # (J)
+RUN_REDACTION: Final = "spanreplay.run.redaction"  # (J) the redaction policy in force, its salt included, no secrets
+RUN_COMMAND_ID: Final = "spanreplay.command.id"
+"""Shared by all runs of one recorded command."""
+RUN_COMMAND: Final = "spanreplay.command"
+"""bool, only true: this run is the recorded command itself, not an agent in it."""
+RUN_EXIT_CODE: Final = "spanreplay.run.exit_code"
+RUN_DROPPED: Final = "spanreplay.run.dropped"
+"""int: records that could not be kept while this run was recorded."""
+RUN_UNTAPED: Final = "spanreplay.run.untaped"  # (J) what happened outside every seam, named while recording
+FORKED_FROM: Final = "spanreplay.forked_from"
+
+# ---- spanreplay: the step ----------------------------------------------------------------------------------------
+STEP_KIND: Final = "spanreplay.step.kind"
+STEP_NAME: Final = "spanreplay.step.name"
+STEP_PATH: Final = "spanreplay.path"
+STEP_SEQ_START: Final = "spanreplay.seq.start"
+STEP_SEQ_END: Final = "spanreplay.seq.end"
+PROCESS_ID: Final = "spanreplay.process.id"
+STEP_PARENT: Final = "spanreplay.parent"
+"""Span id of the step inside which this one ran, kept beside the OpenTelemetry parent, which a sampler can lose."""
+STEP_INPUT: Final = "spanreplay.input"  # (J) typed; absent where the standard attribute holds the same text
+STEP_INPUT_DIGEST: Final = "spanreplay.input.digest"
+STEP_RESULT: Final = "spanreplay.result"  # (J) typed; absent where the standard attribute holds the same text
+STEP_ERROR: Final = "spanreplay.error"  # (J) typed exception
+STEP_OUTCOME: Final = "spanreplay.outcome"
+STEP_ITEMS: Final = "spanreplay.items"  # (J) list of typed values a stream gave
+STEP_LOSSY: Final = "spanreplay.lossy"  # (J) names of the values that could be kept as text only
+STEP_REDACTED: Final = "spanreplay.redacted"  # (J) attribute name to number of replacements
+STEP_EFFECT: Final = "spanreplay.effect"
+STEP_ACTION_ID: Final = "spanreplay.action.id"
+STEP_IDEMPOTENCY_KEY: Final = "spanreplay.idempotency_key"
+STEP_RESOURCES: Final = "spanreplay.resources"  # (J)
+STEP_TARGET: Final = "spanreplay.target"
+STEP_REQUESTED_BY: Final = "spanreplay.requested_by"
+"""Span id of the model step whose output asked for this call."""
+STEP_ATTEMPT: Final = "spanreplay.attempt"
+STEP_RETRY_OF: Final = "spanreplay.retry_of"
+STEP_DIGESTS: Final = "spanreplay.digests"  # (J) attribute name to [sha256, bytes], so that a cut value is provable
+
+# ---- spanreplay: versions, identity, authority -------------------------------------------------------------------
+PROMPT_DIGEST: Final = "spanreplay.prompt.digest"
+PROMPT_TEMPLATE: Final = "spanreplay.prompt.template"
+TOOL_VERSION: Final = "spanreplay.tool.version"
+TOOL_SCHEMA_DIGEST: Final = "spanreplay.tool.schema.digest"
+TOOL_CODE_DIGEST: Final = "spanreplay.tool.code.digest"
+CODE_COMMIT: Final = "vcs.ref.head.revision"
+DECISION: Final = "spanreplay.decision"  # (J) outcome, decider, policy, reason, arguments digest, when
+CREDENTIAL_FINGERPRINT: Final = "spanreplay.credential.fingerprint"
+
+# ---- spanreplay: the wire ----------------------------------------------------------------------------------------
+WIRE_REQUEST_HEADERS: Final = "spanreplay.wire.request.headers"  # (J) list of [name, value]
+WIRE_REQUEST_BODY: Final = "spanreplay.wire.request.body"
+WIRE_REQUEST_BODY_ENCODING: Final = "spanreplay.wire.request.body.encoding"
+"""``utf-8`` (the attribute is the text) or ``base64``."""
+WIRE_RESPONSE_HEADERS: Final = "spanreplay.wire.response.headers"  # (J) list of [name, value], as received
+WIRE_RESPONSE_BODY: Final = "spanreplay.wire.response.body"
+WIRE_RESPONSE_BODY_ENCODING: Final = "spanreplay.wire.response.body.encoding"
+WIRE_RESPONSE_CHUNKS: Final = "spanreplay.wire.response.chunks"  # (J) list of [bytes, nanoseconds since the request]
+WIRE_RESPONSE_COMPLETE: Final = "spanreplay.wire.response.complete"
+"""bool: the stream's terminal event was seen, or the body was read to its end."""
+WIRE_PROVIDER: Final = "spanreplay.wire.provider"
+"""Name of the provider codec that recognised the exchange, for example ``openai.chat``."""
+
+WIRE_PREFIX: Final = "spanreplay.wire."
+"""Everything under this prefix is wire content, left off spans unless ``SPANREPLAY_SPAN_CONTENT=full``."""

@@ -1,0 +1,1 @@
+"""Readers of span vocabularies: one module a dialect. A new dialect is one new file here."""

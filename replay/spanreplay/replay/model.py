@@ -1,0 +1,235 @@
+"""A run and its ordered steps: what every view, match, difference and report works on.
+
+:func:`Run.to_json` is the stable JSON of the command line (schema 1).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+SCHEMA: Final = 1
+
+Kind: TypeAlias = Literal[
+    "model_call", "tool_call", "agent", "handoff", "retrieval", "memory", "decision", "mcp", "io", "human"
+]
+Grade: TypeAlias = Literal["exact", "semantic", "structure", "incomplete"]
+OutcomeName: TypeAlias = Literal[
+    "ok",
+    "error",
+    "tool_error",
+    "malformed",
+    "timeout",
+    "cancelled",
+    "interrupted",
+    "rejected",
+    "deferred",
+    "abandoned",
+    "unknown",
+]
+
+GRADE_ORDER: Final[tuple[Grade, ...]] = ("exact", "semantic", "structure", "incomplete")
+GRADE_WORDS: Final[Mapping[Grade, str]] = {
+    "exact": "replays exactly",
+    "semantic": "replays by meaning",
+    "structure": "view only",
+    "incomplete": "cut short",
+}
+
+Json: TypeAlias = Any
+"""A JSON value: None, bool, int, float, str, list, dict with string keys."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why a step, or the run, has the grade it has."""
+
+    code: str
+    detail: str
+    step: int | None = None
+    """``seq`` of the step concerned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire:
+    """The exact HTTP exchange behind a model call or an ``io`` step."""
+
+    provider: str | None
+    method: str
+    url: str
+    request_headers: tuple[tuple[str, str], ...]
+    request_body: bytes
+    status: int | None
+    """``None`` when no response came (connection refused, time-out)."""
+    response_headers: tuple[tuple[str, str], ...]
+    response_body: bytes
+    """The bytes received, before content decoding."""
+    chunks: tuple[tuple[int, int], ...]
+    """(bytes, nanoseconds since the request) of each chunk, in order; the bytes add up to ``response_body``."""
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step of a run."""
+
+    seq: int
+    """Place in the run's total order, from 1."""
+    kind: Kind
+    name: str
+    call_id: str | None
+    trace_id: str
+    span_id: str
+    parent_seq: int | None
+    requested_by: int | None
+    attempt: int
+    retry_of: int | None
+    agent: str | None
+    input: Json
+    output: Json
+    outcome: OutcomeName
+    error: Json
+    """``{"type": …, "message": …}`` or ``None``."""
+    usage: Mapping[str, int]
+    effect: str | None
+    action_id: str | None
+    decision: Json
+    target: str | None
+    resources: tuple[Json, ...]
+    versions: Mapping[str, Json]
+    started_ns: int
+    ended_ns: int | None
+    overlaps: tuple[int, ...]
+    grade: Grade
+    reasons: tuple[Reason, ...]
+    dialect: str
+
+    # What a re-execution needs; not part of the JSON.
+    path: str | None = None
+    """Causal path, relative to the run; ``None`` for a step that spanreplay did not record."""
+    process: str | None = None
+    seq_start: int | None = None
+    seq_end: int | None = None
+    """Place in the process's monotonic order at start and at end."""
+    typed_input: str | None = None
+    """Typed JSON text of the arguments (tool, io, human, …); what a match compares."""
+    typed_result: str | None = None
+    """Typed JSON text of the result."""
+    typed_error: str | None = None
+    typed_items: str | None = None
+    """Typed JSON list of what a streaming call gave."""
+    wire: Wire | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """The step as in ``spanreplay replay --json``."""
+        return {
+            "seq": self.seq,
+            "kind": self.kind,
+            "name": self.name,
+            "call_id": self.call_id,
+            "span_id": self.span_id,
+            "trace_id": self.trace_id,
+            "parent_seq": self.parent_seq,
+            "requested_by": self.requested_by,
+            "attempt": self.attempt,
+            "retry_of": self.retry_of,
+            "agent": self.agent,
+            "input": self.input,
+            "output": self.output,
+            "outcome": self.outcome,
+            "error": self.error,
+            "usage": dict(self.usage),
+            "effect": self.effect,
+            "action_id": self.action_id,
+            "decision": self.decision,
+            "target": self.target,
+            "resources": list(self.resources),
+            "versions": dict(self.versions),
+            "started_ns": str(self.started_ns),
+            "ended_ns": None if self.ended_ns is None else str(self.ended_ns),
+            "overlaps": list(self.overlaps),
+            "grade": self.grade,
+            "dialect": self.dialect,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Versions:
+    """Versions seen in a run, each list in order of first use."""
+
+    prompt: tuple[Json, ...] = ()
+    tools: tuple[Json, ...] = ()
+    model: tuple[Json, ...] = ()
+    skills: tuple[Json, ...] = ()
+    code: Json = None
+    dependencies: Json = None
+
+    def to_json(self) -> dict[str, Json]:
+        """As in ``spanreplay replay --json``."""
+        return {
+            "prompt": list(self.prompt),
+            "tools": list(self.tools),
+            "model": list(self.model),
+            "skills": list(self.skills),
+            "code": self.code,
+            "dependencies": self.dependencies,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run: its definition, its input and output, its steps in total order."""
+
+    run_id: str
+    trace_ids: tuple[str, ...]
+    session_id: str | None
+    agent_name: str | None
+    agent_version: str | None
+    started_ns: int
+    ended_ns: int | None
+    outcome: OutcomeName
+    error: Json
+    grade: Grade
+    grade_reasons: tuple[Reason, ...]
+    definition: Json
+    input: Json
+    output: Json
+    artifacts: tuple[Json, ...]
+    versions: Versions
+    steps: tuple[Step, ...]
+    unclassified_spans: int
+    orphan_spans: int
+
+    # What a re-execution needs; not part of the JSON.
+    path: str | None = None
+    """Where in its process this run began (``spanreplay.run.path``)."""
+    command_id: str | None = None
+    is_command: bool = False
+    exit_code: int | None = None
+    typed_input: str | None = None
+    typed_output: str | None = None
+    redaction: str | None = None
+    """The redaction policy in force while recording, as its JSON text."""
+    dropped: int = 0
+    untaped: tuple[Json, ...] = field(default=())
+
+    def to_json(self) -> dict[str, Json]:
+        """The run as in ``spanreplay replay --json``."""
+        return {
+            "run_id": self.run_id,
+            "trace_ids": list(self.trace_ids),
+            "session_id": self.session_id,
+            "agent": {"name": self.agent_name, "version": self.agent_version},
+            "started_ns": str(self.started_ns),
+            "ended_ns": None if self.ended_ns is None else str(self.ended_ns),
+            "outcome": self.outcome,
+            "grade": self.grade,
+            "grade_reasons": [{"code": r.code, "step": r.step, "detail": r.detail} for r in self.grade_reasons],
+            "definition": self.definition,
+            "input": self.input,
+            "output": self.output,
+            "artifacts": list(self.artifacts),
+            "versions": self.versions.to_json(),
+            "steps": [s.to_json() for s in self.steps],
+            "unclassified_spans": self.unclassified_spans,
+            "orphan_spans": self.orphan_spans,
+        }

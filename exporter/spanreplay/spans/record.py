@@ -2,13 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Final, TypeAlias
 
 Value: TypeAlias = "None | bool | int | float | str | bytes | Sequence[Value] | Mapping[str, Value]"
 """An OTLP ``AnyValue``. A sequence is a list or tuple; ``None`` is the empty value. ``1`` and ``1.0`` are different values."""
-
-EMPTY: Final[Mapping[str, Value]] = MappingProxyType({})
 
 STATUS_UNSET: Final = 0
 STATUS_OK: Final = 1
@@ -28,7 +25,7 @@ class EventRecord:
 
     name: str
     time_ns: int
-    attributes: Mapping[str, Value] = EMPTY
+    attributes: Mapping[str, Value] = field(default_factory=dict)
     dropped_attributes: int = 0
 
 
@@ -40,7 +37,7 @@ class LinkRecord:
     span_id: str
     trace_state: str = ""
     flags: int = 0
-    attributes: Mapping[str, Value] = EMPTY
+    attributes: Mapping[str, Value] = field(default_factory=dict)
     dropped_attributes: int = 0
 
 
@@ -48,7 +45,7 @@ class LinkRecord:
 class Resource:
     """What produced the span: OTLP resource attributes and their schema url."""
 
-    attributes: Mapping[str, Value] = EMPTY
+    attributes: Mapping[str, Value] = field(default_factory=dict)
     schema_url: str = ""
     dropped_attributes: int = 0
 
@@ -59,7 +56,7 @@ class Scope:
 
     name: str = ""
     version: str = ""
-    attributes: Mapping[str, Value] = EMPTY
+    attributes: Mapping[str, Value] = field(default_factory=dict)
     schema_url: str = ""
     dropped_attributes: int = 0
 
@@ -78,7 +75,7 @@ class SpanRecord:
     """``None`` while open, and for ever if the process died."""
     status: int = STATUS_UNSET
     status_message: str = ""
-    attributes: Mapping[str, Value] = EMPTY
+    attributes: Mapping[str, Value] = field(default_factory=dict)
     events: tuple[EventRecord, ...] = ()
     links: tuple[LinkRecord, ...] = ()
     resource: Resource = field(default_factory=Resource)
@@ -102,7 +99,7 @@ class LogRecord:
     severity: int = 0
     severity_text: str = ""
     body: Value = None
-    attributes: Mapping[str, Value] = EMPTY
+    attributes: Mapping[str, Value] = field(default_factory=dict)
     resource: Resource = field(default_factory=Resource)
     scope: Scope = field(default_factory=Scope)
     flags: int = 0

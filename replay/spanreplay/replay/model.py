@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 SCHEMA: Final = 1
@@ -210,7 +210,7 @@ class Run:
     redaction: str | None = None
     """The redaction policy in force while recording, as its JSON text."""
     dropped: int = 0
-    untaped: tuple[Json, ...] = field(default=())
+    untaped: tuple[Json, ...] = ()
 
     def to_json(self) -> dict[str, Json]:
         """The run as in ``spanreplay replay --json``."""

@@ -1,0 +1,1 @@
+"""The one seam that everything an agent gets from outside passes, while recording and while replaying."""

@@ -1,0 +1,145 @@
+"""What passes the Boundary: the call that an agent makes and the answer it gets."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, Protocol, TypeAlias
+
+from spanreplay.content.codec import Encoded
+
+Kind: TypeAlias = Literal[
+    "model_call", "tool_call", "agent", "handoff", "retrieval", "memory", "decision", "mcp", "io", "human"
+]
+Effect: TypeAlias = Literal["read", "write", "irreversible", "unknown"]
+OutcomeName: TypeAlias = Literal[
+    "ok",
+    "error",
+    "tool_error",
+    "malformed",
+    "timeout",
+    "cancelled",
+    "interrupted",
+    "rejected",
+    "deferred",
+    "abandoned",
+    "unknown",
+]
+AttributeValue: TypeAlias = str | bool | int | float | Sequence[str]
+
+EFFECTS: Final[tuple[Effect, ...]] = ("read", "write", "irreversible", "unknown")
+INTENT_EFFECTS: Final = frozenset({"write", "irreversible", "unknown"})
+"""Effects whose record is on disk before the body runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call, as asked.
+
+    ``input`` is a snapshot: an agent that goes on to change its message list does not change the record.
+    """
+
+    kind: Kind
+    name: str
+    input: Encoded | None = None
+    """Typed JSON of what was asked for; what a replay compares with the record."""
+    input_attribute: str | None = None
+    """The standard attribute that carries ``input`` where it is plain JSON, so that one text is not kept twice."""
+    attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
+    """Known at the start: the ``gen_ai.*`` view, versions, the wire request."""
+    call_id: str | None = None
+    effect: Effect | None = None
+    idempotency_key: str | None = None
+    span_name: str | None = None
+    client: bool = False
+    """The span kind is CLIENT; INTERNAL otherwise."""
+    result_attribute: str | None = None
+    """The standard attribute that carries a plain JSON result."""
+    annotation: object = None
+    """Declared type of the result, from the call site."""
+
+
+class Exchange(Protocol):
+    """A recorded HTTP exchange, as a transport needs it to answer a request."""
+
+    @property
+    def status(self) -> int | None: ...  # noqa: D102
+    @property
+    def response_headers(self) -> tuple[tuple[str, str], ...]: ...  # noqa: D102
+    @property
+    def response_body(self) -> bytes: ...  # noqa: D102
+    @property
+    def chunks(self) -> tuple[tuple[int, int], ...]: ...  # noqa: D102
+    @property
+    def complete(self) -> bool: ...  # noqa: D102
+
+
+class Turn(Protocol):
+    """When an answer may be given, so that siblings complete in the recorded order."""
+
+    def wait(self) -> None:
+        """Block this thread until it is this step's turn (bounded)."""
+        ...
+
+    async def wait_async(self) -> None:
+        """Wait until it is this step's turn, leaving the event loop free."""
+        ...
+
+    def given(self) -> None:
+        """The answer has been handed over."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the record says a call gave. A body is not run when there is one."""
+
+    outcome: OutcomeName
+    result: str | None = None
+    """Typed JSON text."""
+    error: str | None = None
+    """Typed JSON text of the exception."""
+    items: str | None = None
+    """Typed JSON list of what a streaming call gave, in order."""
+    exchange: Exchange | None = None
+    duration_ns: int = 0
+    turn: Turn | None = None
+    beyond: Callable[[], BaseException] | None = None
+    """Makes what to raise when the caller asks for more than was recorded (a stream left early, then read on)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepStarted:
+    """A step has begun. Ids are lower-case hex; times are nanoseconds since the epoch; texts are redacted."""
+
+    trace_id: str
+    span_id: str
+    parent_span_id: str | None
+    trace_flags: int
+    trace_state: str
+    name: str
+    client: bool
+    start_ns: int
+    attributes: Mapping[str, Any]
+    intent: bool
+    """The record must be on disk before :meth:`CaptureSink.started` returns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepEvent:
+    """A span event of a step."""
+
+    name: str
+    time_ns: int
+    attributes: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepEnded:
+    """A step is over. ``attributes`` has only what was not known at the start."""
+
+    trace_id: str
+    span_id: str
+    end_ns: int
+    failed: bool
+    message: str
+    attributes: Mapping[str, Any]
+    events: tuple[StepEvent, ...]

@@ -1,0 +1,152 @@
+"""Causal scopes: where in the run a call is made, independent of scheduling.
+
+A scope is a run, the body of a step, or a task or thread forked inside one of these. Each counts, for each label, the steps
+begun and the tasks forked in it, so that a path names the same logical call in every execution::
+
+    ~Planner.search#2/tool_call:get_weather#0
+
+is the first call of ``get_weather`` in the third task that runs ``Planner.search``.
+"""
+
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar, Token
+from itertools import count
+from threading import local
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from spanreplay.boundary.session import RunContext, Session
+    from spanreplay.boundary.step import Step
+
+_ESCAPES: Final = str.maketrans({"%": "%25", "/": "%2F", "#": "%23", "~": "%7E"})
+
+
+class Scope:
+    """One place calls are made from."""
+
+    __slots__ = ("__weakref__", "_counts", "label", "memo", "number", "parent", "path", "run", "session", "step")
+
+    def __init__(
+        self,
+        *,
+        session: "Session",
+        run: "RunContext | None",
+        parent: "Scope | None" = None,
+        label: str = "",
+        number: int = 0,
+        step: "Step | None" = None,
+        path: str = "",
+    ) -> None:
+        self.session = session
+        self.run = run
+        self.parent = parent
+        self.label = label
+        self.number = number
+        self.step = step
+        self.path = path
+        self.memo: dict[str, object] = {}
+        """Small facts that transports keep between calls made from here."""
+        self._counts: dict[str, Callable[[], int]] = {}
+
+    def next(self, label: str) -> int:
+        """The next number of ``label`` in this scope, from 0. Safe between threads: ``setdefault`` is atomic."""
+        counter = self._counts.get(label)
+        if counter is None:
+            counter = self._counts.setdefault(label, count().__next__)
+        return counter()
+
+    def place(self, label: str) -> tuple[str, int]:
+        """Reserve a place for a step: its path and its number."""
+        number = self.next(label)
+        return (f"{self.path}/{label}#{number}" if self.path else f"{label}#{number}"), number
+
+    def fork(self, name: str) -> "Scope":
+        """The scope of a task or thread that is started here and runs ``name``."""
+        label = "~" + name.translate(_ESCAPES)
+        path, number = self.place(label)
+        return Scope(session=self.session, run=self.run, parent=self, label=label, number=number, step=self.step, path=path)
+
+    def inside(self, step: "Step") -> "Scope":
+        """The scope of a step's body."""
+        return Scope(session=self.session, run=self.run, parent=self, label=step.label, number=step.number, step=step, path=step.path)
+
+    def keyed(self, key: str) -> "Scope":
+        """A scope that the user named."""
+        label = "@" + key.translate(_ESCAPES)
+        path = f"{self.path}/{label}" if self.path else label
+        return Scope(session=self.session, run=self.run, parent=self, label=label, step=self.step, path=path)
+
+    def is_below(self, other: "Scope") -> bool:
+        """True when ``other`` is an ancestor of this scope."""
+        scope = self.parent
+        while scope is not None:
+            if scope is other:
+                return True
+            scope = scope.parent
+        return False
+
+
+def step_label(kind: str, name: str) -> str:
+    """The path segment of a step, without its number."""
+    return f"{kind}:{name.translate(_ESCAPES)}"
+
+
+_scope: ContextVar[Scope | None] = ContextVar("spanreplay.scope", default=None)
+
+
+class _Thread(local):
+    scope: Scope | None = None
+
+
+_thread = _Thread()
+
+
+class _Process:
+    """Process-wide state. ``active`` is the one flag that a call looks at when spanreplay is off."""
+
+    __slots__ = ("active", "root")
+
+    def __init__(self) -> None:
+        self.active = False
+        self.root: Scope | None = None
+
+
+process: Final = _Process()
+
+
+def current_scope() -> Scope | None:
+    """The scope in force here, or ``None`` when nothing is recorded or replayed here.
+
+    A job that brings a copied context of its own into a pool thread hides the scope of its fork: the thread's scope wins
+    where it lies below the context's.
+    """
+    scope = _scope.get()
+    mine = _thread.scope
+    if mine is not None and mine is not scope and (scope is None or mine.is_below(scope)):
+        return mine
+    return scope if scope is not None else process.root
+
+
+def enter(scope: Scope | None) -> Token[Scope | None]:
+    """Make ``scope`` the one in force in this context."""
+    return _scope.set(scope)
+
+
+def leave(token: Token[Scope | None]) -> None:
+    """Undo :func:`enter`, in whatever context this runs."""
+    try:
+        _scope.reset(token)
+    except ValueError:  # a generator closed from another context: there is nothing to undo there
+        return
+
+
+def enter_thread(scope: Scope | None) -> Scope | None:
+    """Make ``scope`` the one of this thread; returns what it replaces."""
+    before = _thread.scope
+    _thread.scope = scope
+    return before
+
+
+in_force: ContextVar[Mapping[str, Any]] = ContextVar("spanreplay.in_force", default=MappingProxyType({}))
+"""Attributes that every model call made in this context carries: the prompt in force and its version."""

@@ -1,0 +1,157 @@
+"""A session: one recording or one replay, with what it needs, and the run that calls belong to."""
+
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+from spanreplay.boundary import scope as scopes
+from spanreplay.boundary.call import Answer, StepEnded, StepStarted
+from spanreplay.boundary.scope import Scope
+from spanreplay.content.redaction import RedactionPolicy, Redactor
+
+if TYPE_CHECKING:
+    from spanreplay.boundary.step import Step
+
+_log = logging.getLogger("spanreplay")
+
+Mode: TypeAlias = Literal["record", "replay"]
+SpanContent: TypeAlias = Literal["full", "view", "none"]
+RunPer: TypeAlias = Literal["auto", "agent", "command"]
+
+
+class CaptureSink(Protocol):
+    """Is told everything, whether or not the span is sampled, and past every SDK limit. Raises nothing."""
+
+    def started(self, step: StepStarted) -> None:
+        """A step has begun. For an intent, returns when the record is on disk."""
+        ...
+
+    def ended(self, step: StepEnded) -> None:
+        """A step is over."""
+        ...
+
+
+class CallInterceptor(Protocol):
+    """Stands between a call and its body: authority, once-only effects, replay."""
+
+    def intercept(self, step: "Step") -> Answer | None:
+        """Answer the call, or return ``None`` to let it go on. May raise to refuse it."""
+        ...
+
+    def ended(self, step: "Step") -> None:
+        """The step is over, however it ended."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext:
+    """The run that calls made here belong to."""
+
+    run_id: str
+    name: str
+    path: str = ""
+    """Where in its process the run began."""
+    agent: str | None = None
+    command_id: str | None = None
+    fallback: bool = False
+    """The recorded command or process: an agent step inside it begins a run of its own."""
+    state: dict[str, Any] = field(default_factory=dict)
+    """Facts shared by the steps of the run: call ids asked for, prompts in force."""
+
+
+def new_process_id() -> str:
+    """A name for this process that no other has: 16 hex digits."""
+    return os.urandom(8).hex()
+
+
+class Session:
+    """One recording or one replay.
+
+    Args:
+        mode: ``record`` or ``replay``.
+        sink: told of every step; ``None`` keeps nothing.
+        interceptors: asked in order before a body runs.
+        redactor: applied to every text before anything else sees it.
+        open_spans: open an OpenTelemetry span for each step.
+        content: what of the content the spans carry.
+        span_limit: characters above which an attribute leaves the span and only its digest stays there.
+        run_per: what a run is; see the command line's ``--run-per``.
+        attributes: added to every step (session, user, target environment).
+        clock: nanoseconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        *,
+        mode: Mode,
+        sink: CaptureSink | None = None,
+        interceptors: Sequence[CallInterceptor] = (),
+        redactor: Redactor | None = None,
+        open_spans: bool = True,
+        content: SpanContent = "view",
+        span_limit: int = 262_144,
+        run_per: RunPer = "auto",
+        process_id: str | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self.mode: Mode = mode
+        self.sink = sink
+        self.interceptors = tuple(interceptors)
+        self.redactor = redactor if redactor is not None else Redactor(RedactionPolicy.default())
+        self.open_spans = open_spans
+        self.content: SpanContent = content
+        self.span_limit = span_limit
+        self.run_per: RunPer = run_per
+        self.process_id = process_id or new_process_id()
+        self.attributes = dict(attributes or {})
+        self.clock = clock
+        self.sequence = count(1).__next__
+        self.failures = 0
+        """Times that recording failed; the agent never notices."""
+        self._last_logged = 0.0
+
+    def root(self, run: RunContext | None, path: str = "") -> Scope:
+        """A scope to make calls from, at the top of this session."""
+        return Scope(session=self, run=run, path=path)
+
+    def failed(self, what: str) -> None:
+        """Count a failure of recording, and log one line a minute at most."""
+        self.failures += 1
+        now = time.monotonic()
+        if now - self._last_logged >= 60 or self._last_logged == 0.0:
+            self._last_logged = now
+            _log.warning("spanreplay could not record %s (%d so far); the agent is not affected", what, self.failures, exc_info=True)
+
+
+def activate(root: Scope) -> None:
+    """Make ``root`` the scope of the whole process: every call outside another scope is made from it."""
+    scopes.process.root = root
+    scopes.process.active = True
+
+
+def deactivate() -> None:
+    """Undo :func:`activate`; calls go straight through again."""
+    scopes.process.root = None
+    scopes.process.active = False
+
+
+class entered:  # noqa: N801 — a context manager that reads as a verb
+    """``with entered(scope):`` makes calls in this block from ``scope``, in this context only."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def __enter__(self) -> Scope:
+        """Enter the scope."""
+        scopes.process.active = True  # stays on: a session in another context may need it, and it costs a look-up
+        self._token = scopes.enter(self._scope)
+        return self._scope
+
+    def __exit__(self, *_: object) -> None:
+        """Leave the scope."""
+        scopes.leave(self._token)

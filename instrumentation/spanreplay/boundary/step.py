@@ -1,0 +1,471 @@
+"""One live step: its place, its span, and the record of how it ended."""
+
+import asyncio
+import concurrent.futures
+import os
+import traceback
+from collections.abc import Iterable, Mapping
+from contextvars import Token
+from functools import lru_cache
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+
+from opentelemetry import baggage, trace
+from opentelemetry import context as otel_context
+from opentelemetry.context import Context
+from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, Status, StatusCode, TraceFlags, Tracer
+
+from spanreplay.boundary import scope as scopes
+from spanreplay.boundary.call import INTENT_EFFECTS, Answer, Call, OutcomeName, StepEnded, StepEvent, StepStarted
+from spanreplay.boundary.errors import ControlSignal
+from spanreplay.boundary.scope import Scope, step_label
+from spanreplay.content import codec
+from spanreplay.content.canonical import canonical_json
+from spanreplay.content.codec import Encoded
+from spanreplay.semconv import attributes as names
+
+if TYPE_CHECKING:
+    from spanreplay.boundary.session import RunContext, Session
+
+_OPERATIONS: Final[Mapping[str, str]] = {
+    "model_call": "chat",
+    "tool_call": "execute_tool",
+    "agent": "invoke_agent",
+    "retrieval": "retrieval",
+    "memory": "search_memory",
+}
+_EXACT_CONTENT: Final = frozenset({names.STEP_INPUT, names.STEP_RESULT, names.STEP_ITEMS})
+_CONTENT: Final = _EXACT_CONTENT | {
+    names.GEN_AI_INPUT_MESSAGES,
+    names.GEN_AI_OUTPUT_MESSAGES,
+    names.GEN_AI_SYSTEM_INSTRUCTIONS,
+    names.GEN_AI_TOOL_DEFINITIONS,
+    names.GEN_AI_TOOL_CALL_ARGUMENTS,
+    names.GEN_AI_TOOL_CALL_RESULT,
+    names.RUN_INPUT,
+    names.RUN_OUTPUT,
+    names.PROMPT_TEMPLATE,
+    names.STEP_ERROR,
+}
+
+
+def is_content(name: str) -> bool:
+    """True for attributes that hold what was said, as against names, numbers and places."""
+    return name in _CONTENT or name.startswith(names.WIRE_PREFIX)
+
+
+@lru_cache(maxsize=512)
+def _digest(text: str) -> tuple[str, int]:
+    data = text.encode("utf-8", "surrogatepass")
+    return sha256(data).hexdigest(), len(data)
+
+
+def content_digests(attributes: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Attribute name to ``[sha256 hex, bytes]`` of every content attribute, so that a cut value is provable."""
+    return {name: list(_digest(value)) for name, value in attributes.items() if isinstance(value, str) and is_content(name)}
+
+
+_tracer: tuple[int, Tracer] | None = None
+
+
+def _current_tracer() -> Tracer:
+    global _tracer  # noqa: PLW0603 — looking a tracer up costs as much as the rest of the step
+    provider = trace.get_tracer_provider()
+    if _tracer is None or _tracer[0] != id(provider):
+        _tracer = (id(provider), provider.get_tracer(names.SCOPE_NAME))
+    return _tracer[1]
+
+
+class Step:
+    """A step between its start and its end. Made by :func:`spanreplay.boundary.boundary.begin`."""
+
+    __slots__ = (
+        "_ended",
+        "_redacted",
+        "_span",
+        "_started",
+        "answer",
+        "call",
+        "context",
+        "inner",
+        "inner_context",
+        "input",
+        "label",
+        "number",
+        "outcome",
+        "parent",
+        "path",
+        "recorded",
+        "result",
+        "run",
+        "scope",
+        "seq",
+        "seq_end",
+        "session",
+        "span_id",
+        "starts_run",
+        "trace_id",
+    )
+
+    def __init__(self, scope: Scope, call: Call, extra: Mapping[str, Any] | None = None) -> None:
+        session = scope.session
+        self.session: Session = session
+        self.scope = scope
+        self.call = call
+        self.parent: Step | None = scope.step
+        self.label = step_label(call.kind, call.name)
+        self.path, self.number = scope.place(self.label)
+        self.seq: int = session.sequence()
+        self.seq_end: int | None = None
+        self.outcome: OutcomeName | None = None
+        self.result: str | None = None
+        self.recorded: object = None
+        """What a replay matched this step with."""
+        self.answer: Answer | None = None
+        self._ended = False
+        self._redacted: dict[str, int] = {}
+        self.starts_run = False
+        self.run: RunContext | None = self._run_of(scope, call)
+        self.inner = scope.inside(self)
+        if self.starts_run:  # paths are relative to the run
+            self.inner.run = self.run
+            self.inner.path = ""
+        self.input = None if call.input is None else self._clean(names.STEP_INPUT, call.input.text)
+        start_ns = session.clock()
+        attributes = self._start_attributes(call, extra)
+        self._open(call, attributes, start_ns)
+
+    # ---- beginning ----------------------------------------------------------------------------------------------
+
+    def _run_of(self, scope: Scope, call: Call) -> "RunContext | None":
+        run = scope.run
+        if call.kind != "agent" or not (run is None or (run.fallback and self.session.run_per != "command")):
+            return run
+        from spanreplay.boundary.session import RunContext
+
+        self.starts_run = True
+        return RunContext(
+            run_id=os.urandom(16).hex(),
+            name=call.name,
+            path=self.path,
+            agent=call.name,
+            command_id=None if run is None else run.command_id,
+        )
+
+    def _clean(self, name: str, text: str) -> str:
+        clean, replaced = self.session.redactor.text(text)
+        if replaced:
+            self._redacted[name] = self._redacted.get(name, 0) + replaced
+        return clean
+
+    def _start_attributes(self, call: Call, extra: Mapping[str, Any] | None) -> dict[str, Any]:
+        attributes: dict[str, Any] = {names.STEP_KIND: call.kind, names.STEP_PATH: self.path, names.STEP_SEQ_START: self.seq}
+        operation = _OPERATIONS.get(call.kind)
+        if operation is not None:
+            attributes[names.GEN_AI_OPERATION_NAME] = operation
+        attributes[names.STEP_NAME] = call.name
+        attributes[names.PROCESS_ID] = self.session.process_id
+        if self.parent is not None and not self.starts_run:
+            attributes[names.STEP_PARENT] = self.parent.span_id
+        run = self.run
+        if run is not None:
+            attributes[names.RUN_ID] = run.run_id
+            if run.command_id is not None:
+                attributes[names.RUN_COMMAND_ID] = run.command_id
+            if self.starts_run:
+                attributes[names.RUN_ROOT] = True
+                attributes[names.RUN_PATH] = self.path
+                attributes[names.RUN_NAME] = run.name
+                attributes[names.RUN_REDACTION] = self.session.redactor.policy.to_json()
+            elif run.agent is not None:
+                attributes[names.GEN_AI_AGENT_NAME] = run.agent
+        attributes.update(self.session.attributes)
+        given = {**scopes.in_force.get(), **call.attributes} if call.kind == "model_call" else call.attributes
+        for name, value in given.items():
+            attributes[name] = self._clean(name, value) if isinstance(value, str) else value
+        if call.kind == "tool_call":
+            attributes[names.GEN_AI_TOOL_NAME] = call.name
+        elif call.kind == "agent":
+            attributes.setdefault(names.GEN_AI_AGENT_NAME, call.name)
+        if call.call_id is not None:
+            attributes[names.GEN_AI_TOOL_CALL_ID] = call.call_id
+        if call.effect is not None:
+            attributes[names.STEP_EFFECT] = call.effect
+        if call.idempotency_key is not None:
+            attributes[names.STEP_IDEMPOTENCY_KEY] = self._clean(names.STEP_IDEMPOTENCY_KEY, call.idempotency_key)
+        if call.input is not None and self.input is not None:
+            self._put_typed(attributes, call.input, self.input, names.STEP_INPUT, call.input_attribute)
+        if extra:
+            attributes.update(extra)
+        return attributes
+
+    def _put_typed(self, attributes: dict[str, Any], value: Encoded, text: str, own: str, standard: str | None) -> None:
+        """One text is kept once: under the standard name where it is plain JSON, under ours (with a plain view) otherwise."""
+        if standard is None:
+            attributes[own] = text
+        elif value.typed:
+            attributes[own] = text
+            attributes[standard] = codec.plain(text)
+        else:
+            attributes[standard] = text
+            if own in self._redacted:
+                self._redacted[standard] = self._redacted.pop(own)
+        if value.lossy:
+            attributes[names.STEP_LOSSY] = canonical_json(sorted({own, *_listed(attributes.get(names.STEP_LOSSY))}))
+
+    def _open(self, call: Call, attributes: dict[str, Any], start_ns: int) -> None:
+        session = self.session
+        name = call.span_name or f"{attributes.get(names.GEN_AI_OPERATION_NAME, call.kind)} {call.name}"
+        parent_context = otel_context.get_current()
+        parent = trace.get_current_span(parent_context).get_span_context()
+        if self.parent is not None and not parent.is_valid:
+            parent = self.parent.context
+            parent_context = trace.set_span_in_context(NonRecordingSpan(parent), parent_context)
+        span: Span | None = None
+        if session.open_spans:
+            span = _current_tracer().start_span(
+                name, context=parent_context, kind=SpanKind.CLIENT if call.client else SpanKind.INTERNAL, start_time=start_ns
+            )
+            context = span.get_span_context()
+            if context.is_valid and context.span_id != parent.span_id:
+                self.context = context
+                if span.is_recording():
+                    span.set_attributes(self._for_span(attributes))
+                else:
+                    span = None
+            else:  # no SDK: the API hands back the parent
+                span = None
+                self.context = self._own_context(parent)
+        else:
+            self.context = self._own_context(parent)
+        self._span = span
+        inner_context = trace.set_span_in_context(span if span is not None else NonRecordingSpan(self.context), parent_context)
+        if self.starts_run and self.run is not None:
+            inner_context = baggage.set_baggage(names.RUN_ID, self.run.run_id, inner_context)
+        self.inner_context = inner_context
+        self.trace_id = f"{self.context.trace_id:032x}"
+        self.span_id = f"{self.context.span_id:016x}"
+        self._started = attributes
+        if session.sink is not None:
+            session.sink.started(
+                StepStarted(
+                    trace_id=self.trace_id,
+                    span_id=self.span_id,
+                    parent_span_id=f"{parent.span_id:016x}" if parent.is_valid else None,
+                    trace_flags=int(self.context.trace_flags),
+                    trace_state=self.context.trace_state.to_header() if self.context.trace_state else "",
+                    name=name,
+                    client=call.client,
+                    start_ns=start_ns,
+                    attributes=attributes,
+                    intent=call.effect in INTENT_EFFECTS,
+                )
+            )
+
+    def _own_context(self, parent: SpanContext) -> SpanContext:
+        """Ids of our own, in the trace around us, else in the trace of the run."""
+        if parent.is_valid:
+            trace_id = parent.trace_id
+        else:
+            state = self.run.state if self.run is not None else {}
+            trace_id = state.get("trace_id") or int.from_bytes(os.urandom(16), "big")
+            state["trace_id"] = trace_id
+        return SpanContext(
+            trace_id=trace_id, span_id=int.from_bytes(os.urandom(8), "big") or 1, is_remote=False, trace_flags=TraceFlags(TraceFlags.DEFAULT)
+        )
+
+    def _for_span(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
+        content, limit = self.session.content, self.session.span_limit
+        kept: dict[str, Any] = {}
+        for name, value in attributes.items():
+            if is_content(name):
+                if content == "none" or (content == "view" and (name in _EXACT_CONTENT or name.startswith(names.WIRE_PREFIX))):
+                    continue
+                if isinstance(value, str) and len(value) > limit:
+                    continue
+            kept[name] = value
+        return kept
+
+    # ---- while it runs ------------------------------------------------------------------------------------------
+
+    def body(self) -> "_Body":
+        """A context manager: what is called inside belongs to this step."""
+        return _Body(self)
+
+    def ask(self) -> Answer | None:
+        """Ask the interceptors for an answer; ``None`` lets the body run.
+
+        Raises:
+            ControlSignal: a replay or a policy refuses the call.
+        """
+        try:
+            for interceptor in self.session.interceptors:
+                answer = interceptor.intercept(self)
+                if answer is not None:
+                    self.answer = answer
+                    return answer
+        except BaseException as error:
+            self.fail(error)
+            raise
+        return None
+
+    # ---- ending -------------------------------------------------------------------------------------------------
+
+    def succeed(self, value: object = None, *, encoded: Encoded | None = None, attributes: Mapping[str, Any] | None = None) -> None:
+        """The call returned ``value``."""
+        try:
+            self.end("ok", result=encoded if encoded is not None else codec.encode(value), attributes=attributes)
+        except Exception:
+            self._lost()
+
+    def fail(
+        self, error: BaseException, *, outcome: OutcomeName | None = None, items: Iterable[Encoded] | None = None,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> None:
+        """The call raised ``error``."""
+        try:
+            self.end(outcome or outcome_of(error), error=error, items=items, attributes=attributes)
+        except Exception:
+            self._lost()
+
+    def _lost(self) -> None:
+        if self.session.mode == "replay":
+            raise
+        self.session.failed(f"the end of {self.path}")
+
+    def end(
+        self,
+        outcome: OutcomeName,
+        *,
+        result: Encoded | None = None,
+        error: BaseException | None = None,
+        items: Iterable[Encoded] | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        message: str = "",
+    ) -> None:
+        """Close the step, once; later calls do nothing.
+
+        Args:
+            outcome: how it ended.
+            result: what it returned.
+            error: what it raised.
+            items: what a stream gave, in order.
+            attributes: known only now.
+            message: status message where no error was raised.
+        """
+        if self._ended:
+            return
+        self._ended = True
+        session = self.session
+        self.outcome = outcome
+        self.seq_end = session.sequence()
+        more: dict[str, Any] = {names.STEP_SEQ_END: self.seq_end, names.STEP_OUTCOME: outcome}
+        for name, value in (attributes or {}).items():
+            more[name] = self._clean(name, value) if isinstance(value, str) else value
+        if result is not None:
+            text = self.result = self._clean(names.STEP_RESULT, result.text)
+            if self.starts_run:
+                more[names.RUN_OUTPUT] = text
+            else:
+                self._put_typed(more, result, text, names.STEP_RESULT, self.call.result_attribute)
+        if items is not None:
+            kept = list(items)
+            more[names.STEP_ITEMS] = self._clean(names.STEP_ITEMS, "[" + ",".join(i.text for i in kept) + "]")
+            if any(i.lossy for i in kept):
+                more[names.STEP_LOSSY] = canonical_json(sorted({names.STEP_ITEMS, *_listed(more.get(names.STEP_LOSSY))}))
+        events: tuple[StepEvent, ...] = ()
+        end_ns = session.clock()
+        failed = outcome not in ("ok", "abandoned", "deferred")
+        if error is not None and not isinstance(error, ControlSignal):
+            message, events = self._put_error(more, error, end_ns)
+        elif failed and names.ERROR_TYPE not in more:
+            more[names.ERROR_TYPE] = outcome
+        if self._redacted:
+            more[names.STEP_REDACTED] = canonical_json(self._redacted)
+        started_lossy = self._started.get(names.STEP_LOSSY)
+        if started_lossy and names.STEP_LOSSY in more:
+            more[names.STEP_LOSSY] = canonical_json(sorted({*_listed(started_lossy), *_listed(more[names.STEP_LOSSY])}))
+        self._close_span(more, events, end_ns, failed=failed, message=message)
+        if session.sink is not None:
+            session.sink.ended(
+                StepEnded(
+                    trace_id=self.trace_id, span_id=self.span_id, end_ns=end_ns, failed=failed, message=message, attributes=more, events=events
+                )
+            )
+        for interceptor in session.interceptors:
+            interceptor.ended(self)
+
+    def _put_error(self, more: dict[str, Any], error: BaseException, now: int) -> tuple[str, tuple[StepEvent, ...]]:
+        kind = type(error)
+        type_name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+        more[names.ERROR_TYPE] = type_name
+        more[names.STEP_ERROR] = self._clean(names.STEP_ERROR, codec.encode_exception(error).text)
+        message = self._clean("message", _safe_str(error))
+        stack = self._clean("stacktrace", "".join(traceback.format_exception(error)))
+        self._redacted.pop("message", None)
+        self._redacted.pop("stacktrace", None)
+        return message, (
+            StepEvent(
+                name=names.EXCEPTION_EVENT,
+                time_ns=now,
+                attributes={names.EXCEPTION_TYPE: type_name, names.EXCEPTION_MESSAGE: message, names.EXCEPTION_STACKTRACE: stack},
+            ),
+        )
+
+    def _close_span(self, more: dict[str, Any], events: tuple[StepEvent, ...], end_ns: int, *, failed: bool, message: str) -> None:
+        span = self._span
+        if span is None:
+            return
+        on_span = self._for_span(more)
+        on_span[names.STEP_DIGESTS] = canonical_json(content_digests({**self._started, **more}))
+        span.set_attributes(on_span)
+        for event in events:
+            span.add_event(event.name, dict(event.attributes), event.time_ns)
+        if failed:
+            span.set_status(Status(StatusCode.ERROR, message or None))
+        span.end(end_ns)
+
+
+class _Body:
+    """Enters a step's scope and makes its span the current one; undone in the same context."""
+
+    __slots__ = ("_otel", "_step", "_token")
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+
+    def __enter__(self) -> Step:
+        step = self._step
+        self._token: Token[Scope | None] = scopes.enter(step.inner)
+        self._otel: Token[Context] = otel_context.attach(step.inner_context)
+        return step
+
+    def __exit__(self, *_: object) -> None:
+        scopes.leave(self._token)
+        otel_context.detach(self._otel)
+
+
+def outcome_of(error: BaseException) -> OutcomeName:
+    """How a call that raised ``error`` ended."""
+    if isinstance(error, asyncio.CancelledError | concurrent.futures.CancelledError):
+        return "cancelled"
+    if isinstance(error, TimeoutError):
+        return "timeout"
+    if isinstance(error, GeneratorExit):
+        return "abandoned"
+    if isinstance(error, ControlSignal):
+        return "interrupted"
+    return "error"
+
+
+def _safe_str(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return f"<{type(error).__name__} whose message cannot be made>"
+
+
+def _listed(text: Any) -> list[str]:  # noqa: ANN401
+    import json
+
+    return list(json.loads(text)) if isinstance(text, str) else []

@@ -1,0 +1,238 @@
+"""The manual API: runs, prompts, decisions and declared reads.
+
+Everything here works, and does nothing, while spanreplay is off.
+"""
+
+import string
+from collections.abc import Callable, Mapping
+from contextvars import Token
+from dataclasses import dataclass, field
+from types import MappingProxyType, TracebackType
+from typing import Any, Literal, ParamSpec, Self, TypeAlias, TypeVar
+
+from spanreplay.boundary import boundary
+from spanreplay.boundary.call import Call
+from spanreplay.boundary.scope import in_force
+from spanreplay.boundary.step import Step
+from spanreplay.content import codec
+from spanreplay.content.canonical import canonical_json, digest
+from spanreplay.semconv import attributes as names
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Decision: TypeAlias = Literal["allow", "deny", "require_approval"]
+
+
+class AgentRun:
+    """A run in progress: ``with agent_run("refunds") as run:`` or ``async with``. Set :attr:`output` before it ends.
+
+    Attributes:
+        output: what the run produced; kept with the run and compared by a replay.
+    """
+
+    def __init__(self, call: Call | None, *, definition: str | None) -> None:
+        self.output: Any = None
+        self._call = call
+        self._definition = definition
+        self._step: Step | None = None
+
+    @property
+    def run_id(self) -> str | None:
+        """Id of the run, 32 hex digits; ``None`` while spanreplay is off."""
+        return None if self._step is None or self._step.run is None else self._step.run.run_id
+
+    def __enter__(self) -> Self:
+        """Begin the run."""
+        scope = boundary.here()
+        if scope is None or self._call is None:
+            return self
+        extra: dict[str, Any] = {}
+        if self._call.input is not None:
+            extra[names.RUN_INPUT] = scope.session.redactor.text(self._call.input.text)[0]
+        if self._definition is not None:
+            text = scope.session.redactor.text(self._definition)[0]
+            extra[names.RUN_DEFINITION] = text
+            extra[names.RUN_DEFINITION_DIGEST] = digest(text)
+        step = boundary.begin(scope, self._call, extra)
+        if step is not None:
+            step.ask()
+            self._step = step
+            self._body = step.body()
+            self._body.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """End the run."""
+        step = self._step
+        if step is None:
+            return
+        self._body.__exit__(kind, error, trace)
+        if error is not None:
+            step.fail(error)
+        else:
+            step.succeed(self.output)
+
+    async def __aenter__(self) -> Self:
+        """Begin the run."""
+        return self.__enter__()
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """End the run."""
+        self.__exit__(kind, error, trace)
+
+
+def agent_run(
+    name: str,
+    *,
+    input: object = None,  # noqa: A002 — the word for it
+    version: str | None = None,
+    session: str | None = None,
+    user: str | None = None,
+    definition: Mapping[str, object] | None = None,
+    attributes: Mapping[str, str | bool | int | float] | None = None,
+) -> AgentRun:
+    """A run of an agent, or, inside another run, a step of kind ``agent``.
+
+    Args:
+        name: the agent's name.
+        input: what it was asked; any value.
+        version: the agent's version.
+        session: the conversation this run is a part of (``gen_ai.conversation.id``).
+        user: whom it works for (``user.id``).
+        definition: what makes this agent what it is: instructions, model settings, files. Kept with its digest.
+        attributes: anything else to find the run by.
+    """
+    if boundary.here() is None:
+        return AgentRun(None, definition=None)
+    given: dict[str, Any] = dict(attributes or {})
+    for key, value in ((names.GEN_AI_AGENT_VERSION, version), (names.GEN_AI_CONVERSATION_ID, session), (names.USER_ID, user)):
+        if value is not None:
+            given[key] = value
+    return AgentRun(
+        Call(kind="agent", name=name, input=None if input is None else codec.encode(input), attributes=given),
+        definition=None if definition is None else codec.encode(dict(definition)).text,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """A named, versioned prompt. Model calls made after it, in this context, carry its name, version and digest."""
+
+    name: str
+    version: str | None
+    template: str
+    digest: str
+    """``sha256:<hex>`` of the template's UTF-8 bytes."""
+    _tokens: list[Token[Mapping[str, Any]]] = field(default_factory=list, repr=False, compare=False)
+
+    def format(self, **variables: object) -> str:
+        """Fill the template's ``{name}`` places; the variables are kept with the model calls that follow."""
+        texts = {key: str(value) for key, value in variables.items()}
+        in_force.set(
+            MappingProxyType({**self._attributes(), **{names.GEN_AI_PROMPT_VARIABLE_PREFIX + k: v for k, v in texts.items()}})
+        )
+        return string.Formatter().vformat(self.template, (), texts)
+
+    def __str__(self) -> str:
+        """The template."""
+        return self.template
+
+    def _attributes(self) -> dict[str, Any]:
+        attributes: dict[str, Any] = {
+            names.GEN_AI_PROMPT_NAME: self.name,
+            names.PROMPT_DIGEST: self.digest,
+            names.PROMPT_TEMPLATE: self.template,
+        }
+        if self.version is not None:
+            attributes[names.GEN_AI_PROMPT_VERSION] = self.version
+        return attributes
+
+    def __enter__(self) -> Self:
+        """The prompt is in force in this block only."""
+        self._tokens.append(in_force.set(MappingProxyType(self._attributes())))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """The prompt in force before is so again."""
+        in_force.reset(self._tokens.pop())
+
+
+def prompt(name: str, version: str | None = None, *, template: str) -> Prompt:
+    """Declare the prompt in force from here on, in this context.
+
+    Args:
+        name: the prompt's name, as in your registry or code.
+        version: its version there; the digest of the template identifies it where there is none.
+        template: the text, with ``{name}`` places for :meth:`Prompt.format`.
+    """
+    made = Prompt(name=name, version=version, template=template, digest=digest(template))
+    if boundary.here() is not None:
+        in_force.set(MappingProxyType(made._attributes()))  # noqa: SLF001 — same idea
+    return made
+
+
+def record_decision(
+    tool: str,
+    outcome: Decision,
+    *,
+    by: str,
+    reason: str | None = None,
+    policy: str | None = None,
+    arguments: Mapping[str, object] | None = None,
+    call_id: str | None = None,
+) -> None:
+    """Keep a decision about a tool call with the run: who allowed or denied what, and why.
+
+    Args:
+        tool: name of the tool.
+        outcome: ``allow``, ``deny`` or ``require_approval``.
+        by: who or what decided: a person, a service account, a policy engine.
+        reason: why.
+        policy: the policy or permission it rests on.
+        arguments: the exact arguments decided on; the decision is bound to their digest.
+        call_id: id of the call decided on.
+    """
+    scope = boundary.here()
+    if scope is None:
+        return
+    encoded = None if arguments is None else codec.encode(dict(arguments)).text
+    decision = {
+        "tool": tool,
+        "outcome": outcome,
+        "by": by,
+        "reason": reason,
+        "policy": policy,
+        "arguments_digest": None if encoded is None else digest(encoded),
+        "call_id": call_id,
+    }
+    text = canonical_json(decision)
+    attributes: dict[str, Any] = {
+        names.GEN_AI_TOOL_CALL_DECISION_OUTCOME: outcome,
+        names.GEN_AI_TOOL_NAME: tool,
+        names.DECISION: text,
+    }
+    made = Call(kind="decision", name=tool, input=codec.encode(decision), attributes=attributes, call_id=call_id)
+    boundary.call(scope, made, lambda: None)
+
+
+def read(name: str, source: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Read something that changes from run to run (clock, randomness, environment, file, database) through the record.
+
+    ``read("now", datetime.now)`` calls the source while recording and gives the recorded value in a replay.
+
+    Args:
+        name: what is read; part of what a replay matches.
+        source: called with the remaining arguments.
+        *args: given to ``source``.
+        **kwargs: given to ``source``.
+    """
+    scope = boundary.here()
+    if scope is None:
+        return source(*args, **kwargs)
+    asked: dict[str, object] = {"read": name}
+    if args:
+        asked["arguments"] = list(args)
+    if kwargs:
+        asked["keywords"] = dict(kwargs)
+    return boundary.call(scope, Call(kind="io", name=name, input=codec.encode(asked), effect="read"), lambda: source(*args, **kwargs))

@@ -1,0 +1,25 @@
+"""Shims that carry the scope to where a call is made: tasks, threads, pools, child processes."""
+
+from spanreplay.instrumentation.shims import processes, tasks, threads
+
+_installed = False
+
+
+def install() -> None:
+    """Install every shim; once, however often called."""
+    global _installed  # noqa: PLW0603 — process-wide by nature
+    if not _installed:
+        _installed = True
+        tasks.install()
+        threads.install()
+        processes.install()
+
+
+def uninstall() -> None:
+    """Take every shim out again."""
+    global _installed  # noqa: PLW0603
+    if _installed:
+        _installed = False
+        processes.uninstall()
+        threads.uninstall()
+        tasks.uninstall()

@@ -1,0 +1,25 @@
+"""Replacing a function of somebody else's class, and putting it back."""
+
+from collections.abc import Callable
+from typing import Any
+
+
+class Patches:
+    """A set of replaced attributes."""
+
+    def __init__(self) -> None:
+        self._done: list[tuple[Any, str, Any, Any]] = []
+
+    def replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:  # noqa: ANN401
+        """Set ``owner.name`` to ``make(original)``."""
+        original = getattr(owner, name)
+        made = make(original)
+        setattr(owner, name, made)
+        self._done.append((owner, name, original, made))
+
+    def undo(self) -> None:
+        """Put the originals back, except where somebody else has patched on top since."""
+        while self._done:
+            owner, name, original, made = self._done.pop()
+            if getattr(owner, name) is made:
+                setattr(owner, name, original)

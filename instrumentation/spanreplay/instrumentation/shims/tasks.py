@@ -1,0 +1,62 @@
+"""Where a task is started is part of the causal path of what it calls.
+
+``BaseEventLoop.create_task`` is what ``asyncio.create_task``, ``ensure_future``, ``gather``, ``TaskGroup``, ``wait_for`` and anyio
+pass. The scope is set around the call and not given as ``context=``, which task factories of users need not take.
+"""
+
+import asyncio
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import wrapt
+
+from spanreplay.boundary import scope as scopes
+from spanreplay.instrumentation.shims.patching import Patches
+
+_patches = Patches()
+_hooked = False
+
+
+def _forking(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def create_task(self: Any, coro: Any, **kwargs: Any) -> Any:
+        if not scopes.process.active:
+            return original(self, coro, **kwargs)
+        scope = scopes.current_scope()
+        if scope is None:
+            return original(self, coro, **kwargs)
+        if kwargs.get("context") is not None:  # the caller's own context, asyncio.run does so for its main task: not ours to write to
+            return original(self, coro, **kwargs)
+        child = scope.fork(getattr(coro, "__qualname__", type(coro).__name__))
+        token = scopes.enter(child)
+        try:
+            return original(self, coro, **kwargs)
+        finally:
+            scopes.leave(token)
+
+    return create_task
+
+
+def install() -> None:
+    """Patch asyncio, and uvloop when it is there or comes."""
+    global _hooked  # noqa: PLW0603 — a post-import hook cannot be taken back
+    _patches.replace(asyncio.BaseEventLoop, "create_task", _forking)
+    if "uvloop" in sys.modules:
+        _uvloop(sys.modules["uvloop"])
+    elif not _hooked:
+        wrapt.register_post_import_hook(_uvloop, "uvloop")
+        _hooked = True
+
+
+def _uvloop(module: Any) -> None:
+    from spanreplay.instrumentation import shims
+
+    if shims._installed:  # noqa: SLF001 — the hook outlives uninstall()
+        _patches.replace(module.Loop, "create_task", _forking)
+
+
+def uninstall() -> None:
+    """Undo :func:`install`."""
+    _patches.undo()

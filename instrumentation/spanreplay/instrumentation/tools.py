@@ -1,0 +1,223 @@
+"""``@tool``: a function whose calls are steps."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, Final, ParamSpec, TypeVar, cast, get_type_hints, overload
+
+from spanreplay.boundary import boundary
+from spanreplay.boundary.call import EFFECTS, Call, Effect
+from spanreplay.boundary.scope import Scope, process
+from spanreplay.content import codec
+from spanreplay.content.canonical import canonical_json, digest
+from spanreplay.semconv import attributes as names
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_SELF: Final = frozenset({"self", "cls"})
+
+
+class ToolInfo:
+    """What is known of a tool without calling it."""
+
+    def __init__(
+        self, function: Callable[..., Any], *, name: str | None, effect: Effect, version: str | None, idempotency_key: str | Callable[..., str] | None
+    ) -> None:
+        self.function = function
+        self.name = name or getattr(function, "__name__", type(function).__name__)
+        self.effect: Effect = effect
+        self.version = version
+        self.idempotency_key = idempotency_key
+        self.signature = inspect.signature(function)
+        self._first = next(iter(self.signature.parameters), None)
+
+    @functools.cached_property
+    def attributes(self) -> dict[str, str]:
+        """Versions of the tool: digests of what a model is shown of it and of its code. Computed at the first recorded call."""
+        description = inspect.getdoc(self.function) or ""
+        shown = {"name": self.name, "description": description, "signature": str(self.signature)}
+        made = {names.GEN_AI_TOOL_TYPE: "function", names.TOOL_SCHEMA_DIGEST: digest(canonical_json(shown))}
+        if description:
+            made[names.GEN_AI_TOOL_DESCRIPTION] = description
+        try:
+            made[names.TOOL_CODE_DIGEST] = digest(inspect.getsource(self.function))
+        except (OSError, TypeError):  # typed at a prompt, or built in
+            pass
+        if self.version is not None:
+            made[names.TOOL_VERSION] = self.version
+        return made
+
+    @functools.cached_property
+    def annotation(self) -> object:
+        """Declared type of the result; ``None`` where there is none or it cannot be resolved."""
+        try:
+            return get_type_hints(self.function).get("return")
+        except Exception:  # a name that only a type checker sees
+            return None
+
+    def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The call's arguments by name, in order, without ``self``; as given where they do not fit the signature."""
+        try:
+            bound = self.signature.bind(*args, **kwargs).arguments
+        except TypeError:
+            return {"args": list(args), "kwargs": kwargs}
+        if self._first in _SELF:
+            bound.pop(self._first, None)
+        return bound
+
+    def call(self, scope: Scope, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """The call as the Boundary takes it."""
+        arguments = self.arguments(args, kwargs)
+        encoded = codec.encode(arguments)
+        attributes: dict[str, Any] = dict(self.attributes)
+        call_id = None
+        asked = scope.run.state.get("requested") if scope.run is not None else None
+        if asked:
+            found = _claim(asked, self.name, encoded)
+            if found is not None:
+                call_id, attributes[names.STEP_REQUESTED_BY] = found
+        return Call(
+            kind="tool_call",
+            name=self.name,
+            input=encoded,
+            input_attribute=names.GEN_AI_TOOL_CALL_ARGUMENTS,
+            result_attribute=names.GEN_AI_TOOL_CALL_RESULT,
+            attributes=attributes,
+            call_id=call_id,
+            effect=self.effect,
+            idempotency_key=self._key(args, kwargs, arguments),
+            annotation=self.annotation,
+        )
+
+    def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: dict[str, Any]) -> str | None:
+        wanted = self.idempotency_key
+        if wanted is None:
+            return None
+        return wanted.format(**arguments) if isinstance(wanted, str) else wanted(*args, **kwargs)
+
+
+def _claim(asked: dict[str, tuple[str, str, str]], name: str, arguments: codec.Encoded) -> tuple[str, str] | None:
+    """The id and model step of the earliest unanswered request for this very call."""
+    import json
+
+    canonical: str | None = None
+    for call_id, (span_id, wanted, wanted_arguments) in asked.items():
+        if wanted != name:
+            continue
+        if canonical is None:
+            canonical = canonical_json(json.loads(arguments.text))
+        if canonical == wanted_arguments:
+            del asked[call_id]
+            return call_id, span_id
+    return None
+
+
+@overload
+def tool(function: Callable[P, R], /) -> Callable[P, R]: ...
+@overload
+def tool(
+    *,
+    effect: Effect = "unknown",
+    name: str | None = None,
+    version: str | None = None,
+    idempotency_key: str | Callable[..., str] | None = None,
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
+def tool(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    effect: Effect = "unknown",
+    name: str | None = None,
+    version: str | None = None,
+    idempotency_key: str | Callable[..., str] | None = None,
+) -> Any:
+    """Make every call of a function a step; a replay answers it from the record and does not run it.
+
+    Works on functions, methods, coroutines, generators and asynchronous generators, and keeps their kind.
+
+    Args:
+        function: the tool, when used without parentheses.
+        effect: what a call does outside: ``read``, ``write``, ``irreversible``, or ``unknown``, which counts as a write.
+        name: the tool's name as the model knows it; the function's own by default.
+        version: the tool's version; digests of its signature and source are kept anyway.
+        idempotency_key: ``"refund-{order_id}"`` filled from the arguments, or a function of them.
+
+    Raises:
+        ValueError: ``effect`` is none of the four.
+    """
+    if effect not in EFFECTS:
+        raise ValueError(f"a tool's effect is one of {', '.join(EFFECTS)}; found {effect!r}")
+    if function is None:
+        return functools.partial(_wrap, effect=effect, name=name, version=version, idempotency_key=idempotency_key)
+    return _wrap(function, effect=effect, name=name, version=version, idempotency_key=idempotency_key)
+
+
+def _wrap(
+    function: Callable[..., Any], *, effect: Effect, name: str | None, version: str | None, idempotency_key: str | Callable[..., str] | None
+) -> Callable[..., Any]:
+    info = ToolInfo(function, name=name, effect=effect, version=version, idempotency_key=idempotency_key)
+    here = boundary.here
+
+    def prepared(scope: Scope, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
+        try:
+            return info.call(scope, args, kwargs)
+        except Exception:
+            if scope.session.mode == "replay":
+                raise
+            scope.session.failed(f"the arguments of {info.name}")
+            return None
+
+    if inspect.isasyncgenfunction(function):
+
+        @functools.wraps(function)
+        async def asynchronous_stream(*args: Any, **kwargs: Any) -> Any:
+            scope = here()
+            made = None if scope is None else prepared(scope, args, kwargs)
+            source = function(*args, **kwargs) if scope is None or made is None else boundary.astream(scope, made, lambda: function(*args, **kwargs))
+            try:
+                async for item in source:
+                    yield item
+            finally:
+                await source.aclose()
+
+        wrapper: Callable[..., Any] = asynchronous_stream
+    elif inspect.isgeneratorfunction(function):
+
+        @functools.wraps(function)
+        def synchronous_stream(*args: Any, **kwargs: Any) -> Any:
+            scope = here()
+            made = None if scope is None else prepared(scope, args, kwargs)
+            if scope is None or made is None:
+                return (yield from function(*args, **kwargs))
+            return (yield from boundary.stream(scope, made, lambda: function(*args, **kwargs)))
+
+        wrapper = synchronous_stream
+    elif inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def asynchronous(*args: Any, **kwargs: Any) -> Any:
+            scope = here()
+            made = None if scope is None else prepared(scope, args, kwargs)
+            if scope is None or made is None:
+                return await function(*args, **kwargs)
+            return await boundary.acall(scope, made, lambda: function(*args, **kwargs))
+
+        wrapper = asynchronous
+    else:
+
+        @functools.wraps(function)
+        def synchronous(*args: Any, **kwargs: Any) -> Any:
+            if not process.active:
+                return function(*args, **kwargs)
+            scope = here()
+            made = None if scope is None else prepared(scope, args, kwargs)
+            if scope is None or made is None:
+                return function(*args, **kwargs)
+            return boundary.call(scope, made, lambda: function(*args, **kwargs))
+
+        wrapper = synchronous
+    wrapper.__spanreplay_tool__ = info  # type: ignore[attr-defined]
+    return cast("Callable[..., Any]", wrapper)

@@ -1,0 +1,1 @@
+"""Plug-ins: one file each, found by their place in this folder."""

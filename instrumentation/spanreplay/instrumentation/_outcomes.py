@@ -1,0 +1,105 @@
+"""How a response ended, told the same way for every provider: status, errors in bodies and events, bodies that are not this API's."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from spanreplay.instrumentation import _sse
+from spanreplay.instrumentation._lenient import dumps, loads, mapping, text
+from spanreplay.instrumentation.provider import ModelResponse
+from spanreplay.semconv.attributes import ERROR_TYPE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembled:
+    """A stream put together to what the plain body would have been, as far as it came."""
+
+    body: dict[str, object]
+    complete: bool
+    error: tuple[str, str] | None = None
+
+
+def read(
+    status: int,
+    content_type: str,
+    body: bytes,
+    *,
+    list_field: str,
+    assemble: Callable[[_sse.Frames], Assembled],
+    whole: Callable[[dict[str, object]], ModelResponse],
+) -> ModelResponse:
+    """Reads any response.
+
+    Args:
+        status: HTTP status.
+        content_type: value of the header; may be empty.
+        body: content-decoded bytes.
+        list_field: the field without which a plain body is not this API's.
+        assemble: puts a stream together.
+        whole: reads a plain body, or one put together.
+    """
+    if not 200 <= status < 300:
+        return _http_error(status, body)
+    if _sse.is_stream(content_type, body):
+        frames = _sse.frames(body)
+        assembled = assemble(frames)
+        answer = replace(whole(assembled.body), complete=assembled.complete)
+        if assembled.error:
+            return failed(answer, assembled.error)
+        if frames.problem:
+            return replace(answer, outcome="malformed", complete=False, error=("malformed", frames.problem))
+        return answer
+    try:
+        parsed = loads(body)
+    except ValueError as error:
+        return malformed(f"the body is not JSON: {error}")
+    if isinstance(parsed, dict) and isinstance(parsed.get(list_field), list):
+        return whole(parsed)
+    reported = error_in(parsed)
+    if reported:
+        return failed(ModelResponse(attributes={}, outcome="error", complete=True), reported)
+    return malformed(f"the body has no list `{list_field}`")
+
+
+def malformed(problem: str) -> ModelResponse:
+    """A 2xx response whose body is not this API's."""
+    return ModelResponse(attributes={ERROR_TYPE: "malformed"}, outcome="malformed", complete=True, error=("malformed", problem))
+
+
+def failed(answer: ModelResponse, error: tuple[str, str]) -> ModelResponse:
+    """The answer, as far as it came, with the error that ended it."""
+    kind = error[0].encode("utf-8", "replace").decode()
+    return replace(answer, outcome="error", error=error, attributes={**answer.attributes, ERROR_TYPE: kind})
+
+
+def error_in(body: object) -> tuple[str, str] | None:
+    """(type, message) of the error that a body or an event reports, or ``None``.
+
+    Known shapes: ``{"error": {type, code, message}}`` (OpenAI, Anthropic), ``{"type": "error", code, message}`` (event of OpenAI's
+    Responses API), ``{"object": "error", …}`` (vLLM), ``{"error": "text"}`` (Ollama), and each of them in a list (Gemini).
+    """
+    if isinstance(body, list) and body:
+        body = body[0]
+    top = mapping(body)
+    error = top.get("error")
+    if isinstance(error, str) and error:
+        return "error", error
+    if isinstance(error, dict) and error:
+        record = error
+    elif top.get("type") == "error" or top.get("object") == "error":
+        record = top
+    else:
+        return None
+    named = (record.get(key) for key in ("type", "code"))
+    kind = next((str(value) for value in named if isinstance(value, (str, int)) and value not in ("", "error")), "error")
+    message = text(record.get("message"))
+    return kind, dumps(record) if message is None else message
+
+
+def _http_error(status: int, body: bytes) -> ModelResponse:
+    empty = ModelResponse(attributes={}, outcome="error", complete=True)
+    try:
+        parsed = loads(body)
+    except ValueError:
+        return failed(empty, (str(status), body.decode("utf-8", "replace")))
+    kind, message = error_in(parsed) or ("error", dumps(parsed))
+    return failed(empty, (str(status) if kind == "error" else kind, message))

@@ -1,0 +1,188 @@
+"""Messages and their parts in the shape of the GenAI conventions, shared by all providers.
+
+Shape: <https://github.com/open-telemetry/semantic-conventions-genai>, ``gen-ai-input-messages.json`` and its siblings. A message is
+``{role, parts, name?, finish_reason?}``. What the wire holds beyond a part's standard fields stays on the part under the wire's own name
+(citations, annotations, signatures); what has no standard part is a generic one that keeps the wire object.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, strict_object, text
+from spanreplay.instrumentation.provider import AttributeValue, ToolCallRef
+from spanreplay.semconv import attributes as names
+
+Part: TypeAlias = dict[str, object]
+Message: TypeAlias = dict[str, object]
+
+_STANDARD: Final = frozenset({"text", "tool_call", "tool_call_response", "blob", "file", "uri", "reasoning", "generic"})
+_FINISH: Final[Mapping[str, str]] = {
+    "tool_calls": "tool_call",
+    "function_call": "tool_call",
+    "tool_use": "tool_call",
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "max_output_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+_USAGE_PREFIX: Final = "gen_ai.usage."
+
+
+def finish(reason: object) -> str | None:
+    """A provider's finish reason in the words of the conventions; an unknown one as it is."""
+    return _FINISH.get(reason, reason) if isinstance(reason, str) else None
+
+
+def extras(source: Mapping[str, object], part: Part, without: Collection[str] = ()) -> Part:
+    """Adds to the part whatever else its wire object says; absent, empty and already used fields are left out."""
+    for key, value in source.items():
+        if key not in part and key not in without and key != "type" and value not in (None, "", [], {}):
+            part[key] = value
+    return part
+
+
+def others(part: Mapping[str, object], *used: str) -> dict[str, object]:
+    """The fields of a part that are not standard: the inverse of :func:`extras`."""
+    return {key: value for key, value in part.items() if key != "type" and key not in used}
+
+
+def text_part(content: str) -> Part:
+    """A ``text`` part."""
+    return {"type": "text", "content": content}
+
+
+def tool_call(call_id: object, name: object, arguments: object) -> Part:
+    """A ``tool_call`` part; arguments given as text become the object or array that they are, or stay text."""
+    if isinstance(arguments, str):
+        parsed = strict_object(arguments)
+        arguments = arguments if parsed is None else parsed
+    return {"type": "tool_call", "id": text(call_id), "name": text(name) or "", "arguments": arguments}
+
+
+def tool_response(call_id: object, response: object) -> Part:
+    """A ``tool_call_response`` part."""
+    return {"type": "tool_call_response", "id": text(call_id), "response": response}
+
+
+def generic(value: object, kind: str | None = None) -> Part:
+    """A part that keeps the wire object: the object itself where its type is no standard part's, else wrapped under ``value``."""
+    own = value.get("type") if isinstance(value, dict) else None
+    if kind is None and isinstance(value, dict) and isinstance(own, str) and own and own not in _STANDARD:
+        return dict(value)
+    return {"type": "generic", "generic_type": kind or (own if isinstance(own, str) and own else "unknown"), "value": value}
+
+
+def original(part: Mapping[str, object]) -> object:
+    """The wire object inside a generic part: the inverse of :func:`generic`."""
+    return part["value"] if part.get("type") == "generic" and "value" in part else dict(part)
+
+
+def media(url: object, modality: str | None, mime_type: str | None = None) -> Part | None:
+    """A ``blob`` part for a base64 data URL, a ``uri`` part for any other URL, ``None`` for what is none."""
+    if not isinstance(url, str) or not url:
+        return None
+    head, comma, payload = url.partition(",")
+    if head.startswith("data:") and comma and head.endswith(";base64"):
+        found = head.removeprefix("data:").partition(";")[0] or mime_type
+        return {"type": "blob", "mime_type": found, "modality": modality or modality_of(found), "content": payload}
+    return {"type": "uri", "mime_type": mime_type, "modality": modality or modality_of(mime_type), "uri": url}
+
+
+def file(file_id: object, modality: str) -> Part | None:
+    """A ``file`` part, or ``None``."""
+    return {"type": "file", "mime_type": None, "modality": modality, "file_id": file_id} if isinstance(file_id, str) and file_id else None
+
+
+def modality_of(mime_type: str | None) -> str:
+    """``image``, ``audio`` or ``video``, else ``document``."""
+    family = (mime_type or "").partition("/")[0]
+    return family if family in ("image", "audio", "video") else "document"
+
+
+def calls(messages: Iterable[Message]) -> tuple[ToolCallRef, ...]:
+    """The tool calls in the messages, in order."""
+    return tuple(
+        ToolCallRef(id=text(part.get("id")), name=text(part.get("name")) or "", arguments=part.get("arguments"))
+        for message in messages
+        for part in map(mapping, items(message.get("parts")))
+        if part.get("type") == "tool_call"
+    )
+
+
+def put(view: dict[str, AttributeValue], name: str, value: AttributeValue | None) -> None:
+    """Sets an attribute unless there is nothing to set; what UTF-8 cannot write becomes ``?``."""
+    if isinstance(value, str):
+        view[name] = _writable(value)
+    elif isinstance(value, tuple):
+        if value:
+            view[name] = tuple(_writable(item) for item in value)
+    elif value is not None:
+        view[name] = value
+
+
+def put_json(view: dict[str, AttributeValue], name: str, value: Sequence[object]) -> None:
+    """Sets an attribute to the JSON of the list unless it is empty."""
+    if value:
+        view[name] = dumps(value)
+
+
+def strings(value: object) -> tuple[str, ...]:
+    """The strings of a list, or a lone string."""
+    return (value,) if isinstance(value, str) else tuple(item for item in items(value) if isinstance(item, str))
+
+
+def _writable(value: str) -> str:
+    return value.encode("utf-8", "replace").decode()
+
+
+# ---- from messages back to the wire ------------------------------------------------------------------------------
+
+
+def all_parts(messages: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
+    """The parts of all messages, as one choice holds them; what is no object is left out."""
+    return [part for message in messages for part in items(message.get("parts")) if isinstance(part, dict)]
+
+
+def finish_of(messages: Sequence[Mapping[str, object]], parts: Sequence[Mapping[str, object]]) -> str:
+    """The finish reason of the messages in the words of the conventions; told from the parts where none is given."""
+    given = [reason for message in messages if (reason := finish(message.get("finish_reason")))]
+    asks = any(part.get("type") == "tool_call" for part in parts)
+    return given[-1] if given else "tool_call" if asks else "stop"
+
+
+def content_of(part: Mapping[str, object]) -> str:
+    """The text of a ``text`` or ``reasoning`` part, also as older instrumentations name it."""
+    for key in ("content", "thinking", "text"):
+        value = part.get(key)
+        if isinstance(value, str):
+            return value
+    return dumps(part["content"]) if part.get("content") is not None else ""
+
+
+def arguments_text(part: Mapping[str, object]) -> str:
+    """The arguments of a ``tool_call`` part as the text that a model writes."""
+    arguments = part.get("arguments")
+    return arguments if isinstance(arguments, str) else dumps({} if arguments is None else arguments)
+
+
+def made_id(prefix: str, *content: object) -> str:
+    """An id for what has none: always the same one for the same content."""
+    return prefix + hashlib.sha256(dumps(content).encode("utf-8", "replace")).hexdigest()[:24]
+
+
+def count(usage: Mapping[str, int], name: str) -> int:
+    """A token count by its attribute name, given with or without the common prefix; 0 if absent."""
+    return integer(usage.get(name, usage.get(name.removeprefix(_USAGE_PREFIX)))) or 0
+
+
+def input_tokens(usage: Mapping[str, int]) -> int:
+    """All input tokens, cached ones included."""
+    return count(usage, names.GEN_AI_USAGE_INPUT_TOKENS)
+
+
+def output_tokens(usage: Mapping[str, int]) -> int:
+    """All output tokens, reasoning included."""
+    return count(usage, names.GEN_AI_USAGE_OUTPUT_TOKENS)

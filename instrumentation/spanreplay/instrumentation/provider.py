@@ -1,0 +1,176 @@
+"""What a model API's codec offers, and how the codec of an exchange is found.
+
+A provider turns the bodies of one model API into the ``gen_ai.*`` view and back. It is pure: no network, no clock, no state.
+A new provider is one new file under ``providers/`` that defines ``PROVIDER``.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+
+from spanreplay.instrumentation import providers
+from spanreplay.instrumentation._lenient import loads
+
+AttributeValue: TypeAlias = str | bool | int | float | tuple[str, ...]
+"""What a span attribute holds here: 64-bit integers, finite floats, strings that UTF-8 can write."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallRef:
+    """One tool call that a model asked for."""
+
+    id: str | None
+    """The id that the model gave, or ``None``; ids are not unique within a run."""
+    name: str
+    arguments: object
+    """The JSON object or array; the text as received where it is neither."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequest:
+    """The ``gen_ai.*`` view of a request body."""
+
+    model: str | None
+    stream: bool
+    attributes: Mapping[str, AttributeValue]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelResponse:
+    """The ``gen_ai.*`` view of a response."""
+
+    attributes: Mapping[str, AttributeValue]
+    outcome: Literal["ok", "malformed", "error"]
+    """``error``: the other side reported one, by status, body or event. ``malformed``: a 2xx body that is not this API's."""
+    complete: bool
+    """``False`` only for a stream that ended before its terminal event; a plain body cannot tell that it was cut."""
+    tool_calls: tuple[ToolCallRef, ...] = ()
+    """In the order of the output."""
+    error: tuple[str, str] | None = None
+    """(type, message) unless the outcome is ``ok``."""
+
+
+@runtime_checkable
+class Provider(Protocol):
+    """The codec of one model API. No method but :meth:`render` may meet anything but JSON; none raises on any of it."""
+
+    NAME: ClassVar[str]
+    """For example ``openai.chat``; kept in ``spanreplay.wire.provider``, so it is never changed."""
+    PATHS: ClassVar[tuple[str, ...]]
+    """Path suffixes, without query and trailing slash; a body is parsed only for a path that ends in one of them."""
+
+    def matches(self, method: str, path: str, body: object) -> bool:
+        """Is this a model call of this API, on any host and under any prefix?
+
+        Args:
+            method: HTTP method, in any case.
+            path: URL path; a query string is ignored.
+            body: the parsed request body.
+        """
+        ...
+
+    def request(self, body: object) -> ModelRequest:
+        """Reads a parsed request body."""
+        ...
+
+    def response(self, status: int, content_type: str, body: bytes, request: object) -> ModelResponse:
+        """Reads a response, plain or as server-sent events.
+
+        Args:
+            status: HTTP status.
+            content_type: value of the header; may be empty.
+            body: the bytes after content decoding (gzip, br, …), as far as they were received.
+            request: the parsed request body.
+        """
+        ...
+
+    def terminal(self, tail: bytes) -> bool:
+        """Does a stream that ends in ``tail`` end in its terminal event?
+
+        An event that reports an error counts: nothing follows it.
+
+        Args:
+            tail: the end of the content-decoded stream, holding the last event whole; the entire stream is fine, only its end is read.
+        """
+        ...
+
+    def render(
+        self,
+        output_messages: Sequence[Mapping[str, object]],
+        *,
+        request: object,
+        response_id: str | None,
+        model: str | None,
+        usage: Mapping[str, int],
+    ) -> tuple[str, bytes]:
+        """A response body made of messages alone, plain or as events, as the request's ``stream`` asks.
+
+        Deterministic: ids that are missing are digests of the content, times are 0.
+
+        Args:
+            output_messages: ``gen_ai.output.messages``, parsed.
+            request: the parsed body of the request to answer.
+            response_id: ``gen_ai.response.id``.
+            model: ``gen_ai.response.model``; the requested model if ``None``.
+            usage: token counts by attribute name, with or without ``gen_ai.usage.``.
+
+        Returns:
+            Content type and body.
+        """
+        ...
+
+
+@cache
+def registry() -> tuple[Provider, ...]:
+    """All providers found under ``providers/``, in the order of their names.
+
+    Raises:
+        TypeError: a file there defines no ``PROVIDER``, or one that is none.
+    """
+    found: list[Provider] = []
+    for module in pkgutil.iter_modules(providers.__path__):
+        candidate = getattr(importlib.import_module(f"{providers.__name__}.{module.name}"), "PROVIDER", None)
+        if not isinstance(candidate, Provider):
+            raise TypeError(f"wanted a Provider as PROVIDER in providers/{module.name}.py, found {type(candidate).__name__}")
+        found.append(candidate)
+    return tuple(sorted(found, key=lambda provider: provider.NAME))
+
+
+def by_name(name: str) -> Provider | None:
+    """The provider of that name, for example as read from ``spanreplay.wire.provider``."""
+    return next((provider for provider in registry() if name == provider.NAME), None)
+
+
+@cache
+def _suffixes() -> tuple[str, ...]:
+    return tuple(suffix for provider in registry() for suffix in provider.PATHS)
+
+
+def recognise(method: str, path: str, content_type: str, body: bytes) -> tuple[Provider, object] | None:
+    """The provider of a request and its parsed body, or ``None`` for anything that is no model call.
+
+    Cheap for other traffic: the body is parsed only where method, path and content type fit.
+
+    Args:
+        method: HTTP method, in any case.
+        path: URL path; a query string is ignored.
+        content_type: value of the request header; may be empty.
+        body: the request body, after content decoding.
+    """
+    if not trimmed(path).endswith(_suffixes()) or method.upper() != "POST":
+        return None
+    if content_type.lower().startswith(("multipart/", "application/x-www-form-urlencoded")):
+        return None
+    try:
+        parsed = loads(body)
+    except ValueError:
+        return None
+    return next(((provider, parsed) for provider in registry() if provider.matches(method, path, parsed)), None)
+
+
+def trimmed(path: str) -> str:
+    """A URL path without query, fragment and trailing slashes."""
+    return path.partition("?")[0].partition("#")[0].rstrip("/")

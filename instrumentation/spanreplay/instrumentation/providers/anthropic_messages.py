@@ -1,0 +1,292 @@
+"""Anthropic Messages, on Anthropic's own API and every server that speaks it.
+
+Wire format: <https://docs.anthropic.com/en/api/messages> and ``…/messages-streaming``.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar, Final
+
+from spanreplay.instrumentation import _parts, _sse
+from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, number, strict_object, text
+from spanreplay.instrumentation._outcomes import Assembled, error_in, read
+from spanreplay.instrumentation._parts import Message, Part, put, put_json
+from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, trimmed
+from spanreplay.semconv import attributes as names
+
+_FINISH_BACK: Final[Mapping[str, str]] = {"stop": "end_turn", "length": "max_tokens", "tool_call": "tool_use", "content_filter": "refusal"}
+_STREAMED: Final[Mapping[str, tuple[str, str]]] = {
+    "text_delta": ("text", "text"),
+    "thinking_delta": ("thinking", "thinking"),
+    "signature_delta": ("signature", "signature"),
+    "compaction_delta": ("content", "content"),
+}
+"""Delta type to (its field, the block's field that it continues)."""
+_MODALITIES: Final[Mapping[str, str]] = {"image": "image", "document": "document"}
+
+
+class AnthropicMessages:
+    """Codec of ``POST …/messages``; counting tokens and batches have other paths."""
+
+    NAME: ClassVar[str] = "anthropic.messages"
+    PATHS: ClassVar[tuple[str, ...]] = ("/messages",)
+
+    def matches(self, method: str, path: str, body: object) -> bool:
+        """A POST with a model and messages."""
+        found = mapping(body)
+        return (
+            method.upper() == "POST"
+            and trimmed(path).endswith(self.PATHS)
+            and isinstance(found.get("messages"), list)
+            and isinstance(found.get("model"), str)
+        )
+
+    def request(self, body: object) -> ModelRequest:
+        """Tool results stay in the message of the role that the API gives them, ``user``."""
+        found = mapping(body)
+        view: dict[str, AttributeValue] = {names.GEN_AI_OPERATION_NAME: "chat", names.GEN_AI_PROVIDER_NAME: "anthropic"}
+        model = text(found.get("model"))
+        put(view, names.GEN_AI_REQUEST_MODEL, model)
+        put(view, names.GEN_AI_REQUEST_MAX_TOKENS, integer(found.get("max_tokens")))
+        put(view, names.GEN_AI_REQUEST_TEMPERATURE, number(found.get("temperature")))
+        put(view, names.GEN_AI_REQUEST_TOP_P, number(found.get("top_p")))
+        put(view, names.GEN_AI_REQUEST_TOP_K, integer(found.get("top_k")))
+        put(view, names.GEN_AI_REQUEST_STOP_SEQUENCES, _parts.strings(found.get("stop_sequences")))
+        config = mapping(found.get("output_config"))
+        put(view, names.GEN_AI_REQUEST_REASONING_LEVEL, text(config.get("effort")))
+        shape = mapping(config.get("format") or found.get("output_format")).get("type")
+        put(view, names.GEN_AI_OUTPUT_TYPE, "json" if isinstance(shape, str) and shape.startswith("json") else None)
+        stream = found.get("stream")
+        put(view, names.GEN_AI_REQUEST_STREAM, stream if isinstance(stream, bool) else None)
+        put_json(view, names.GEN_AI_SYSTEM_INSTRUCTIONS, _content_parts(found.get("system")))
+        put_json(view, names.GEN_AI_INPUT_MESSAGES, [_input_message(message) for message in items(found.get("messages"))])
+        put_json(view, names.GEN_AI_TOOL_DEFINITIONS, [_tool_definition(tool) for tool in items(found.get("tools"))])
+        return ModelRequest(model=model, stream=stream is True, attributes=view)
+
+    def response(self, status: int, content_type: str, body: bytes, request: object) -> ModelResponse:
+        """One output message. Input tokens include the cached ones, as the conventions have it and the API does not."""
+        return read(status, content_type, body, list_field="content", assemble=_assemble, whole=_whole)
+
+    def terminal(self, tail: bytes) -> bool:
+        """``message_stop`` or ``error``."""
+        return not {"message_stop", "error"}.isdisjoint(_sse.last_names(tail))
+
+    def render(
+        self,
+        output_messages: Sequence[Mapping[str, object]],
+        *,
+        request: object,
+        response_id: str | None,
+        model: str | None,
+        usage: Mapping[str, int],
+    ) -> tuple[str, bytes]:
+        """All messages make one; a reason to finish that has no counterpart here is written as it is."""
+        asked = mapping(request)
+        parts = _parts.all_parts(output_messages)
+        reason = _parts.finish_of(output_messages, parts)
+        response_id = response_id or _parts.made_id("msg_", parts)
+        full: dict[str, object] = {
+            "id": response_id,
+            "type": "message",
+            "role": "assistant",
+            "model": model or text(asked.get("model")) or "",
+            "content": [_wire_block(part, f"{response_id}/{place}") for place, part in enumerate(parts)],
+            "stop_reason": _FINISH_BACK.get(reason, reason),
+            "stop_sequence": None,
+            "usage": _wire_usage(usage),
+        }
+        if asked.get("stream") is True:
+            return _sse.CONTENT_TYPE, _sse.render((str(event["type"]), event) for event in _events(full))
+        return "application/json", dumps(full).encode()
+
+
+PROVIDER: Final = AnthropicMessages()
+
+
+# ---- the wire read -----------------------------------------------------------------------------------------------
+
+
+def _tool_definition(tool: object) -> object:
+    found = {key: value for key, value in mapping(tool).items() if value is not None}
+    if found.get("type", "custom") != "custom" or not found:
+        return found or _parts.generic(tool)
+    known: dict[str, object] = {"type": "function"}
+    for key, name in (("name", "name"), ("description", "description"), ("input_schema", "parameters")):
+        if key in found:
+            known[name] = found[key]
+    return _parts.extras(found, known, ("input_schema",))
+
+
+def _input_message(message: object) -> Message:
+    found = mapping(message)
+    if not found:
+        return {"role": "", "parts": [_parts.generic(message)]}
+    return {"role": text(found.get("role")) or "", "parts": _content_parts(found.get("content"))}
+
+
+def _content_parts(content: object) -> list[Part]:
+    if isinstance(content, str):
+        return [_parts.text_part(content)] if content else []
+    return [_block_part(block) for block in items(content)]
+
+
+def _block_part(block: object) -> Part:
+    found = mapping(block)
+    kind = found.get("type")
+    if kind == "text" and isinstance(found.get("text"), str):
+        return _parts.extras(found, _parts.text_part(str(found["text"])), ("text",))
+    if kind == "thinking" and isinstance(found.get("thinking"), str):
+        return _parts.extras(found, {"type": "reasoning", "content": found["thinking"]}, ("thinking",))
+    if kind == "tool_use":
+        made = found.get("input")
+        call: Part = {"type": "tool_call", "id": text(found.get("id")), "name": text(found.get("name")) or "", "arguments": made}
+        return _parts.extras(found, call, ("input",))
+    if kind == "tool_result":
+        return _parts.extras(found, _parts.tool_response(found.get("tool_use_id"), found.get("content")), ("tool_use_id", "content"))
+    if isinstance(kind, str) and kind in _MODALITIES:
+        part = _media_part(mapping(found.get("source")), _MODALITIES[kind])
+        if part:
+            return _parts.extras(found, part, ("source",))
+    return _parts.generic(block)
+
+
+def _media_part(source: Mapping[str, object], modality: str) -> Part | None:
+    kind, mime_type = source.get("type"), text(source.get("media_type"))
+    if kind == "base64" and isinstance(source.get("data"), str):
+        return {"type": "blob", "mime_type": mime_type, "modality": modality, "content": source["data"]}
+    if kind == "url":
+        return _parts.media(source.get("url"), modality, mime_type)
+    return _parts.file(source.get("file_id"), modality) if kind == "file" else None
+
+
+def _whole(body: dict[str, object]) -> ModelResponse:
+    view: dict[str, AttributeValue] = {}
+    put(view, names.GEN_AI_RESPONSE_ID, text(body.get("id")))
+    put(view, names.GEN_AI_RESPONSE_MODEL, text(body.get("model")))
+    reason = text(body.get("stop_reason"))
+    put(view, names.GEN_AI_RESPONSE_FINISH_REASONS, (reason,) if reason else None)
+    message: Message = {"role": text(body.get("role")) or "assistant", "parts": _content_parts(body.get("content"))}
+    if reason:
+        message["finish_reason"] = _parts.finish(reason)
+    messages = [message] if message["parts"] or reason else []
+    put_json(view, names.GEN_AI_OUTPUT_MESSAGES, messages)
+    usage = mapping(body.get("usage"))
+    fresh = integer(usage.get("input_tokens"))
+    cached, written = integer(usage.get("cache_read_input_tokens")), integer(usage.get("cache_creation_input_tokens"))
+    put(view, names.GEN_AI_USAGE_INPUT_TOKENS, None if fresh is None else integer(fresh + (cached or 0) + (written or 0)))
+    put(view, names.GEN_AI_USAGE_OUTPUT_TOKENS, integer(usage.get("output_tokens")))
+    put(view, names.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS, cached)
+    put(view, names.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS, written)
+    return ModelResponse(attributes=view, outcome="ok", complete=True, tool_calls=_parts.calls(messages))
+
+
+def _assemble(frames: _sse.Frames) -> Assembled:
+    head: dict[str, object] = {}
+    blocks: dict[int, dict[str, object]] = {}
+    written: dict[int, list[str]] = {}
+    error: tuple[str, str] | None = None
+    ended = False
+    for name, event in frames.objects:
+        kind = text(event.get("type")) or name
+        index = integer(event.get("index"))
+        if kind == "message_start":
+            head = mapping(event.get("message"))
+        elif kind == "content_block_start" and index is not None:
+            blocks[index] = mapping(event.get("content_block"))
+        elif kind == "content_block_delta" and index is not None:
+            _continue(blocks.setdefault(index, {}), written.setdefault(index, []), mapping(event.get("delta")))
+        elif kind == "message_delta":
+            head |= {key: value for key, value in mapping(event.get("delta")).items() if value is not None}
+            counted = {key: value for key, value in mapping(event.get("usage")).items() if value is not None}
+            head["usage"] = {**mapping(head.get("usage")), **counted}
+        elif kind == "message_stop":
+            ended = True
+        elif kind == "error":
+            error = error or error_in({**event, "type": "error"})
+    for index, pieces in written.items():
+        if pieces:
+            whole = "".join(pieces)
+            parsed = strict_object(whole)
+            blocks[index]["input"] = whole if parsed is None else parsed
+    content = [blocks[index] for index in sorted(blocks)]
+    return Assembled(body={**head, "content": content}, complete=ended or error is not None, error=error)
+
+
+def _continue(block: dict[str, object], written: list[str], delta: Mapping[str, object]) -> None:
+    kind = delta.get("type")
+    if kind == "input_json_delta":
+        piece = delta.get("partial_json")
+        if isinstance(piece, str) and piece:
+            written.append(piece)
+    elif kind == "citations_delta":
+        block["citations"] = [*items(block.get("citations")), delta.get("citation")]
+    elif isinstance(kind, str) and kind in _STREAMED:
+        source, field = _STREAMED[kind]
+        piece = delta.get(source)
+        if isinstance(piece, str):
+            block.setdefault("type", kind.removesuffix("_delta"))
+            block[field] = f"{text(block.get(field)) or ''}{piece}"
+
+
+# ---- the wire written --------------------------------------------------------------------------------------------
+
+
+def _wire_block(part: Mapping[str, object], place: str) -> dict[str, object]:
+    kind = part.get("type")
+    if kind == "text":
+        return {"type": "text", "text": _parts.content_of(part), **_parts.others(part, "content")}
+    if kind == "reasoning":
+        return {"type": "thinking", "thinking": _parts.content_of(part), "signature": "", **_parts.others(part, "content")}
+    if kind == "tool_call":
+        arguments = part.get("arguments")
+        if isinstance(arguments, str):
+            parsed = strict_object(arguments)
+            arguments = arguments if parsed is None else parsed
+        call_id = text(part.get("id")) or _parts.made_id("toolu_", place, part.get("name"))
+        head = {"type": "tool_use", "id": call_id, "name": text(part.get("name")) or "", "input": {} if arguments is None else arguments}
+        return head | _parts.others(part, "id", "name", "arguments")
+    value = _parts.original(part)
+    return value if isinstance(value, dict) else {"type": "text", "text": value if isinstance(value, str) else dumps(value)}
+
+
+def _wire_usage(usage: Mapping[str, int]) -> dict[str, object]:
+    cached = _parts.count(usage, names.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS)
+    written = _parts.count(usage, names.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS)
+    return {
+        "input_tokens": max(_parts.input_tokens(usage) - cached - written, 0),
+        "cache_creation_input_tokens": written,
+        "cache_read_input_tokens": cached,
+        "output_tokens": _parts.output_tokens(usage),
+    }
+
+
+def _events(full: Mapping[str, object]) -> Iterator[dict[str, object]]:
+    usage = mapping(full["usage"])
+    begun = {**full, "content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 0}}
+    yield {"type": "message_start", "message": begun}
+    for index, block in enumerate(map(mapping, items(full["content"]))):
+        start, deltas = _split(block)
+        yield {"type": "content_block_start", "index": index, "content_block": start}
+        for delta in deltas:
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+        yield {"type": "content_block_stop", "index": index}
+    ended = {"stop_reason": full["stop_reason"], "stop_sequence": None}
+    yield {"type": "message_delta", "delta": ended, "usage": {"output_tokens": usage["output_tokens"]}}
+    yield {"type": "message_stop"}
+
+
+def _split(block: dict[str, object]) -> tuple[dict[str, object], list[dict[str, object]]]:
+    """A block as its first event announces it, and the deltas that fill it."""
+    kind = block.get("type")
+    if kind == "text":
+        start = {**block, "text": ""}
+        cited: list[dict[str, object]] = [{"type": "citations_delta", "citation": value} for value in items(start.pop("citations", None))]
+        return start, [{"type": "text_delta", "text": block["text"]}, *cited]
+    if kind == "thinking":
+        deltas: list[dict[str, object]] = [{"type": "thinking_delta", "thinking": block.get("thinking")}]
+        if block.get("signature"):
+            deltas.append({"type": "signature_delta", "signature": block["signature"]})
+        return {**block, "thinking": "", "signature": ""}, deltas
+    if kind == "tool_use":
+        made = block["input"]
+        return {**block, "input": {}}, [{"type": "input_json_delta", "partial_json": made if isinstance(made, str) else dumps(made)}]
+    return block, []

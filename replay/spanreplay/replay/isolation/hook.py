@@ -1,0 +1,79 @@
+"""The one audit hook of the process, and wrappers for the few functions that raise no audit event.
+
+``sys.addaudithook`` cannot be undone and costs about 0.2 us an audited event for ever, so this is installed at the first arming and
+never while recording. The hook keeps no "busy" flag: the code below it uses no call whose event has a rule, so it cannot trigger
+itself, and an act done by ``__del__`` while it works is judged like any other. It takes no lock, as it runs inside the garbage
+collector too.
+"""
+
+import importlib
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from spanreplay.replay.isolation import carry
+from spanreplay.replay.isolation.acts import RULES
+from spanreplay.replay.isolation.arming import Sentries, active
+
+_WITHOUT_EVENT: Final = (
+    ("_posixsubprocess", "fork_exec"),  # multiprocessing spawn and forkserver; subprocess has an event of its own
+    ("os", "mkfifo"),
+    ("os", "mknod"),
+    ("signal", "pidfd_send_signal"),
+)
+
+_installing: Final = threading.Lock()
+_installed: list[bool] = []
+
+
+def install() -> None:
+    """Install the hook once, and see that the wrappers are in place. Idempotent; never call it while recording."""
+    with _installing:
+        if not _installed:
+            _installed.append(True)
+            sys.addaudithook(_hook)
+        carry.install()
+        for module_name, name in _WITHOUT_EVENT:
+            _announce(module_name, name)
+
+
+def is_installed() -> bool:
+    """Tell whether the audit hook is there (for good, then)."""
+    return bool(_installed)
+
+
+def _hook(
+    event: str,
+    args: tuple[Any, ...],
+    # Bound here because module globals may be gone while the interpreter ends.
+    rules: Mapping[str, object] = RULES,
+    active: Callable[[], Sentries] = active,
+) -> None:
+    if event not in rules:
+        return
+    watching = active()
+    if not watching:
+        return
+    first: BaseException | None = None
+    for sentry in watching:
+        refused = sentry.check(event, args)
+        first = first or refused
+    if first is not None:
+        raise first
+
+
+def _announce(module_name: str, name: str) -> None:
+    try:
+        module = importlib.import_module(module_name)
+        original: Callable[..., Any] = getattr(module, name)
+    except (ImportError, AttributeError):
+        return
+    if carry.is_wrapped(original):
+        return
+
+    def announced(*args: Any, **kwargs: Any) -> Any:
+        _hook(f"{module_name}.{name}", (*args, *kwargs.values()))
+        return original(*args, **kwargs)
+
+    setattr(module, name, carry.mark(announced, original))

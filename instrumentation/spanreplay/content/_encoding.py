@@ -1,0 +1,293 @@
+"""From any Python value to a JSON tree with type tags."""
+
+import base64
+import dataclasses
+import re
+import uuid
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
+from datetime import date, datetime, time, timedelta, timezone, tzinfo
+from decimal import Decimal
+from enum import Enum
+from pathlib import PurePath
+from typing import Any, Final
+
+from spanreplay.content._decoding import Decoder
+from spanreplay.content._types import KIND, PAYLOAD, TAG, kind_of, model_fields, name_of, resolve
+from spanreplay.content.canonical import canonical_json
+
+DEPTH_LIMIT: Final = 200
+"""Containers within containers; deeper ones are kept as text, so that a deep stack at replay can still read the value."""
+INT_LIMIT: Final = 10**600
+"""Above it an integer is kept as hex: a process may limit the decimal text of an int, to 640 digits at the least."""
+_TEXT_LIMIT: Final = 10_000
+_CAUSE_LIMIT: Final = 5
+
+_SPLIT_PAIR: Final = re.compile("(?<=[\ud800-\udbff])(?=[\udc00-\udfff])")
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
+
+EXCEPTION_ATTRIBUTES: Final[tuple[tuple[type[BaseException], tuple[str, ...]], ...]] = (
+    (OSError, ("errno", "strerror", "filename", "filename2")),
+    (ImportError, ("msg", "name", "path")),
+    (AttributeError, ("name",)),
+    (NameError, ("name",)),
+)
+"""What exceptions made in C carry neither in ``args`` nor in ``__dict__``."""
+
+
+def safe_text(value: object) -> str:
+    """Describe a value in at most 10 000 characters, the same in every process: memory addresses are left out."""
+    cls = type(value)
+    if cls.__repr__ is object.__repr__:
+        return f"<{cls.__module__}.{cls.__qualname__} object>"
+    try:
+        text = str(repr(value))
+    except Exception as problem:  # noqa: BLE001 - a repr may do anything, and recording must not break the agent
+        return f"<{cls.__module__}.{cls.__qualname__} object, its repr() raised {type(problem).__name__}>"
+    text = _ADDRESS.sub("", text[: _TEXT_LIMIT + 1000])
+    return text if len(text) <= _TEXT_LIMIT else text[:_TEXT_LIMIT] + "…"
+
+
+class Encoder:
+    """Builds one tree.
+
+    Attributes:
+        typed: The tree holds at least one tag.
+        lossy: Something could be kept as text only, or cannot be restored as it was.
+    """
+
+    def __init__(self) -> None:
+        self.typed = False
+        self.lossy = False
+        self._active: set[int] = set()
+        self._depth = 0
+        self._causes = 0
+
+    def value(self, value: Any) -> Any:
+        """Return the tree of any value."""
+        cls = type(value)
+        if value is None or cls is bool or cls is float:
+            return value
+        if cls is str:
+            return self._str(value)
+        if cls is int:
+            return value if -INT_LIMIT < value < INT_LIMIT else self._tag("int", hex(value))
+        if id(value) in self._active:
+            return self._text(f"<cycle: {cls.__qualname__}>")
+        if self._depth >= DEPTH_LIMIT:
+            return self._text(safe_text(value))
+        self._active.add(id(value))
+        self._depth += 1
+        try:
+            return self._compound(cls, value)
+        except Exception:  # noqa: BLE001 - properties and iterators of the agent's classes may raise anything
+            return self._text(safe_text(value))
+        finally:
+            self._active.discard(id(value))
+            self._depth -= 1
+
+    def _compound(self, cls: type, value: Any) -> Any:
+        handler = _EXACT.get(cls)
+        if handler is not None:
+            return handler(self, value)
+        kind = kind_of(cls)
+        if kind is not None:
+            if resolve(name_of(cls), {}) is not cls:
+                self.lossy = True  # replay can find such a class through an annotation only, if there is one
+            return _KINDS[kind](self, value)
+        if isinstance(value, PurePath):
+            return self._tag("path", str(value), c=cls.__name__)
+        for base, handler in _EXACT.items():
+            if isinstance(value, base):
+                self.lossy = True
+                return handler(self, value)
+        return self._text(safe_text(value))
+
+    def _tag(self, name: str, payload: Any, **more: Any) -> dict[str, Any]:
+        self.typed = True
+        return {TAG: name, PAYLOAD: payload, **more}
+
+    def _text(self, text: str) -> dict[str, Any]:
+        self.lossy = True
+        return self._tag("text", text)
+
+    def _str(self, value: str) -> Any:
+        if value.isascii() or _SPLIT_PAIR.search(value) is None:
+            return value
+        return self._tag("str", _SPLIT_PAIR.split(value))  # JSON would read the two halves as one character
+
+    def _list(self, value: Iterable[Any]) -> list[Any]:
+        return [self.value(item) for item in list(value)]
+
+    def _dict(self, value: dict[Any, Any]) -> Any:
+        items = list(value.items())
+        if any(type(key) is not str or key == TAG or (not key.isascii() and _SPLIT_PAIR.search(key)) for key, _ in items):
+            return self._tag("dict", self._pairs(items))
+        return {key: self.value(item) for key, item in items}
+
+    def _pairs(self, items: Iterable[tuple[Any, Any]]) -> list[Any]:
+        return [[self.value(key), self.value(item)] for key, item in items]
+
+    def _unordered(self, name: str, value: Iterable[Any]) -> Any:
+        return self._tag(name, sorted(self._list(value), key=canonical_json))  # the hash seed must not show
+
+    def _bytes(self, name: str, value: bytes) -> Any:
+        try:
+            return self._tag(name, value.decode("utf-8"))  # readable, and open to redaction
+        except UnicodeDecodeError:
+            return self._tag(name, base64.b64encode(value).decode("ascii"), e="base64")
+
+    def _datetime(self, value: datetime) -> Any:
+        return self._tag("datetime", datetime.isoformat(value), **self._clock(value.tzinfo, value.fold))
+
+    def _time(self, value: time) -> Any:
+        return self._tag("time", time.isoformat(value), **self._clock(value.tzinfo, value.fold))
+
+    def _clock(self, zone: tzinfo | None, fold: int) -> dict[str, Any]:
+        more: dict[str, Any] = {"fold": fold} if fold else {}
+        if zone is not None and type(zone) is not timezone:
+            key = getattr(zone, "key", None)
+            if isinstance(key, str):
+                more["zone"] = key
+            else:
+                self.lossy = True
+        return more
+
+    def _enum(self, value: Enum) -> Any:
+        before = self.lossy
+        payload = self.value(value._value_)
+        self.lossy = before  # the name restores the member, the value is for readers
+        return self._tag(name_of(type(value)), payload, **{KIND: "enum", "n": value._name_})
+
+    def _namedtuple(self, value: Any) -> Any:
+        fields: tuple[str, ...] = type(value)._fields
+        items = tuple.__iter__(value)
+        return self._tag(
+            name_of(type(value)), {name: self.value(item) for name, item in zip(fields, items, strict=True)}, **{KIND: "namedtuple"}
+        )
+
+    def _dataclass(self, value: Any) -> Any:
+        payload: dict[str, Any] = {}
+        for field in dataclasses.fields(value):
+            try:
+                item = getattr(value, field.name)
+            except AttributeError:
+                continue
+            payload[field.name] = self.value(item)
+        return self._tag(name_of(type(value)), payload, **{KIND: "dataclass"})
+
+    def _model(self, value: Any) -> Any:
+        cls = type(value)
+        state: dict[str, Any] = object.__getattribute__(value, "__dict__")
+        payload = {name: self.value(state[name]) for name in model_fields(cls) if name in state}
+        more: dict[str, Any] = {KIND: "model"}
+        extra = getattr(value, "__pydantic_extra__", None)
+        if extra:
+            more["extra"] = {str(name): self.value(item) for name, item in list(extra.items())}
+        fields_set = getattr(value, "__pydantic_fields_set__", None)
+        expected = {*payload, *(extra or {})}
+        if fields_set is not None and fields_set != expected:
+            more["set"] = sorted(str(name) for name in fields_set)
+        private = self._private(cls, getattr(value, "__pydantic_private__", None))
+        if private:
+            more["private"] = private
+        return self._tag(name_of(cls), payload, **more)
+
+    def _private(self, cls: type, private: object) -> dict[str, Any]:
+        kept: dict[str, Any] = {}
+        if not isinstance(private, dict):
+            return kept
+        declared = getattr(cls, "__private_attributes__", {})
+        for name, item in list(private.items()):
+            if name in declared and getattr(declared[name], "default", None) is item:
+                continue
+            tree, exact = self._probe(item)
+            if exact:
+                kept[str(name)] = tree
+        return kept
+
+    def _probe(self, value: Any) -> tuple[Any, bool]:
+        """Encode a value and tell whether it was kept exactly."""
+        before, self.lossy = self.lossy, False
+        tree = self.value(value)
+        exact = not self.lossy
+        self.lossy = before or not exact
+        return tree, exact
+
+    def _exception(self, value: BaseException) -> Any:
+        payload: dict[str, Any] = {"message": _message(value), "args": self._list(value.args)}
+        attributes = {
+            name: self.value(getattr(value, name, None))
+            for base, names in EXCEPTION_ATTRIBUTES
+            if isinstance(value, base)
+            for name in names
+            if getattr(value, name, None) is not None
+        }
+        if attributes:
+            payload["attributes"] = attributes
+        state = getattr(value, "__dict__", None)
+        if isinstance(state, dict) and state:
+            payload["state"] = {str(name): self.value(item) for name, item in list(state.items())}
+        self._validation(value, payload)
+        if value.__cause__ is not None and self._causes < _CAUSE_LIMIT:
+            self._causes += 1
+            payload["cause"] = self.value(value.__cause__)
+            self._causes -= 1
+        tree = self._tag(name_of(type(value)), payload, **{KIND: "exception"})
+        if not _restores(tree, value):
+            self.lossy = True
+        return tree
+
+    def _validation(self, value: Any, payload: dict[str, Any]) -> None:
+        """Keep what rebuilds a pydantic ``ValidationError``, which has no constructor and no ``args``."""
+        if type(value).__module__ not in {"pydantic_core._pydantic_core", "pydantic_core"} or not hasattr(value, "errors"):
+            return
+        try:
+            payload.update(title=str(value.title), errors=self.value(value.errors(include_url=False)))
+        except Exception:  # noqa: BLE001 - validators put objects of any kind into an error
+            self.lossy = True
+
+
+def _message(value: BaseException) -> str:
+    try:
+        return str(value)
+    except Exception as problem:  # noqa: BLE001 - a __str__ may do anything, and recording must not break the agent
+        return f"<str() raised {type(problem).__name__}>"
+
+
+def _restores(tree: dict[str, Any], value: BaseException) -> bool:
+    try:
+        again = Decoder({}).value(tree)
+        return type(again) is type(value) and str(again) == str(value)
+    except Exception:  # noqa: BLE001 - user code runs in __new__ and __str__
+        return False
+
+
+_EXACT: Final[dict[type, Callable[[Encoder, Any], Any]]] = {
+    OrderedDict: lambda encoder, value: encoder._tag("OrderedDict", encoder._pairs(list(value.items()))),
+    dict: Encoder._dict,
+    list: Encoder._list,
+    tuple: lambda encoder, value: encoder._tag("tuple", encoder._list(tuple.__iter__(value))),
+    deque: lambda encoder, value: encoder._tag("deque", encoder._list(value), **({"n": value.maxlen} if value.maxlen is not None else {})),
+    set: lambda encoder, value: encoder._unordered("set", value),
+    frozenset: lambda encoder, value: encoder._unordered("frozenset", value),
+    bytes: lambda encoder, value: encoder._bytes("bytes", bytes(value)),
+    bytearray: lambda encoder, value: encoder._bytes("bytearray", bytes(value)),
+    datetime: Encoder._datetime,
+    date: lambda encoder, value: encoder._tag("date", date.isoformat(value)),
+    time: Encoder._time,
+    timedelta: lambda encoder, value: encoder._tag("timedelta", [value.days, value.seconds, value.microseconds]),
+    Decimal: lambda encoder, value: encoder._tag("decimal", Decimal.__str__(value)),
+    uuid.UUID: lambda encoder, value: encoder._tag("uuid", uuid.UUID.__str__(value)),
+    complex: lambda encoder, value: encoder._tag("complex", [value.real, value.imag]),
+    str: lambda encoder, value: encoder._str(str.__str__(value)),
+    int: lambda encoder, value: encoder.value(int.__int__(value)),
+    float: lambda encoder, value: float.__float__(value),
+}
+_KINDS: Final[dict[str, Callable[[Encoder, Any], Any]]] = {
+    "enum": Encoder._enum,
+    "namedtuple": Encoder._namedtuple,
+    "dataclass": Encoder._dataclass,
+    "model": Encoder._model,
+    "exception": Encoder._exception,
+}

@@ -1,0 +1,159 @@
+"""The typed codec: any Python value to a JSON text and back.
+
+``None``, ``bool``, ``int``, ``float``, ``str``, lists and string-keyed dicts are plain JSON. Everything else carries a tag,
+``{"$t": NAME, "v": PAYLOAD}``:
+
+* ``$t`` without a colon is a type of Python's own: ``tuple``, ``set``, ``frozenset``, ``deque``, ``bytes`` and ``bytearray``
+  (UTF-8, or ``"e": "base64"``), ``datetime``, ``date``, ``time``, ``timedelta``, ``decimal``, ``uuid``, ``path``, ``complex``,
+  ``dict`` and ``OrderedDict`` (pairs), ``int`` (hex, above 600 digits), ``str`` (pieces, where two lone surrogates are neighbours),
+  and ``text``: what could be kept as a description only.
+* ``$t`` with a colon is ``module:QualName`` of a class, and ``k`` its kind: ``model`` (pydantic; ``extra``, ``set`` and ``private``
+  beside ``v``), ``dataclass``, ``namedtuple``, ``enum`` (``n`` is the member), ``exception``.
+
+A class is restored only if its module is imported already, or if the annotation of the call site mentions it; and only if it is
+of the recorded kind and has the recorded fields. It is filled without its constructor. In every other case the value comes back
+as its plain JSON value, an exception as `RecordedError`. Nothing is ever imported, and nothing named in a text is called.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from spanreplay.content._decoding import Decoder
+from spanreplay.content._encoding import DEPTH_LIMIT, INT_LIMIT, Encoder, safe_text
+from spanreplay.content._plain import plain_tree
+from spanreplay.content._types import KIND, PAYLOAD, TAG, classes_of, name_of
+from spanreplay.content.errors import CodecError, RecordedError
+
+__all__ = ["CodecError", "Encoded", "RecordedError", "decode", "decode_exception", "encode", "encode_exception", "plain"]
+
+_LEAVES: Final = frozenset({str, float, bool, type(None)})
+_QUOTED_TAG: Final = f'"{TAG}"'
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_READABLE: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
+_ASCII: Final = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), check_circular=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A value as text.
+
+    Attributes:
+        text: JSON, compact, characters as they are (escaped throughout only where a lone surrogate makes it necessary).
+        lossy: Something in it was kept as a description, or cannot be restored to the very same type.
+        typed: It holds at least one tag, so it is not the plain JSON of the value; see `plain`.
+    """
+
+    text: str
+    lossy: bool
+    typed: bool
+
+
+def encode(value: object) -> Encoded:
+    """Take a snapshot of a value. Never raises an ``Exception``; the order of members is kept."""
+    try:
+        if _is_plain(value, DEPTH_LIMIT):
+            text = _READABLE.encode(value)
+            if _QUOTED_TAG not in text and (text.isascii() or _SURROGATE.search(text) is None):
+                return Encoded(text, False, False)
+    except (ValueError, RuntimeError, RecursionError):
+        pass  # a huge integer, a dict changed by another thread, a deep stack: the careful way can do it
+    try:
+        encoder = Encoder()
+        return Encoded(_dump(encoder.value(value)), encoder.lossy, encoder.typed)
+    except Exception:  # noqa: BLE001 - recording must not break the agent
+        return Encoded(_dump({TAG: "text", PAYLOAD: safe_text(value)}), True, True)
+
+
+def encode_exception(exc: BaseException) -> Encoded:
+    """Take a snapshot of an exception: type, message, args, attributes, and up to five causes. Never raises an ``Exception``."""
+    try:
+        encoder = Encoder()
+        tree = encoder.value(exc)
+        if tree.get(KIND) == "exception":
+            return Encoded(_dump(tree), encoder.lossy, True)
+    except Exception:  # noqa: BLE001, S110 - recording must not break the agent
+        pass
+    payload = {"message": safe_text(exc), "args": []}
+    return Encoded(_dump({TAG: name_of(type(exc)), PAYLOAD: payload, KIND: "exception"}), True, True)
+
+
+def decode(text: str, annotation: object = None) -> Any:
+    """Return the value of a text made by `encode`.
+
+    Args:
+        text: JSON, with or without tags.
+        annotation: What the call site says the type is (a class, ``Optional[X]``, ``list[X]`` …): classes it mentions, and classes
+            of their fields, may be restored even if ``sys.modules`` does not reach them.
+
+    Raises:
+        CodecError: No JSON, or a tag whose payload does not fit.
+    """
+    tree = _load(text)
+    if _QUOTED_TAG not in text:
+        return tree
+    try:
+        return Decoder({} if annotation is None else classes_of(annotation)).value(tree)
+    except RecursionError:
+        raise CodecError(f"expected at most {DEPTH_LIMIT} levels of nesting in a typed value, found more") from None
+
+
+def decode_exception(text: str) -> BaseException:
+    """Return the exception of a text made by `encode_exception`; a class that is not imported gives `RecordedError`.
+
+    Raises:
+        CodecError: No JSON, or no exception.
+    """
+    made = decode(text)
+    if not isinstance(made, BaseException):
+        raise CodecError(f"expected a recorded exception, found a value of type {type(made).__name__}: {text[:80]!r}")
+    return made
+
+
+def plain(text: str) -> str:
+    """Return the plain JSON view of a typed text: tags removed, readable. A text without tags is returned as it is.
+
+    Raises:
+        CodecError: No JSON.
+    """
+    if _QUOTED_TAG not in text:
+        return text
+    tree = _load(text)
+    try:
+        return _dump(plain_tree(tree))
+    except RecursionError:
+        raise CodecError(f"expected at most {DEPTH_LIMIT} levels of nesting in a typed value, found more") from None
+
+
+def _load(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        raise CodecError(f"expected a JSON text, found {text[:80]!r} ({problem})") from problem
+
+
+def _dump(tree: Any) -> str:
+    text = _READABLE.encode(tree)
+    return text if text.isascii() or _SURROGATE.search(text) is None else _ASCII.encode(tree)
+
+
+def _is_plain(value: object, depth: int) -> bool:
+    """Tell whether ``json.dumps`` keeps the value exactly: builtins only, no subclass, string keys, no huge integer."""
+    items: Iterable[object]
+    if type(value) is dict:
+        for key in value:
+            if type(key) is not str:
+                return False
+        items = value.values()
+    elif type(value) is list:
+        items = value
+    else:
+        return type(value) in _LEAVES or (type(value) is int and -INT_LIMIT < value < INT_LIMIT)
+    if depth == 0:
+        return False
+    for item in items:  # noqa: SIM110 - a generator would double the time
+        if type(item) not in _LEAVES and not _is_plain(item, depth - 1):
+            return False
+    return True

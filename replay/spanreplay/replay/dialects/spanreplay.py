@@ -1,0 +1,208 @@
+"""Our own spans: everything that :mod:`spanreplay.semconv.attributes` names.
+
+A value under ``spanreplay.*`` is there only where no standard attribute holds the same text, so each is read with its standard name as the
+second choice.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final, get_args
+
+from spanreplay.replay.dialect import RunDraft, StepDraft
+from spanreplay.replay.evidence import proof, typed_view
+from spanreplay.replay.fields import Fields
+from spanreplay.replay.messages import model_input, model_output, usage
+from spanreplay.replay.model import Grade, Json, Kind, OutcomeName, Reason, Wire
+from spanreplay.replay.outcomes import failure, outcome
+from spanreplay.replay.reasons import INPUT_ABSENT, NEVER_ENDED, OUTPUT_ABSENT, WIRE_ABSENT, worst
+from spanreplay.replay.versions import step_versions
+from spanreplay.replay.wire import read_wire, wire_gap
+from spanreplay.semconv import attributes as a
+from spanreplay.spans.record import LogRecord, SpanRecord
+
+_KINDS: Final[Mapping[str, Kind]] = {kind: kind for kind in get_args(Kind)}
+_OUTCOMES: Final[Mapping[str, OutcomeName]] = {name: name for name in get_args(OutcomeName)}
+_UNANSWERED: Final = frozenset({"abandoned", "cancelled", "interrupted", "rejected", "deferred"})
+"""Outcomes that need neither a result nor an exception to be repeated."""
+
+
+class SpanreplayDialect:
+    """Reads the spans that the Boundary opened."""
+
+    NAME = "spanreplay"
+    PRIORITY = 0
+
+    def claims(self, span: SpanRecord) -> bool:
+        """A step kind or the mark of a run root."""
+        return a.STEP_KIND in span.attributes or a.RUN_ROOT in span.attributes
+
+    def read(self, span: SpanRecord, logs: Sequence[LogRecord]) -> StepDraft | None:
+        """The step, with its run where the span is the root of one; ``None`` for a kind that this version does not know."""
+        del logs
+        fields = Fields(span.attributes)
+        root = fields.true(a.RUN_ROOT)
+        kind = _KINDS.get(fields.text(a.STEP_KIND) or "agent")
+        if kind is None:
+            return None
+        draft = _step(span, fields, kind)
+        if not root:
+            return draft
+        return _with_run(draft, span, fields)
+
+
+def _step(span: SpanRecord, fields: Fields, kind: Kind) -> StepDraft:
+    typed_input = _typed(fields, a.STEP_INPUT, a.GEN_AI_TOOL_CALL_ARGUMENTS)
+    typed_result = _typed(fields, a.STEP_RESULT, a.GEN_AI_TOOL_CALL_RESULT)
+    typed_items = _typed(fields, a.STEP_ITEMS)
+    typed_error = _typed(fields, a.STEP_ERROR)
+    wire, wire_reasons = read_wire(fields)
+    asked, answered = _views(fields, kind, typed_input, typed_result, typed_items)
+    error = failure(span, fields)
+    ended = _outcome(span, fields, error)
+    findings, left_off = proof(span, fields)
+    findings += [("incomplete", reason) for reason in wire_reasons if reason.code != WIRE_ABSENT]
+    if span.end_ns is None:
+        findings.append(("incomplete", Reason(code=NEVER_ENDED, detail="started, and no end was recorded")))
+    best, reason = _held(
+        kind=kind,
+        outcome=ended,
+        wire=wire,
+        typed_input=typed_input if a.STEP_INPUT not in left_off else None,
+        answer=(typed_result if a.STEP_RESULT not in left_off else None) or (typed_items if a.STEP_ITEMS not in left_off else None),
+        raised=typed_error is not None,
+        viewed=(asked is not None, answered is not None or typed_error is not None or error is not None),
+    )
+    # The text of a view is not checked for being cut: the digests do that, and prove it.
+    reasons = [reason for _, reason in findings] + [reason for reason in (reason, *wire_reasons) if reason is not None]
+    name = fields.text(a.STEP_NAME, a.GEN_AI_TOOL_NAME, a.GEN_AI_REQUEST_MODEL, a.GEN_AI_AGENT_NAME) or span.name or kind
+    return StepDraft(
+        kind=kind,
+        name=name,
+        grade=worst([best, *(grade for grade, _ in findings)]),
+        reasons=tuple(dict.fromkeys(reasons)),
+        outcome=ended,
+        call_id=fields.identifier(a.GEN_AI_TOOL_CALL_ID),
+        agent=fields.text(a.GEN_AI_AGENT_NAME),
+        session_id=fields.identifier(a.GEN_AI_CONVERSATION_ID, a.SESSION_ID),
+        input=asked,
+        output=answered,
+        error=error,
+        usage=usage(fields),
+        effect=fields.text(a.STEP_EFFECT),
+        action_id=fields.identifier(a.STEP_ACTION_ID),
+        decision=fields.json(a.DECISION),
+        target=fields.text(a.STEP_TARGET),
+        resources=_list(fields.json(a.STEP_RESOURCES)),
+        versions=step_versions(span, fields),
+        attempt=fields.integer(a.STEP_ATTEMPT) or 1,
+        path=fields.text(a.STEP_PATH),
+        process=fields.identifier(a.PROCESS_ID),
+        seq_start=fields.integer(a.STEP_SEQ_START),
+        seq_end=fields.integer(a.STEP_SEQ_END),
+        typed_input=typed_input,
+        typed_result=typed_result,
+        typed_error=typed_error,
+        typed_items=typed_items,
+        wire=wire,
+        parent_span=fields.identifier(a.STEP_PARENT),
+        requested_by_span=fields.identifier(a.STEP_REQUESTED_BY),
+        retry_of_span=fields.identifier(a.STEP_RETRY_OF),
+        response_id=fields.identifier(a.GEN_AI_RESPONSE_ID),
+    )
+
+
+def _typed(fields: Fields, *names: str) -> str | None:
+    """A typed text. The empty text is one too: not typed JSON, but what was found."""
+    for name in names:
+        value = fields.attributes.get(name)
+        if isinstance(value, str):
+            return value
+    return None
+
+
+def _views(fields: Fields, kind: Kind, typed_input: str | None, typed_result: str | None, typed_items: str | None) -> tuple[Json, Json]:
+    asked: Json = None
+    answered: Json = None
+    if kind in ("model_call", "agent"):
+        asked, answered = model_input(fields), model_output(fields)
+    if asked is None and typed_input is not None:
+        asked = {"arguments": typed_view(typed_input)}
+    if answered is None and typed_result is not None:
+        answered = {"result": typed_view(typed_result)}
+    if typed_items is not None and (answered is None or answered == {"result": None}):
+        answered = {"result": typed_view(typed_items)}
+    return asked, answered
+
+
+def _outcome(span: SpanRecord, fields: Fields, error: Json) -> OutcomeName:
+    named = _OUTCOMES.get(fields.text(a.STEP_OUTCOME) or "")
+    if named is not None:
+        return named
+    return "unknown" if span.end_ns is None else outcome(span, error)
+
+
+def _held(
+    *,
+    kind: Kind,
+    outcome: OutcomeName,
+    wire: Wire | None,
+    typed_input: str | None,
+    answer: str | None,
+    raised: bool,
+    viewed: tuple[bool, bool],
+) -> tuple[Grade, Reason | None]:
+    """The best grade that what the span holds allows, and why it is not exact."""
+    if kind == "agent":  # passed through, never answered: nothing that it holds is needed
+        return "exact", None
+    if wire is not None:
+        gap = wire_gap(wire, outcome, raised=raised)
+        return ("exact", None) if gap is None else ("incomplete", gap)
+    over = answer is not None or raised or outcome in _UNANSWERED
+    if typed_input is not None and over:
+        return "exact", None
+    if outcome == "unknown":
+        return "incomplete", Reason(code=OUTPUT_ABSENT, detail="how it ended is not known")
+    if all(viewed):
+        code = WIRE_ABSENT if kind == "model_call" else OUTPUT_ABSENT if typed_input is not None else INPUT_ABSENT
+        what = "the HTTP exchange" if kind == "model_call" else "the typed result" if typed_input is not None else "the typed arguments"
+        return "semantic", Reason(code=code, detail=f"the span has the view of the call, not {what}")
+    code, what = (INPUT_ABSENT, "input") if not viewed[0] else (OUTPUT_ABSENT, "output")
+    return "structure", Reason(code=code, detail=f"the span has no {what}")
+
+
+def _with_run(draft: StepDraft, span: SpanRecord, fields: Fields) -> StepDraft:
+    typed_input = _typed(fields, a.RUN_INPUT) or draft.typed_input
+    typed_output = _typed(fields, a.RUN_OUTPUT) or draft.typed_result
+    definition = fields.json(a.RUN_DEFINITION)
+    run = RunDraft(
+        run_id=fields.identifier(a.RUN_ID),
+        agent_name=fields.text(a.GEN_AI_AGENT_NAME, a.RUN_NAME, a.STEP_NAME),
+        agent_version=fields.text(a.GEN_AI_AGENT_VERSION),
+        session_id=draft.session_id,
+        outcome=draft.outcome,
+        error=draft.error,
+        definition=definition,
+        input=typed_view(typed_input) if typed_input is not None else draft.input,
+        output=typed_view(typed_output) if typed_output is not None else draft.output,
+        artifacts=_list(fields.json(a.RUN_ARTIFACTS)),
+        versions=draft.versions,
+        grade=draft.grade,
+        reasons=draft.reasons,
+        path=fields.text(a.RUN_PATH),
+        command_id=fields.identifier(a.RUN_COMMAND_ID),
+        is_command=fields.true(a.RUN_COMMAND),
+        exit_code=fields.integer(a.RUN_EXIT_CODE),
+        typed_input=typed_input,
+        typed_output=typed_output,
+        redaction=fields.text(a.RUN_REDACTION),
+        dropped=fields.integer(a.RUN_DROPPED) or 0,
+        untaped=_list(fields.json(a.RUN_UNTAPED)),
+    )
+    return replace(draft, run=run, root=True)
+
+
+def _list(value: Json) -> tuple[Json, ...]:
+    return tuple(value) if isinstance(value, list) else () if value is None else (value,)
+
+
+DIALECT: Final = SpanreplayDialect()

@@ -1,0 +1,168 @@
+"""Reading attributes of spans that anybody may have written: lenient, total, and with a memory of what was wrong.
+
+Nothing here raises on a value, whatever its type, depth or size.
+"""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from spanreplay.replay.model import Json, Reason
+from spanreplay.replay.reasons import CUT
+from spanreplay.spans.record import Value
+
+NULL_IDS: Final = frozenset({"", "unknown", "<not specified>", "none", "None", "null"})
+"""What instrumentations write for a call id that they do not have."""
+NOT_CAPTURED: Final = frozenset({"<REDACTED>", "__REDACTED__", "<elided>", "FILTERED", "<not serializable>"})
+"""What instrumentations write where content capture is off."""
+MAX_DEPTH: Final = 200
+"""Deeper JSON stays text: nothing that reads it later may run out of stack."""
+
+
+class Fields:
+    """The attributes of one span, read by name; keeps a reason for every text that is plainly a part of a longer one."""
+
+    __slots__ = ("attributes", "reasons")
+
+    def __init__(self, attributes: Mapping[str, Value]) -> None:
+        self.attributes = attributes
+        self.reasons: dict[str, Reason] = {}
+
+    def __contains__(self, name: str) -> bool:
+        value = self.attributes.get(name)
+        return value is not None and not (isinstance(value, str) and value in NOT_CAPTURED)
+
+    def text(self, *names: str) -> str | None:
+        """The first of these attributes that is a text and not empty."""
+        for name in names:
+            value = self.attributes.get(name)
+            if isinstance(value, str) and value:
+                return value
+        return None
+
+    def identifier(self, *names: str) -> str | None:
+        """The first of these attributes that identifies something; the words that stand for "none" do not."""
+        for name in names:
+            value = self.attributes.get(name)
+            if isinstance(value, int) and not isinstance(value, bool):
+                return str(value)
+            if isinstance(value, str) and value.strip() not in NULL_IDS:
+                return value
+        return None
+
+    def integer(self, *names: str) -> int | None:
+        """The first of these attributes that is a whole number, or the text or float of one."""
+        for name in names:
+            number = whole(self.attributes.get(name))
+            if number is not None:
+                return number
+        return None
+
+    def true(self, name: str) -> bool:
+        """Whether a flag is set."""
+        return self.attributes.get(name) in (True, "true", "True")
+
+    def texts(self, name: str) -> list[str]:
+        """A list of texts, however it was written."""
+        value = self.json(name)
+        if isinstance(value, str):
+            return [value]
+        return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+    def json(self, *names: str, strict: bool = False) -> Json:
+        """The first of these attributes that is there, as a JSON value.
+
+        A text that holds JSON is decoded, twice if it was encoded twice; any other text is itself. ``strict`` says that the convention has
+        nothing but JSON here, so that a text that is none has been damaged; otherwise only one that stops in the middle is taken for cut.
+        """
+        for name in names:
+            value = self.attributes.get(name)
+            if name not in self or (strict and value == ""):
+                continue
+            decoded, whole_text = decoded_json(value)
+            if isinstance(value, str) and (not whole_text or (strict and isinstance(decoded, str))):
+                self.cut(name, f"{name} stops in the middle of its JSON after {len(value.encode('utf-8', 'surrogatepass'))} bytes")
+            return decoded
+        return None
+
+    def cut(self, name: str, detail: str) -> None:
+        """Remembers that an attribute is not whole."""
+        self.reasons.setdefault(name, Reason(code=CUT, detail=detail))
+
+
+def whole(value: Value) -> int | None:
+    """A whole number from a number or its text; ``None`` from anything else."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) and len(value) < 20 and value.strip().lstrip("-").isdecimal():
+        return int(value)
+    return None
+
+
+def decoded_json(value: Value) -> tuple[Json, bool]:
+    """A value as JSON, and whether it was whole.
+
+    A text that starts like a JSON object, list or string is decoded, up to twice, and is itself if it is none. A number or a word in a text
+    stays a text: nothing tells whether ``"0"`` was one.
+    """
+    whole_text = True
+    for _ in range(2):
+        if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
+            break
+        try:
+            decoded = json.loads(value)
+        except json.JSONDecodeError as error:
+            whole_text = not _stops(value, error)
+            break
+        except (ValueError, RecursionError):
+            break
+        if isinstance(decoded, dict | list) and too_deep(decoded):
+            break
+        value = decoded
+    return jsonable(value), whole_text
+
+
+def _stops(text: str, error: json.JSONDecodeError) -> bool:
+    """Whether JSON text is wrong only because it is not all there."""
+    rest = text[error.pos :].rstrip()
+    if not rest or error.msg.startswith("Unterminated string"):
+        return True
+    if error.msg.startswith("Invalid \\") or error.msg.startswith("Invalid control"):
+        return len(rest) < 7 and not error.msg.startswith("Invalid control")
+    return any(word.startswith(rest) for word in ("true", "false", "null")) or rest == "-"
+
+
+def too_deep(value: Json) -> bool:
+    """Whether a JSON value nests deeper than :data:`MAX_DEPTH`."""
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def jsonable(value: Value, depth: int = 0) -> Json:
+    """An OTLP value as JSON: bytes as base64 text, keys as texts, what nests too deep as text."""
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, bytes | bytearray | memoryview):
+        return base64.b64encode(value).decode("ascii")
+    if depth > MAX_DEPTH:
+        return "<nested too deep>"
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(inner, depth + 1) for key, inner in value.items()}
+    if isinstance(value, Sequence):
+        return [jsonable(inner, depth + 1) for inner in value]
+    return str(value)

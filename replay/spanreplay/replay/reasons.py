@@ -1,0 +1,48 @@
+"""The codes of grade reasons, once, and how a grade goes down.
+
+A reason says what is missing, doubted or worth knowing. Whether it lowers the grade is decided where it is found.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from spanreplay.replay.model import GRADE_ORDER, Grade
+
+# ---- evidence missing: incomplete --------------------------------------------------------------------------------
+CUT: Final = "cut"
+"""A value is not the value that was recorded: shortened or changed on its way."""
+DROPPED_ATTRIBUTES: Final = "dropped-attributes"
+DROPPED_EVENTS: Final = "dropped-events"
+NEVER_ENDED: Final = "never-ended"
+WIRE_INCOMPLETE: Final = "wire-incomplete"
+UNREADABLE: Final = "unreadable"
+"""A record was there and could not be understood."""
+RECORDS_DROPPED: Final = "records-dropped"
+
+# ---- less than the exact exchange: semantic or structure ---------------------------------------------------------
+WIRE_ABSENT: Final = "wire-absent"
+LEFT_OFF: Final = "left-off-span"
+"""Recorded, but this copy of the span was made without it."""
+LOSSY: Final = "lossy"
+REDACTED_RESULT: Final = "redacted-result"
+INPUT_ABSENT: Final = "input-absent"
+OUTPUT_ABSENT: Final = "output-absent"
+CONTENT_ELSEWHERE: Final = "content-elsewhere"
+FOREIGN: Final = "recorded-by-others"
+
+# ---- worth knowing: no downgrade ---------------------------------------------------------------------------------
+REDACTED_INPUT: Final = "redacted-input"
+REDACTED_HEADER: Final = "redacted-header"
+MISSING_PARENT: Final = "missing-parent"
+CYCLE: Final = "cycle"
+SEVERAL_ROOTS: Final = "several-roots"
+NO_ROOT: Final = "no-root"
+DOUBLED: Final = "double-instrumentation"
+CLOCK_SKEW: Final = "clock-skew"
+LOG_WITHOUT_SPAN: Final = "log-without-span"
+UNTAPED: Final = "untaped"
+
+
+def worst(grades: Iterable[Grade], otherwise: Grade = "exact") -> Grade:
+    """The lowest of some grades, ``otherwise`` of none."""
+    return max(grades, key=GRADE_ORDER.index, default=otherwise)

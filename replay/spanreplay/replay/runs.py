@@ -1,0 +1,150 @@
+"""Records to runs, and the runs of a store."""
+
+import json
+from collections.abc import Iterable, Sequence
+
+from spanreplay.replay.assembly import Assembly, assemble, ordered_steps, orphan_reasons
+from spanreplay.replay.dialect import RunDraft, StepDraft
+from spanreplay.replay.grouping import group, read_spans
+from spanreplay.replay.model import Grade, Json, OutcomeName, Reason, Run, Step
+from spanreplay.replay.reasons import CYCLE, LOG_WITHOUT_SPAN, NO_ROOT, RECORDS_DROPPED, SEVERAL_ROOTS, UNTAPED, worst
+from spanreplay.replay.tree import build
+from spanreplay.replay.versions import run_versions
+from spanreplay.spans.record import STATUS_ERROR, Record, SpanRecord
+
+
+def build_runs(records: Iterable[Record]) -> list[Run]:
+    """All runs that some records hold, in order of their start.
+
+    Total: whatever is missing, doubled or damaged about the records lowers a grade and gives a reason, and costs nothing else. No record is
+    dropped: a span that is no step is counted in ``unclassified_spans`` of its run.
+    """
+    forest = build(records)
+    readings = read_spans(forest)
+    runs = [_run(assemble(forest, members, readings)) for members in group(forest, readings)]
+    return sorted(runs, key=lambda run: (run.started_ns, run.run_id))
+
+
+def _run(assembly: Assembly) -> Run:
+    forest, group_ = assembly.forest, assembly.group
+    steps = tuple(ordered_steps(assembly))
+    root = assembly.root_draft
+    draft = root or _joined(assembly)
+    spans = [forest.spans[key] for key in group_.keys]
+    named = assembly.root
+    started = forest.spans[named].start_ns if named is not None else min(span.start_ns for span in spans)
+    outcome, error = (root.outcome, root.error) if root is not None else (_outcome_without_root(assembly), None)
+    grade, reasons = _grade(assembly, root, steps)
+    of_spans = len(assembly.folded.steps) + (named is not None)
+    return Run(
+        run_id=group_.run_id,
+        trace_ids=tuple(dict.fromkeys(key.trace_id for key in sorted(group_.keys, key=lambda key: (forest.spans[key].start_ns, key)))),
+        session_id=draft.session_id or next((s.session_id for s in _drafts(assembly) if s.session_id), None),
+        agent_name=draft.agent_name or next((step.agent for step in steps if step.agent), None),
+        agent_version=draft.agent_version,
+        started_ns=started,
+        ended_ns=forest.spans[named].end_ns if named is not None else _last_end(spans),
+        outcome=outcome,
+        error=error,
+        grade=grade,
+        grade_reasons=reasons,
+        definition=draft.definition,
+        input=draft.input,
+        output=draft.output,
+        artifacts=draft.artifacts,
+        versions=run_versions(draft.versions, steps, draft.definition),
+        steps=steps,
+        unclassified_spans=len(group_.keys) - of_spans,
+        orphan_spans=sum(key in forest.orphans for key in group_.keys),
+        path=draft.path,
+        command_id=draft.command_id,
+        is_command=draft.is_command,
+        exit_code=draft.exit_code,
+        typed_input=draft.typed_input,
+        typed_output=draft.typed_output,
+        redaction=draft.redaction,
+        dropped=draft.dropped,
+        untaped=draft.untaped,
+    )
+
+
+def _drafts(assembly: Assembly) -> Iterable[StepDraft]:
+    return (candidate.draft for candidate in assembly.folded.steps.values())
+
+
+def _last_end(spans: Sequence[SpanRecord]) -> int | None:
+    ends = [span.end_ns for span in spans if span.end_ns is not None]
+    return max(ends) if len(ends) == len(spans) else None
+
+
+def _joined(assembly: Assembly) -> RunDraft:
+    """What several outermost agents say together: the input of the first, the output of the last."""
+    said = [run for key in assembly.roots if (draft := assembly.draft(key)) is not None and (run := draft.run) is not None]
+    if not said:
+        return RunDraft()
+    return RunDraft(
+        agent_name=said[0].agent_name,
+        agent_version=said[0].agent_version,
+        session_id=said[0].session_id,
+        input=said[0].input,
+        output=said[-1].output,
+    )
+
+
+def _outcome_without_root(assembly: Assembly) -> OutcomeName:
+    """Of the outermost spans: an error there is the run's only where there is but one of them."""
+    tops = [assembly.forest.spans[key] for key in assembly.group.keys if assembly.forest.parents.get(key) is None]
+    if not tops or any(span.end_ns is None for span in tops):
+        return "unknown"
+    if any(span.status == STATUS_ERROR for span in tops):
+        return "error" if len(tops) == 1 else "unknown"
+    return "ok"
+
+
+def _grade(assembly: Assembly, root: RunDraft | None, steps: Sequence[Step]) -> tuple[Grade, tuple[Reason, ...]]:
+    forest, keys = assembly.forest, assembly.group.keys
+    grades: list[Grade] = [step.grade for step in steps]
+    reasons: list[Reason] = []
+    if not steps:
+        grades.append("exact" if assembly.group.named and root is not None else "structure")
+    if root is not None:
+        reasons += root.reasons
+        if root.grade == "incomplete":
+            grades.append("incomplete")
+        if root.dropped:
+            grades.append("incomplete")
+            reasons.append(Reason(code=RECORDS_DROPPED, detail=f"{root.dropped} records could not be kept while this run was recorded"))
+        reasons += [Reason(code=UNTAPED, detail=_short(what)) for what in root.untaped]
+    elif assembly.roots:
+        names = ", ".join(forest.spans[key].span_id for key in assembly.roots)
+        reasons.append(Reason(code=SEVERAL_ROOTS, detail=f"no span is around all others; outermost agents: {names}"))
+    else:
+        what = "the root of this run is not here" if assembly.group.named else "no agent or workflow span is around the steps"
+        reasons.append(Reason(code=NO_ROOT, detail=what))
+    reasons += orphan_reasons(assembly, steps)
+    for key in keys:
+        fault = assembly.readings[key].fault
+        if fault is not None:
+            grades.append("incomplete")
+            reasons.append(fault)
+        if key in forest.cycles:
+            detail = f"span {key.span_id} is said to be inside a span that is inside it; kept under the run"
+            reasons.append(Reason(code=CYCLE, detail=detail))
+    reasons += _lost_spans(assembly)
+    for step in steps:
+        reasons += step.reasons
+    return worst(grades), tuple(dict.fromkeys(reasons))
+
+
+def _lost_spans(assembly: Assembly) -> list[Reason]:
+    traces = {key.trace_id for key in assembly.group.keys}
+    absent = {key: logs for key, logs in assembly.forest.logs.items() if key not in assembly.forest.spans and key.trace_id in traces}
+    return [
+        Reason(code=LOG_WITHOUT_SPAN, detail=f"{len(logs)} log records were written in span {key.span_id}, which is not here")
+        for key, logs in absent.items()
+    ]
+
+
+def _short(value: Json) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 200 else f"{text[:200]}… ({len(text)} characters)"

@@ -1,0 +1,5 @@
+"""``python -m spanreplay``."""
+
+from spanreplay.cli.main import main
+
+main()

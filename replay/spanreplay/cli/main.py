@@ -1,0 +1,82 @@
+"""``spanreplay``: one program, its commands loaded when they are used.
+
+Everything after the first ``--`` is the user's command and is cut off before anything is parsed.
+"""
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Any, Final
+
+import click
+
+COMMANDS: Final = {
+    "demo": "Record a small agent, replay it, change it: no keys, no network.",
+    "record": "Run a command and keep every step of its agents.",
+    "runs": "List the recorded runs.",
+    "show": "Show a run, step by step.",
+    "replay": "Rebuild a run, or re-execute a command from it.",
+    "import": "Read traces into the store.",
+    "export": "Write a run to a file.",
+    "send": "Send a run to an OTLP endpoint, to look at in Jaeger or Tempo.",
+    "query": "Ask the store in SQL, read-only.",
+}
+"""Command name to its one-line help, so that ``--help`` imports no command. Each is a module of this package."""
+
+_CUT: Final = "spanreplay.command"
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when one is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every command, in the order people meet them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"spanreplay.cli.{cmd_name}_command")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="spanreplay", message="spanreplay %(version)s")
+def cli() -> None:
+    """Record agent runs, keep them, and replay them with every model and tool call answered from the record.
+
+    \b
+    spanreplay demo
+    spanreplay record -- python agent.py
+    spanreplay replay last -- python agent.py
+    """  # noqa: D301 — \b is click's mark for "do not wrap"
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the program: never shows a traceback to a user."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    command: list[str] | None = None
+    if "--" in arguments:
+        cut = arguments.index("--")
+        arguments, command = arguments[:cut], arguments[cut + 1 :]
+    from spanreplay.cli.failing import report
+
+    with report(verbose="-v" in arguments or "--verbose" in arguments):
+        cli.main(args=arguments, prog_name="spanreplay", obj={_CUT: command})
+
+
+def user_command(context: click.Context) -> list[str] | None:
+    """The user's command, after ``--``; ``None`` where there was no ``--``."""
+    found: Any = (context.find_root().obj or {}).get(_CUT)
+    return found
+
+
+if __name__ == "__main__":
+    main()

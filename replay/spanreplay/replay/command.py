@@ -1,0 +1,97 @@
+"""Re-execution of a command: a process of its own, whose every Python process answers its calls from the record."""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spanreplay.recording.bootstrap import child_environment
+from spanreplay.replay.ledger import Difference, Ledger, Totals, read_ledgers
+from spanreplay.replay.model import Run
+from spanreplay.replay.plan import ENVIRONMENT, LEDGERS, TEMPORARY, Plan, lay_out
+from spanreplay.replay.stubs import enter_unreached
+from spanreplay.replay.verdict import Verdict, verdict
+from spanreplay.spans.record import Record
+
+
+class CommandMissing(Exception):  # noqa: N818 — reads as what happened
+    """The command to run cannot be found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandReplay:
+    """What re-executing a command showed."""
+
+    argv: tuple[str, ...]
+    exit_code: int
+    """Exit code of the command itself; of the replay, see the verdict."""
+    verdict: Verdict
+
+
+def replay_command(
+    runs: Sequence[Run], records: Iterable[Record], argv: Sequence[str], *, allow_write: Sequence[Path] = (), cwd: Path | None = None
+) -> CommandReplay:
+    """Run ``argv`` with every call of its agents answered from ``runs``.
+
+    Args:
+        runs: one run, or all runs of the recorded command.
+        records: the spans they were rebuilt from.
+        argv: the command.
+        allow_write: files and folders it may write; everything else outside a scratch folder is refused.
+        cwd: where to run it.
+
+    Raises:
+        CommandMissing: there is no such program.
+    """
+    scratch = Path(tempfile.mkdtemp(prefix="spanreplay-"))
+    try:
+        traces = {t for run in runs for t in run.trace_ids}
+        plan = Plan(runs=tuple(r.run_id for r in runs), allow_write=tuple(str(p.absolute()) for p in allow_write))
+        lay_out(scratch, plan, (r for r in records if r.trace_id in traces))
+        environment = child_environment(mode="replay")
+        temporary = str(scratch / TEMPORARY)
+        environment |= {ENVIRONMENT: str(scratch), "TMPDIR": temporary, "TEMP": temporary, "TMP": temporary, "SQLITE_TMPDIR": temporary}
+        code = run_attached(argv, environment, cwd)
+        totals = read_ledgers(scratch / LEDGERS)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    _finish(totals, runs, code)
+    return CommandReplay(argv=tuple(argv), exit_code=code, verdict=verdict(totals, runs))
+
+
+def _finish(totals: Totals, runs: Sequence[Run], code: int) -> None:
+    ledger = Ledger()
+    ledger.totals = totals
+    if totals.processes == 0:
+        return
+    enter_unreached(runs, ledger)
+    recorded = next((r for r in runs if r.is_command), None)
+    wanted = None if recorded is None else recorded.exit_code
+    if wanted is not None and wanted != code and not totals.differences and not totals.refusals:
+        ledger.differ(
+            Difference(
+                kind="exit_code", run_id=None, step=None, name="the command", field="exit code", recorded=str(wanted), actual=str(code)
+            )
+        )
+
+
+def run_attached(argv: Sequence[str], environment: dict[str, str], cwd: Path | None = None) -> int:
+    """Run a command on our own stdin, stdout and stderr; returns its exit code (128 + n for signal n, as shells do).
+
+    Raises:
+        CommandMissing: there is no such program.
+    """
+    try:
+        child = subprocess.Popen(list(argv), env={**os.environ, **environment}, cwd=cwd)  # noqa: S603 — the user's own command
+    except (FileNotFoundError, PermissionError, NotADirectoryError) as error:
+        raise CommandMissing(f"{argv[0]}: {error.strerror}; what stands after -- is run as it is, without a shell") from error
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the child too; it decides
+    try:
+        code = child.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return 128 - code if code < 0 else code

@@ -1,0 +1,152 @@
+"""The ledger of a replay: what was matched, what differs, what was refused. Result and exit code come from it alone.
+
+Everything is entered before anything is raised: ``gather`` returns exceptions as values, task groups wrap them, SDKs retry and
+frameworks swallow them. In a replayed command each process appends its ledger, line by line, to a file of its own, so that a
+process that leaves by ``os._exit`` loses nothing.
+"""
+
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+DifferenceKind: TypeAlias = Literal[
+    "input",
+    "order",
+    "never_recorded",
+    "already_used",
+    "unreached",
+    "output",
+    "outcome",
+    "not_replayable",
+    "exit_code",
+    "beyond",
+]
+
+EXIT_EQUAL: Final = 0
+EXIT_DIFFERENT: Final = 1
+EXIT_UNREADABLE: Final = 3
+EXIT_REFUSED: Final = 4
+EXIT_CANNOT_JUDGE: Final = 125
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One place where the replay and the record part."""
+
+    kind: DifferenceKind
+    run_id: str | None
+    step: int | None
+    """``seq`` of the recorded step; ``None`` for a call that was never recorded."""
+    name: str
+    """What was called: kind and name."""
+    field: str | None = None
+    """JSON path of the first value that differs, for example ``messages[0].content``."""
+    recorded: str | None = None
+    actual: str | None = None
+    diff: str | None = None
+    """Unified diff of the two values, for long texts."""
+    detail: str = ""
+    where: str | None = None
+    """``file:line`` of the agent's code that made the call."""
+    cause: str | None = None
+    """The version change that explains it, or that none can be told."""
+
+    def summary(self) -> str:
+        """One line."""
+        place = f"step {self.step}" if self.step is not None else "a call that is not in the record"
+        what = f"{place}, {self.name}"
+        if self.field is not None:
+            return f"{what}: {self.field} differs: recorded {self.recorded}, actual {self.actual}"
+        return f"{what}: {self.detail}"
+
+
+@dataclass(slots=True, kw_only=True)
+class Totals:
+    """What a replay did, over all its processes."""
+
+    processes: int = 0
+    used: dict[str, set[int]] = field(default_factory=dict)
+    """Run id to the ``seq`` of every recorded step that answered a call."""
+    covered: dict[str, set[int]] = field(default_factory=dict)
+    """Run id to the steps inside a stubbed tool: nobody asked for them."""
+    by_input: int = 0
+    """Steps matched by what was asked, because the path could not know the caller."""
+    order_relaxed: int = 0
+    """Answers given out of the recorded order, after a bounded wait."""
+    telemetry_dropped: int = 0
+    runs_matched: set[str] = field(default_factory=set)
+    differences: list[Difference] = field(default_factory=list)
+    refusals: list[Mapping[str, Any]] = field(default_factory=list)
+    notices: list[Mapping[str, Any]] = field(default_factory=list)
+    isolation: list[str] = field(default_factory=list)
+
+
+class Ledger:
+    """Takes entries from any thread; see the module's text."""
+
+    def __init__(self, file: Path | None = None) -> None:
+        self.totals = Totals()
+        self._lock = threading.Lock()
+        self._descriptor: int | None = None if file is None else os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+    def enter(self, event: str, **facts: Any) -> None:  # noqa: ANN401
+        """Enter one fact; see :func:`apply` for the events."""
+        with self._lock:
+            apply(self.totals, event, facts)
+            if self._descriptor is not None:
+                os.write(self._descriptor, (json.dumps({"event": event, **facts}) + "\n").encode())
+
+    def differ(self, difference: Difference) -> None:
+        """Enter a difference."""
+        self.enter("difference", **asdict(difference))
+
+
+def apply(totals: Totals, event: str, facts: Mapping[str, Any]) -> None:
+    """Add one ledger event to ``totals``. Unknown events are ignored: a newer child may know more."""
+    action = _EVENTS.get(event)
+    if action is not None:
+        action(totals, facts)
+
+
+def _started(totals: Totals, facts: Mapping[str, Any]) -> None:
+    totals.processes += 1
+    totals.isolation.append(facts.get("isolation", "none"))
+
+
+def _used(totals: Totals, facts: Mapping[str, Any]) -> None:
+    totals.used.setdefault(facts["run"], set()).add(facts["step"])
+    totals.by_input += facts.get("by") == "input"
+
+
+def _covered(totals: Totals, facts: Mapping[str, Any]) -> None:
+    totals.covered.setdefault(facts["run"], set()).update(facts["steps"])
+
+
+_EVENTS: Final[Mapping[str, Callable[[Totals, Mapping[str, Any]], None]]] = {
+    "started": _started,
+    "used": _used,
+    "covered": _covered,
+    "run": lambda totals, facts: totals.runs_matched.add(facts["run"]),
+    "relaxed": lambda totals, _: setattr(totals, "order_relaxed", totals.order_relaxed + 1),
+    "telemetry": lambda totals, facts: setattr(totals, "telemetry_dropped", totals.telemetry_dropped + facts.get("count", 1)),
+    "difference": lambda totals, facts: totals.differences.append(Difference(**facts)),
+    "refused": lambda totals, facts: totals.refusals.append(facts),
+    "notice": lambda totals, facts: totals.notices.append(facts),
+}
+
+
+def read_ledgers(folder: Path) -> Totals:
+    """Add up the ledgers that the processes of a replayed command left in ``folder``. A cut last line is left out."""
+    totals = Totals()
+    for file in sorted(folder.glob("*.ledger")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue
+            apply(totals, entry.pop("event", ""), entry)
+    return totals

@@ -1,0 +1,30 @@
+"""The spans of runs, as they leave the store: with digests beside their content, so that what a back end cuts is provable."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from spanreplay.boundary.step import content_digests
+from spanreplay.content.canonical import canonical_json
+from spanreplay.replay.model import Run
+from spanreplay.semconv import attributes as names
+from spanreplay.spans.record import Record, SpanRecord
+
+
+def of_runs(records: Iterable[Record], runs: Sequence[Run]) -> list[Record]:
+    """The records of the traces that ``runs`` have spans in."""
+    traces = {t for run in runs for t in run.trace_ids}
+    return [with_digests(r) if isinstance(r, SpanRecord) else r for r in records if r.trace_id in traces]
+
+
+def with_digests(span: SpanRecord) -> SpanRecord:
+    """The span with :data:`~spanreplay.semconv.attributes.STEP_DIGESTS`, where spanreplay recorded it and it has content."""
+    if names.STEP_KIND not in span.attributes or names.STEP_DIGESTS in span.attributes:
+        return span
+    digests = content_digests(span.attributes)
+    return replace(span, attributes={**span.attributes, names.STEP_DIGESTS: canonical_json(digests)}) if digests else span
+
+
+def view_of(span: SpanRecord) -> SpanRecord:
+    """The span without its wire content: what people look at."""
+    kept = {k: v for k, v in span.attributes.items() if not k.startswith(names.WIRE_PREFIX)}
+    return span if len(kept) == len(span.attributes) else replace(span, attributes=kept)

@@ -1,0 +1,57 @@
+"""What a replayed command is given: the recording and what it may do, as files in the replay's scratch folder.
+
+::
+
+    SCRATCH/plan.json        {"schema": 1, "runs": [run ids], "allow_write": [paths], "guard": true}
+    SCRATCH/recording.json   the spans and log records of these runs, as OTLP JSON
+    SCRATCH/ledgers/         one ledger a process, see spanreplay.replay.ledger
+    SCRATCH/tmp/             the command's TMPDIR
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from spanreplay.replay.model import Run
+from spanreplay.spans import otlp_json
+from spanreplay.spans.record import Record
+
+ENVIRONMENT: Final = "SPANREPLAY_PLAN"
+"""Names the scratch folder to the processes of a replayed command."""
+
+LEDGERS: Final = "ledgers"
+TEMPORARY: Final = "tmp"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a replayed command may do, and which runs answer it."""
+
+    runs: tuple[str, ...]
+    allow_write: tuple[str, ...] = ()
+    guard: bool = True
+    schema: int = 1
+
+
+def lay_out(scratch: Path, plan: Plan, records: Iterable[Record]) -> None:
+    """Write a plan and its recording into an empty scratch folder."""
+    (scratch / LEDGERS).mkdir()
+    (scratch / TEMPORARY).mkdir()
+    (scratch / "plan.json").write_text(json.dumps(asdict(plan)), encoding="utf-8")
+    (scratch / "recording.json").write_text(json.dumps(otlp_json.encode(records)), encoding="utf-8")
+
+
+def read_plan(scratch: Path) -> Plan:
+    """Read the plan back."""
+    found = json.loads((scratch / "plan.json").read_text(encoding="utf-8"))
+    return Plan(runs=tuple(found["runs"]), allow_write=tuple(found["allow_write"]), guard=found["guard"])
+
+
+def read_recording(scratch: Path, plan: Plan) -> Sequence[Run]:
+    """Rebuild the runs that the plan names from the recording beside it."""
+    from spanreplay.replay.runs import build_runs
+
+    document = json.loads((scratch / "recording.json").read_text(encoding="utf-8"))
+    return [run for run in build_runs(otlp_json.decode(document, "recording.json")) if run.run_id in plan.runs]

@@ -1,0 +1,276 @@
+"""The interceptor of a replay: answers every call from the record, or says what differs and stops it."""
+
+import sys
+import threading
+from collections.abc import Sequence
+from types import FrameType
+from typing import Final
+
+from spanreplay.boundary.call import Answer
+from spanreplay.boundary.step import Step as LiveStep
+from spanreplay.replay import turns
+from spanreplay.replay.diff import first_difference, shown
+from spanreplay.replay.errors import ReplayDivergence
+from spanreplay.replay.ledger import Difference, DifferenceKind, Ledger
+from spanreplay.replay.matching import Found, Missed, RecordedRun, Recording, comparable, parsed
+from spanreplay.replay.model import Run, Step
+
+_PASSED: Final = frozenset({"agent"})
+"""Kinds whose body runs in a replay: their inner calls are stubbed."""
+
+
+class RecordedCalls:
+    """A :class:`spanreplay.boundary.session.CallInterceptor` fed from recorded runs."""
+
+    def __init__(self, runs: Sequence[Run], ledger: Ledger) -> None:
+        self.recording = Recording(runs)
+        self.ledger = ledger
+        self.stopped: ReplayDivergence | None = None
+        self._lock = threading.RLock()
+        self._live: dict[str, RecordedRun | None] = {}
+        self._turns: dict[int, turns.Turns] = {}
+
+    # ---- the protocol -------------------------------------------------------------------------------------------
+
+    def intercept(self, step: LiveStep) -> Answer | None:
+        """Answer a call from the record.
+
+        Raises:
+            ReplayDivergence: the record cannot answer it.
+        """
+        with self._lock:
+            if self.stopped is not None:
+                raise ReplayDivergence(self.stopped.difference)
+            if step.starts_run:
+                self._begin_run(step)
+                return None
+            recorded = self._run_for(step)
+            asked = comparable(step.input)
+            if recorded is None:
+                self._stop(step, "never_recorded", None, detail="no recorded run was expecting calls here", asked=asked)
+            assert recorded is not None  # noqa: S101 — _stop raises
+            match recorded.match(step.call.kind, step.call.name, step.path, asked):
+                case Missed() as missed:
+                    self._miss(step, recorded, missed, asked)
+                    raise AssertionError("unreachable: a miss raises")
+                case Found(step=found, by=by):
+                    recorded.used.add(found.seq)
+                    step.recorded = found
+                    self.ledger.enter("used", run=recorded.run.run_id, step=found.seq, by=by)
+                    if step.call.kind in _PASSED:
+                        return None
+                    covered = recorded.cover(found)
+                    if covered:
+                        self.ledger.enter("covered", run=recorded.run.run_id, steps=covered)
+                    return self._answer(step, recorded, found)
+
+    def ended(self, step: LiveStep) -> None:
+        """Compare how a step whose body ran has ended with how it ended in the record."""
+        if step.starts_run and step.run is not None:
+            run = self._live.get(step.run.run_id)
+            if run is not None:
+                self._compare_end(step, run.run.run_id, None, run.run.outcome, run.run.typed_output)
+        elif step.call.kind in _PASSED and isinstance(step.recorded, Step):
+            found = step.recorded
+            self._compare_end(step, None, found.seq, found.outcome, found.typed_result)
+
+    # ---- runs ---------------------------------------------------------------------------------------------------
+
+    def _begin_run(self, step: LiveStep) -> None:
+        assert step.run is not None  # noqa: S101 — a step that starts a run has it
+        asked = comparable(step.input)
+        recorded = self.recording.agent_run(step.call.name, step.path, asked)
+        self._live[step.run.run_id] = recorded
+        if recorded is None:
+            self._stop(step, "never_recorded", None, detail="the record has no further run of this agent", asked=asked)
+            return
+        self.ledger.enter("run", run=recorded.run.run_id)
+        wanted = comparable(recorded.run.typed_input)
+        if wanted != asked:
+            self._stop(step, "input", None, recorded=recorded, wanted=wanted, asked=asked, prefix="input")
+
+    def _run_for(self, step: LiveStep) -> RecordedRun | None:
+        run = step.run
+        key = "" if run is None or run.fallback else run.run_id
+        if key not in self._live:
+            self._live[key] = self.recording.command()
+            found = self._live[key]
+            if found is not None:
+                self.ledger.enter("run", run=found.run.run_id)
+        return self._live[key]
+
+    def _compare_end(self, step: LiveStep, run_id: str | None, seq: int | None, outcome: str, result: str | None) -> None:
+        with self._lock:
+            if self.stopped is not None or step.outcome == "interrupted":
+                return
+            name = f"{step.call.kind} {step.call.name}"
+            if outcome != "unknown" and step.outcome != outcome:
+                self.ledger.differ(
+                    Difference(
+                        kind="outcome",
+                        run_id=run_id,
+                        step=seq,
+                        name=name,
+                        field="outcome",
+                        recorded=shown(outcome),
+                        actual=shown(step.outcome),
+                    )
+                )
+            wanted, got = comparable(result), comparable(step.result)
+            if wanted is not None and wanted != got and outcome == "ok":
+                found = first_difference(parsed(wanted), parsed(got))
+                if found is not None:
+                    recorded, actual, diff = found.texts()
+                    field = f"output.{found.path}" if found.path and not found.path.startswith("[") else f"output{found.path}"
+                    self.ledger.differ(
+                        Difference(
+                            kind="output", run_id=run_id, step=seq, name=name, field=field, recorded=recorded, actual=actual, diff=diff
+                        )
+                    )
+
+    # ---- answers ------------------------------------------------------------------------------------------------
+
+    def _answer(self, step: LiveStep, recorded: RecordedRun, found: Step) -> Answer:
+        keeper = self._turns.get(id(recorded))
+        if keeper is None:
+            keeper = self._turns[id(recorded)] = turns.Turns(recorded.ended_before, lambda: self.ledger.enter("relaxed"))
+        ended = found.ended_ns if found.ended_ns is not None else found.started_ns
+        return Answer(
+            outcome=found.outcome,
+            result=found.typed_result,
+            error=found.typed_error,
+            items=found.typed_items,
+            exchange=found.wire,
+            duration_ns=max(0, ended - found.started_ns),
+            turn=keeper.turn(found.seq),
+            beyond=lambda: self._beyond(step, recorded, found),
+        )
+
+    def _beyond(self, step: LiveStep, recorded: RecordedRun, found: Step) -> BaseException:
+        with self._lock:
+            difference = Difference(
+                kind="beyond",
+                run_id=recorded.run.run_id,
+                step=found.seq,
+                name=f"{found.kind} {found.name}",
+                detail="the agent read on where it had left the stream when it was recorded; what would have followed is not known",
+                where=_agent_line(),
+            )
+            return self._entered(difference)
+
+    # ---- differences --------------------------------------------------------------------------------------------
+
+    def _miss(self, step: LiveStep, recorded: RecordedRun, missed: Missed, asked: str | None) -> None:
+        expected = missed.step
+        call = f"{step.call.kind} {step.call.name}"
+        if missed.kind == "input" and expected is not None:
+            self._stop(
+                step, "input", expected, recorded=recorded, wanted=recorded.input_of(expected), asked=asked, prefix=_prefix(expected)
+            )
+        elif missed.kind == "order" and expected is not None:
+            self._stop(
+                step, "order", expected, recorded=recorded, detail=f"recorded before {call}, which the agent has now made without it"
+            )
+        elif missed.kind == "not_replayable" and expected is not None:
+            why = "; ".join(r.detail for r in expected.reasons) or f"it ended as {expected.outcome}"
+            self._stop(step, "not_replayable", expected, recorded=recorded, detail=f"the record cannot answer it: {why}")
+        else:
+            near = ", ".join(f"step {s.seq} {s.kind} {s.name} {shown(parsed(recorded.input_of(s)))}" for s in missed.nearest)
+            what = "it was answered already" if missed.kind == "already_used" else "it was never recorded"
+            self._stop(
+                step, missed.kind, None, recorded=recorded, detail=what + (f"; nearest in the record: {near}" if near else ""), asked=asked
+            )
+
+    def _stop(
+        self,
+        step: LiveStep,
+        kind: DifferenceKind,
+        expected: Step | None,
+        *,
+        recorded: RecordedRun | None = None,
+        wanted: str | None = None,
+        asked: str | None = None,
+        prefix: str = "",
+        detail: str = "",
+    ) -> None:
+        field = left = right = diff = None
+        if kind == "input":
+            found = first_difference(parsed(wanted), parsed(asked))
+            if found is not None:
+                left, right, diff = found.texts()
+                field = _field(found.path, prefix)
+        elif asked is not None:
+            right = shown(parsed(asked))
+        shown_as = expected if expected is not None else step.call
+        difference = Difference(
+            kind=kind,
+            run_id=None if recorded is None else recorded.run.run_id,
+            step=None if expected is None else expected.seq,
+            name=f"{shown_as.kind} {shown_as.name}",
+            field=field,
+            recorded=left,
+            actual=right,
+            diff=diff,
+            detail=detail,
+            where=_agent_line(),
+        )
+        raise self._entered(difference)
+
+    def _entered(self, difference: Difference) -> ReplayDivergence:
+        self.ledger.differ(difference)
+        error = ReplayDivergence(difference)
+        if self.stopped is None:
+            self.stopped = error
+        return error
+
+
+def enter_unreached(runs: Sequence[Run], ledger: Ledger) -> None:
+    """Enter every recorded step that no process of the replay asked for.
+
+    Nothing is entered after a replay was stopped by a difference: everything behind it is unreached then.
+    """
+    totals = ledger.totals
+    if any(d.kind not in ("output", "outcome") for d in totals.differences):
+        return
+    for run in runs:
+        spoken = totals.used.get(run.run_id, set()) | totals.covered.get(run.run_id, set())
+        for step in run.steps:
+            if step.seq in spoken or step.outcome in ("cancelled", "unknown"):
+                continue
+            ledger.differ(
+                Difference(
+                    kind="unreached",
+                    run_id=run.run_id,
+                    step=step.seq,
+                    name=f"{step.kind} {step.name}",
+                    detail="recorded, but the agent did not make this call",
+                )
+            )
+
+
+def _prefix(step: Step) -> str:
+    return "arguments" if step.kind == "tool_call" else ""
+
+
+def _field(path: str, prefix: str) -> str:
+    """The differing field as people name it: ``messages[0].content`` and not ``body.messages[0].content``."""
+    path = path.removeprefix("body.") if not prefix else path
+    if not prefix:
+        return path or "input"
+    if not path:
+        return prefix
+    return f"{prefix}{path}" if path.startswith("[") else f"{prefix}.{path}"
+
+
+_SKIPPED: Final = ("/spanreplay/", "/site-packages/", "/dist-packages/", "/lib/python3", "<frozen", "<string>")
+
+
+def _agent_line() -> str | None:
+    """``file:line`` of the agent's own code nearest to the call."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 — cheaper than inspect.stack by far
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not any(part in name for part in _SKIPPED):
+            return f"{name}:{frame.f_lineno}"
+        frame = frame.f_back
+    return None

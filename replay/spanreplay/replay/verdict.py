@@ -1,0 +1,85 @@
+"""What a re-execution showed, from its ledger alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spanreplay.replay import ledger as ledgers
+from spanreplay.replay.ledger import Difference, Totals
+from spanreplay.replay.model import Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The result of a re-execution."""
+
+    differences: tuple[Difference, ...]
+    """In the order of the record; calls that are in no record come last."""
+    refusals: tuple[Mapping[str, Any], ...]
+    """Attempts to act on the outside; each was refused."""
+    notices: tuple[Mapping[str, Any], ...]
+    """Known probes and imports that were refused without counting as an attempt."""
+    recorded: int
+    """Steps in the record."""
+    matched: int
+    matched_by_input: int
+    covered: int
+    """Steps inside a stubbed tool."""
+    order_relaxed: int
+    telemetry_dropped: int
+    processes: int
+    isolation: str
+
+    @property
+    def equal(self) -> bool:
+        """Nothing differs and nothing was refused."""
+        return not self.differences and not self.refusals
+
+    @property
+    def exit_code(self) -> int:
+        """0 equal, 1 a difference, 4 an action on the outside was attempted, 125 cannot be judged."""
+        if self.refusals:
+            return ledgers.EXIT_REFUSED
+        if self.processes == 0 or any(d.kind == "not_replayable" for d in self.differences):
+            return ledgers.EXIT_CANNOT_JUDGE
+        return ledgers.EXIT_DIFFERENT if self.differences else ledgers.EXIT_EQUAL
+
+    def to_json(self) -> dict[str, Any]:
+        """As under ``replay`` in ``spanreplay replay --json -- CMD``."""
+        return {
+            "equal": self.equal,
+            "exit_code": self.exit_code,
+            "differences": [{name: getattr(d, name) for name in Difference.__slots__} for d in self.differences],
+            "refusals": [dict(r) for r in self.refusals],
+            "notices": [dict(n) for n in self.notices],
+            "steps": {
+                "recorded": self.recorded,
+                "matched": self.matched,
+                "matched_by_input": self.matched_by_input,
+                "covered": self.covered,
+                "order_relaxed": self.order_relaxed,
+            },
+            "telemetry_dropped": self.telemetry_dropped,
+            "processes": self.processes,
+            "isolation": self.isolation,
+        }
+
+
+def verdict(totals: Totals, runs: Sequence[Run]) -> Verdict:
+    """Sum up a ledger."""
+    from spanreplay.replay.causes import explain
+
+    ordered = sorted(totals.differences, key=lambda d: (d.step is None, d.step or 0))
+    return Verdict(
+        differences=tuple(explain(d, runs) for d in ordered),
+        refusals=tuple(totals.refusals),
+        notices=tuple(totals.notices),
+        recorded=sum(len(r.steps) for r in runs),
+        matched=sum(map(len, totals.used.values())),
+        matched_by_input=totals.by_input,
+        covered=sum(map(len, totals.covered.values())),
+        order_relaxed=totals.order_relaxed,
+        telemetry_dropped=totals.telemetry_dropped,
+        processes=totals.processes,
+        isolation=totals.isolation[0] if totals.isolation else "none",
+    )

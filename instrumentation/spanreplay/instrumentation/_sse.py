@@ -15,6 +15,7 @@ DONE: Final = "[DONE]"
 """Data of the event that ends a stream of the OpenAI family; not JSON."""
 
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
+_FIELDS: Final = (b":", b"data:", b"event:", b"id:", b"retry:")
 _BLANK_LINES: Final = (b"\n\n", b"\r\n\r\n", b"\r\r")
 
 
@@ -88,7 +89,7 @@ def frames(body: bytes) -> Frames:
             objects.append((event.name or (kind if isinstance(kind, str) else ""), value))
         else:
             problem = problem or f"event {len(objects) + 1} is {type(value).__name__}, not an object"
-    if not seen and body.strip() and not body.lstrip().startswith((b":", b"event", b"data", b"id", b"retry")):
+    if not seen and not any(field.startswith(head) or head.startswith(field) for head in [body.lstrip()[:6]] for field in _FIELDS):
         problem = "no event in the stream"
     return Frames(objects=tuple(objects), done=done, problem=problem)
 

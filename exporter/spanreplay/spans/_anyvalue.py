@@ -60,7 +60,7 @@ def read_attributes(items: object, faults: list[Fault], depth: int = 0) -> dict[
             key = item["key"]
         except (TypeError, ValueError, KeyError, AttributeError):
             kind = raw = key = None
-        if key.__class__ is str and ((kind == "stringValue" and raw.__class__ is str) or (kind == "intValue" and raw.__class__ is int)):
+        if isinstance(key, str) and ((kind == "stringValue" and raw.__class__ is str) or (kind == "intValue" and raw.__class__ is int)):
             out[key] = raw
         else:
             lost += not _read_attribute(index, item, out, faults, depth)

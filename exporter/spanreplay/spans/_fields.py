@@ -14,6 +14,7 @@ MAX_TIME: Final = 2**63 - 1
 """The year 2262: the last nanosecond a signed 64-bit column holds."""
 
 MAX_UINT32: Final = 2**32 - 1
+MAX_INT32: Final = 2**31 - 1
 
 _HEX: Final = re.compile(r"[0-9a-fA-F]+", re.ASCII)
 _NO_ID: Final = "nothing"
@@ -114,7 +115,7 @@ def read_enum(raw: object, names: dict[str, int], prefix: str, field: str) -> in
     Raises:
         FormatError: The name is unknown, or it is neither a number nor a name.
     """
-    if isinstance(raw, int) and not isinstance(raw, bool) and 0 <= raw <= MAX_UINT32:
+    if isinstance(raw, int) and not isinstance(raw, bool) and 0 <= raw <= MAX_INT32:
         return raw
     if raw is None or raw == "":
         return 0

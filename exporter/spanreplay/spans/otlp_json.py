@@ -32,7 +32,7 @@ from spanreplay.spans.errors import (
     ignore,
     join,
 )
-from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Record, Resource, Scope, SpanRecord
+from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Record, Resource, Scope, SpanRecord, Value
 
 SPAN_CONTAINERS: Final = ("resourceSpans", "resource_spans", "batches")
 LOG_CONTAINERS: Final = ("resourceLogs", "resource_logs")
@@ -162,44 +162,45 @@ def _each(items: object, path: str, what: str, problems: Problems) -> Iterator[t
 
 
 def _read_resource(group: dict[str, Any], path: str, problems: Problems) -> Resource:
-    faults: list[Fault] = []
-    try:
-        schema_url = as_text(group.get("schemaUrl"), "schemaUrl")
-        raw = group.get("resource")
-        if raw is None:
-            return Resource(schema_url=schema_url)
-        raw = camel(as_object(raw, "resource"))
-        attributes = fields_attributes(raw, faults)
-        dropped = read_count(raw.get("droppedAttributesCount"), "droppedAttributesCount", faults) + dropped_in(faults)
-    except FormatError as error:
-        problems(Problem(code=RESOURCE_DROPPED, where=f"{path}.{error.where}", expected=error.expected, found=error.found))
-        return Resource()
-    _tell(faults, f"{path}.resource", problems)
-    return Resource(attributes=attributes, schema_url=schema_url, dropped_attributes=dropped)
+    _, attributes, dropped = _read_head(group, "resource", path, problems)
+    return Resource(attributes=attributes, schema_url=_text_of(group, "schemaUrl", path, problems), dropped_attributes=dropped)
 
 
 def _read_scope(group: dict[str, Any], path: str, problems: Problems) -> Scope:
+    name = "scope" if group.get("scope") is not None else "instrumentationLibrary"
+    message, attributes, dropped = _read_head(group, name, path, problems)
+    return Scope(
+        name=_text_of(message, "name", f"{path}.{name}", problems),
+        version=_text_of(message, "version", f"{path}.{name}", problems),
+        attributes=attributes,
+        schema_url=_text_of(group, "schemaUrl", path, problems),
+        dropped_attributes=dropped,
+    )
+
+
+def _read_head(group: dict[str, Any], name: str, path: str, problems: Problems) -> tuple[dict[str, Any], dict[str, Value], int]:
+    """The resource or scope message of a group, its attributes, and how many of them are missing."""
+    if group.get(name) is None:
+        return {}, {}, 0
     faults: list[Fault] = []
     try:
-        schema_url = as_text(group.get("schemaUrl"), "schemaUrl")
-        name = "scope" if group.get("scope") is not None else "instrumentationLibrary"
-        raw = group.get(name)
-        if raw is None:
-            return Scope(schema_url=schema_url)
-        raw = camel(as_object(raw, name))
-        attributes = fields_attributes(raw, faults)
-        scope = Scope(
-            name=as_text(raw.get("name"), "name"),
-            version=as_text(raw.get("version"), "version"),
-            attributes=attributes,
-            schema_url=schema_url,
-            dropped_attributes=read_count(raw.get("droppedAttributesCount"), "droppedAttributesCount", faults) + dropped_in(faults),
-        )
+        message = camel(as_object(group[name]))
+        attributes = fields_attributes(message, faults)
+        dropped = read_count(message.get("droppedAttributesCount"), "droppedAttributesCount", faults) + dropped_in(faults)
     except FormatError as error:
-        problems(Problem(code=RESOURCE_DROPPED, where=f"{path}.{error.where}", expected=error.expected, found=error.found))
-        return Scope()
+        place = join(f"{path}.{name}", error.where)
+        problems(Problem(code=RESOURCE_DROPPED, where=place, expected=error.expected, found=error.found))
+        return {}, {}, 0
     _tell(faults, f"{path}.{name}", problems)
-    return scope
+    return message, attributes, dropped
+
+
+def _text_of(message: dict[str, Any], field: str, path: str, problems: Problems) -> str:
+    try:
+        return as_text(message.get(field), field)
+    except FormatError as error:
+        problems(Problem(code=RESOURCE_DROPPED, where=f"{path}.{field}", expected=error.expected, found=error.found))
+        return ""
 
 
 def encode(records: Iterable[Record], problems: Problems = ignore) -> dict[str, Any]:

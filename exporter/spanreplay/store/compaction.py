@@ -1,0 +1,278 @@
+"""Loads journals into the database, each record exactly once.
+
+The rows and the offset up to which a journal is loaded are written in one transaction, so a kill at any moment leaves both as they were. The file
+of a writer that has ended is removed when all of it is loaded.
+"""
+
+import os
+import socket
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from spanreplay.store.encoding import Json, to_readable_json
+from spanreplay.store.folder import JOURNAL_SUFFIX, JOURNALS
+from spanreplay.store.form import Form
+from spanreplay.store.journal_reader import JOURNAL_VERSION, TYPE, JournalReader
+from spanreplay.store.loading import Batch
+from spanreplay.store.merging import Effect
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+BATCH_RECORDS: Final = 4096
+BATCH_BYTES: Final = 16_000_000
+_FIRST_LINE_SECONDS: Final = 60.0
+
+
+@dataclass(slots=True, kw_only=True)
+class CompactionReport:
+    """What one compaction did."""
+
+    journals: int = 0
+    """Journal files looked at."""
+    records: int = 0
+    """Journal records loaded."""
+    new: int = 0
+    """Records of spans and logs that were unknown."""
+    same: int = 0
+    changed: int = 0
+    rejected: int = 0
+    """Records that no row can be made of."""
+    crc_errors: int = 0
+    """Lines skipped because they are not what was written."""
+    dropped: int = 0
+    """Records that their processes could not write."""
+    removed: int = 0
+    """Journal files removed, all loaded and their writers ended."""
+    refused: list[tuple[str, str]] = field(default_factory=list)
+    """Journal files left alone, and why."""
+
+    def count(self, effects: "Counter[Effect]") -> None:
+        """Adds the effects of one batch."""
+        self.new += effects["new"]
+        self.same += effects["same"]
+        self.changed += effects["changed"]
+
+
+@dataclass(slots=True)
+class _Progress:
+    """A row of the table ``journals``."""
+
+    name: str
+    bytes_done: int = 0
+    host: str | None = None
+    pid: int | None = None
+    process: str | None = None
+    forked_from: str | None = None
+    started_ns: int | None = None
+    argv: str | None = None
+    python: str | None = None
+    versions: str | None = None
+    records: int = 0
+    crc_errors: int = 0
+    dropped: int = 0
+    closed: bool = False
+    removed: bool = False
+    locks: bool = False
+    """Its writer holds a lock on the file for as long as it lives, which a reused pid cannot fake."""
+
+    def row(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, column) for column in _COLUMNS)
+
+    def note(self, record: Form) -> None:
+        """Takes a record about the journal itself."""
+        kind = record[TYPE]
+        if kind == "process":
+            self.host, self.pid, self.process = _text(record.get("host")), _number(record.get("pid")), _text(record.get("process"))
+            self.forked_from, self.python = _text(record.get("forked_from")), _text(record.get("python"))
+            self.locks = record.get("locks") is True
+            self.started_ns = _number(record.get("started"))
+            self.argv, self.versions = to_readable_json(record.get("argv")), to_readable_json(record.get("versions"))
+        elif kind == "drop":
+            self.dropped += _number(record.get("n")) or 0
+        elif kind == "end":
+            self.closed = True
+
+
+_COLUMNS: Final = tuple(_Progress.__dataclass_fields__)
+
+
+def pending(folder: Path) -> list[Path]:
+    """Journal files of a store, oldest first."""
+    try:
+        files = [(entry.stat().st_mtime_ns, entry.name) for entry in os.scandir(folder / JOURNALS) if entry.name.endswith(JOURNAL_SUFFIX)]
+    except FileNotFoundError:
+        return []
+    return [folder / JOURNALS / name for _, name in sorted(files)]
+
+
+def compact(connection: "Connection", folder: Path) -> CompactionReport:
+    """Loads what the journals have that the database has not.
+
+    Args:
+        connection: may write, and holds the store's lock; no transaction is open.
+        folder: the store.
+    """
+    report = CompactionReport()
+    for path in pending(folder):
+        report.journals += 1
+        progress = _progress(connection, path.name)
+        try:
+            _load(connection, path, progress, report)
+            _retire(connection, path, progress, report)
+        except _NewerJournalError as error:
+            report.refused.append((path.name, str(error)))
+        except OSError as error:
+            report.refused.append((path.name, error.strerror or str(error)))
+    return report
+
+
+class _NewerJournalError(Exception):
+    pass
+
+
+def _progress(connection: "Connection", name: str) -> _Progress:
+    result = connection.execute("SELECT * FROM journals WHERE name = $1", [name])
+    columns = [column[0] for column in result.description or ()]
+    row = result.fetchone()
+    result.fetchall()
+    if row is None:
+        return _Progress(name)
+    known = dict(zip(columns, row, strict=True))
+    return _Progress(**{column: known[column] for column in _COLUMNS})
+
+
+def _load(connection: "Connection", path: Path, progress: _Progress, report: CompactionReport) -> None:
+    before = (progress.dropped, progress.crc_errors)
+    with JournalReader(path, progress.bytes_done) as reader:
+        bad_before = progress.crc_errors
+        for batch in _batches(reader, progress):
+            records = batch.size
+            progress.crc_errors = bad_before + reader.bad_lines
+            effects = commit(connection, batch, progress)
+            report.records += records
+            report.rejected += batch.rejected
+            report.count(effects)
+    report.dropped += progress.dropped - before[0]
+    report.crc_errors += progress.crc_errors - before[1]
+
+
+def _batches(reader: JournalReader, progress: _Progress) -> Iterator[Batch]:
+    """Batches; with each, ``progress`` is where the journal stands after it."""
+    batch = Batch()
+    start = reader.offset
+    for offset, record in reader:
+        kind = record[TYPE]
+        if kind == "process" and record.get("v") != JOURNAL_VERSION:
+            raise _NewerJournalError(f"a journal of version {record.get('v')}; this spanreplay knows version {JOURNAL_VERSION}")
+        progress.records += 1
+        progress.bytes_done = offset
+        if kind in ("process", "drop", "end"):
+            progress.note(record)
+        else:
+            batch.add(record, progress.process)
+        if batch.size >= BATCH_RECORDS or offset - start >= BATCH_BYTES:
+            yield batch
+            batch, start = Batch(), offset
+    if progress.bytes_done != reader.offset or start != reader.offset:
+        progress.bytes_done = reader.offset
+        yield batch
+
+
+def commit(connection: "Connection", batch: Batch, progress: _Progress | None = None) -> "Counter[Effect]":
+    """Writes a batch, and with it how far its journal is loaded, in one transaction."""
+    connection.begin()
+    try:
+        effects = batch.load(connection, next_generation(connection))
+        if progress is not None:
+            _save(connection, progress)
+        connection.commit()
+    except BaseException:
+        connection.rollback()
+        raise
+    return effects
+
+
+def _save(connection: "Connection", progress: _Progress) -> None:
+    connection.execute("DELETE FROM journals WHERE name = $1", [progress.name]).fetchall()
+    appender = connection.appender("journals", columns=list(_COLUMNS))
+    appender.append_row(*progress.row())
+    appender.flush()
+
+
+def next_generation(connection: "Connection") -> int:
+    """A number larger than all before, for the transaction that is open."""
+    found = connection.execute("SELECT max(CAST(value AS BIGINT)) FROM meta WHERE key = 'generation'").fetchone()
+    generation = (found[0] or 0) + 1 if found else 1
+    connection.execute("DELETE FROM meta WHERE key = 'generation'").fetchall()
+    connection.execute("INSERT INTO meta VALUES ('generation', $1)", [str(generation)]).fetchall()
+    return int(generation)
+
+
+def _retire(connection: "Connection", path: Path, progress: _Progress, report: CompactionReport) -> None:
+    """Removes the file if its writer has ended and all of it is loaded."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        if not _writer_ended(descriptor, progress):
+            return
+        rest = os.fstat(descriptor).st_size - progress.bytes_done
+        if rest > 0:
+            if b"\n" in os.pread(descriptor, rest, progress.bytes_done):
+                return  # written just before the end; loaded next time
+            progress.crc_errors += 1
+            report.crc_errors += 1
+        progress.removed = True
+        connection.begin()
+        _save(connection, progress)
+        connection.commit()
+        path.unlink()
+        report.removed += 1
+    finally:
+        os.close(descriptor)
+
+
+def _writer_ended(descriptor: int, progress: _Progress) -> bool:
+    if progress.closed:
+        return True
+    if progress.host is None:  # killed while it wrote its first line, or just about to write it
+        return _lock_is_free(descriptor) and time.time() - os.fstat(descriptor).st_mtime > _FIRST_LINE_SECONDS
+    if progress.host != socket.gethostname() or progress.pid is None:
+        return False  # another machine's process cannot be asked
+    if progress.locks:
+        return _lock_is_free(descriptor)
+    return not _is_running(progress.pid)
+
+
+def _lock_is_free(descriptor: int) -> bool:
+    """Whether no process, in whatever container of this machine, has the journal open for writing."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _number(value: Json) -> int | None:
+    return value if type(value) is int and abs(value) < 2**63 else None

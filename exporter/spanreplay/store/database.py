@@ -1,0 +1,247 @@
+"""Opening the database for a moment: one writer under the store's lock, readers read-only, nobody keeps it open.
+
+The configuration keeps DuckDB small and off the network: two threads, 1 GB, no extension is ever fetched.
+"""
+
+import contextlib
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from spanreplay.store.errors import (
+    DamagedStoreError,
+    StoreError,
+    FullStoreError,
+    LockedStoreError,
+    MissingStoreError,
+    ReadOnlyStoreError,
+    NewerStoreError,
+)
+from spanreplay.store.folder import DATABASE, HOLDER, LOCK, folder_error, is_store, make_folder
+from spanreplay.store.migrations import SCHEMA_VERSION
+from spanreplay.store.schema import migrate, schema_version
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+WAIT_SECONDS: Final = 30.0
+_CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "memory_limit": "1GB",
+    "threads": "2",
+}
+_SEALED_CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {**_CONFIG, "enable_external_access": "false"}
+
+_threads: dict[str, threading.Lock] = {}
+_threads_guard = threading.Lock()
+
+
+def _after_fork_in_child() -> None:
+    # Another thread may have held them when the process forked.
+    global _threads, _threads_guard
+    _threads, _threads_guard = {}, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+class Database:
+    """The database file of one store.
+
+    Args:
+        folder: the store.
+        wait_s: how many seconds to wait for somebody who holds it.
+    """
+
+    def __init__(self, folder: Path, wait_s: float = WAIT_SECONDS) -> None:
+        self.folder = folder
+        self.path = folder / DATABASE
+        self._wait_s = wait_s
+
+    @contextlib.contextmanager
+    def writing(self) -> "Iterator[Connection]":
+        """A connection that may write, in the newest schema, under the store's lock.
+
+        Raises:
+            StoreError: which kind says why.
+        """
+        with self._alone_in_process(), self._locked():
+            connection = self._connect(read_only=False, sealed=False)
+            try:
+                with self._failures_named():
+                    migrate(connection)
+                    yield connection
+            finally:
+                connection.close()
+
+    @contextlib.contextmanager
+    def reading(self, *, sealed: bool = False) -> "Iterator[Connection]":
+        """A read-only connection; makes or migrates the database first if need be.
+
+        Args:
+            sealed: SQL of others will run: no files, no network, configuration locked.
+
+        Raises:
+            StoreError: which kind says why.
+        """
+        self._prepare()
+        with self._alone_in_process():
+            connection = self._connect(read_only=True, sealed=sealed)
+            try:
+                with self._failures_named():
+                    if sealed:
+                        connection.execute("SET lock_configuration = true")
+                    yield connection
+            finally:
+                connection.close()
+
+    def _prepare(self) -> None:
+        if not self.path.exists():
+            if not is_store(self.folder):
+                raise MissingStoreError(
+                    f"there is no store at {self.folder}. Record or import something first, or name another one with --store."
+                )
+        else:
+            with self._alone_in_process():
+                connection = self._connect(read_only=True, sealed=False)
+                try:
+                    with self._failures_named():
+                        found = schema_version(connection)
+                finally:
+                    connection.close()
+            if found == SCHEMA_VERSION:
+                return
+            if found > SCHEMA_VERSION:
+                raise too_new(self.path, found)
+        with self.writing():
+            pass
+
+    @contextlib.contextmanager
+    def _alone_in_process(self) -> Iterator[None]:
+        """DuckDB gives one process one configuration of one file, so its threads take turns."""
+        key = os.path.realpath(self.path)
+        with _threads_guard:
+            lock = _threads.setdefault(key, threading.Lock())
+        if not lock.acquire(timeout=self._wait_s):
+            raise LockedStoreError(f"another thread of this process has held {self.path} for more than {self._wait_s:g} s.")
+        try:
+            yield
+        finally:
+            lock.release()
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        import filelock
+
+        try:
+            make_folder(self.folder)
+            lock = filelock.FileLock(self.folder / LOCK, timeout=self._wait_s, mode=0o600)
+            lock.acquire()
+        except filelock.Timeout as error:
+            raise LockedStoreError(
+                f"wanted to write to the store at {self.folder}, but {self._holder()} has held its lock for more than {self._wait_s:g} s."
+                " Wait for it, or end it."
+            ) from error
+        except OSError as error:
+            raise folder_error(error, "cannot write to the store", self.folder) from error
+        try:
+            with contextlib.suppress(OSError):
+                self._sign()
+            yield
+        finally:
+            lock.release()
+
+    def _sign(self) -> None:
+        text = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since_ns": time.time_ns()})
+        descriptor = os.open(self.folder / HOLDER, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            os.write(descriptor, text.encode())
+        finally:
+            os.close(descriptor)
+
+    def _holder(self) -> str:
+        try:
+            known = json.loads((self.folder / HOLDER).read_text())
+            return f"process {int(known['pid'])} on {known['host']}"
+        except (OSError, ValueError, KeyError, TypeError):
+            return "another process"
+
+    def _connect(self, *, read_only: bool, sealed: bool) -> "Connection":
+        import duckdb
+
+        deadline = time.monotonic() + self._wait_s
+        pause = 0.01
+        while True:
+            try:
+                return duckdb.connect(str(self.path), read_only=read_only, config=dict(_SEALED_CONFIG if sealed else _CONFIG))
+            except duckdb.Error as error:
+                problem = named(error, self.path)
+                if not isinstance(problem, LockedStoreError) or time.monotonic() > deadline:
+                    raise problem from error
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.1)
+
+    @contextlib.contextmanager
+    def _failures_named(self) -> Iterator[None]:
+        import duckdb
+
+        try:
+            yield
+        except duckdb.Error as error:
+            raise named(error, self.path) from error
+
+
+def too_new(path: Path, found: int) -> NewerStoreError:
+    """The error for a schema from the future."""
+    return NewerStoreError(
+        f"{path} has schema {found}, but this spanreplay knows schemas up to {SCHEMA_VERSION}. Install a newer spanreplay to read it."
+    )
+
+
+def _locked_error(path: Path, message: str) -> StoreError:
+    return LockedStoreError(f"wanted to open {path}, but another process holds it: {message}. Close what has it open, such as a duckdb shell.")
+
+
+def _damaged_error(path: Path, message: str) -> StoreError:
+    return DamagedStoreError(
+        f"{path} is not a database that can be read: {message}. Move it away to go on with an empty one; journals not yet loaded are kept."
+    )
+
+
+_MEANINGS: Final[tuple[tuple[str, Callable[[Path, str], StoreError]], ...]] = (
+    ("Could not set lock", _locked_error),
+    ("different configuration than existing connections", _locked_error),
+    ("database does not exist", lambda path, _: MissingStoreError(f"there is no database at {path}. Record or import something first.")),
+    (
+        "database file with version number",
+        lambda path, message: NewerStoreError(f"{path} was written by another DuckDB: {message}. Install a newer duckdb."),
+    ),
+    (
+        "Permission denied",
+        lambda path, message: ReadOnlyStoreError(f"cannot write {path}: {message}. Make it writable, or use another --store."),
+    ),
+    ("Read-only file system", lambda path, message: ReadOnlyStoreError(f"cannot write {path}: {message}. Use another --store.")),
+    ("read-only mode", lambda path, message: ReadOnlyStoreError(f"{path} is open for reading only: {message}.")),
+    ("No space left", lambda path, message: FullStoreError(f"cannot write {path}: {message}. Free some space; what was stored is kept.")),
+    ("File too large", lambda path, message: FullStoreError(f"cannot write {path}: {message}. Free some space; what was stored is kept.")),
+    ("not a valid DuckDB database", _damaged_error),
+    ("orrupt", _damaged_error),
+    ("checksum", _damaged_error),
+    ("Serialization Error", _damaged_error),
+)
+
+
+def named(error: Exception, path: Path) -> StoreError:
+    """The store error that a DuckDB error amounts to."""
+    message = " ".join(str(error).split())
+    for sign, make in _MEANINGS:
+        if sign in message:
+            return make(path, message)
+    return StoreError(f"the database {path} refused: {message}")

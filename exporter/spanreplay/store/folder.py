@@ -1,0 +1,50 @@
+"""The folder of a store: what lies where, and who may look inside."""
+
+import errno
+import os
+from pathlib import Path
+from typing import Final
+
+from spanreplay.store.errors import StoreError, FullStoreError, ReadOnlyStoreError
+
+DATABASE: Final = "runs.duckdb"
+JOURNALS: Final = "journal"
+JOURNAL_SUFFIX: Final = ".journal"
+LOCK: Final = "store.lock"
+HOLDER: Final = "store.holder"
+"""Who holds the lock: one JSON object with pid, host and since_ns. Only for messages; the lock itself is what counts."""
+
+
+def make_folder(store: Path) -> None:
+    """Makes the folder private to its user and invisible to git.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    journals = store / JOURNALS
+    if journals.is_dir():
+        return
+    store.mkdir(mode=0o700, parents=True, exist_ok=True)
+    journals.mkdir(mode=0o700, exist_ok=True)
+    ignore = store / ".gitignore"
+    if not ignore.exists():
+        descriptor = os.open(ignore, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            os.write(descriptor, b"*\n")
+        finally:
+            os.close(descriptor)
+
+
+def is_store(path: Path) -> bool:
+    """Whether this folder holds a store: a database or journals."""
+    return (path / DATABASE).is_file() or (path / JOURNALS).is_dir()
+
+
+def folder_error(error: OSError, wanted: str, path: Path) -> StoreError:
+    """The store error that an operating system error at ``path`` amounts to."""
+    reason = error.strerror or str(error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return FullStoreError(f"{wanted}: {reason} ({path}). Free some space, then try again; nothing that was stored is lost.")
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return ReadOnlyStoreError(f"{wanted}: {reason} ({path}). Make the folder writable, or name another one with --store.")
+    return StoreError(f"{wanted}: {reason} ({path}). Name another folder with --store.")

@@ -1,0 +1,75 @@
+"""Reading a journal while its writer may still be at it."""
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Self
+from zlib import crc32
+
+from spanreplay.store.form import Form
+
+JOURNAL_VERSION: Final = 1
+TYPE: Final = "t"
+LOST: Final = "lost"
+"""In a span, close, patch or log record: how many of its attributes could not be kept."""
+
+_CRC_DIGITS: Final = 8
+
+
+class JournalReader(Iterator[tuple[int, Form]]):
+    """Iterates over the records of one journal file from a byte offset: ``(offset after the record, record)``.
+
+    A line whose checksum or JSON is wrong is skipped and counted. A last line without its newline is left for the next time.
+
+    Args:
+        path: the journal file.
+        offset: where to start, a value that an earlier reader gave.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+
+    def __init__(self, path: Path, offset: int = 0) -> None:
+        self.offset = offset
+        """Bytes that need not be read again."""
+        self.bad_lines = 0
+        self._file: io.BufferedReader = path.open("rb")
+        self._file.seek(offset)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __next__(self) -> tuple[int, Form]:
+        while (line := self._file.readline()).endswith(b"\n"):
+            self.offset += len(line)
+            form = parse_line(line)
+            if form is not None:
+                return self.offset, form
+            if line != b"\n":
+                self.bad_lines += 1
+        self.close()
+        raise StopIteration
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+
+def read_journal(path: Path, offset: int = 0) -> JournalReader:
+    """The records of a journal from ``offset`` on; see :class:`JournalReader`."""
+    return JournalReader(path, offset)
+
+
+def parse_line(line: bytes) -> Form | None:
+    """The record of one line, ``None`` if the line is not what was written."""
+    try:
+        if int(line[:_CRC_DIGITS], 16) != crc32(line[_CRC_DIGITS + 1 : -1]) or line[_CRC_DIGITS : _CRC_DIGITS + 1] != b" ":
+            return None
+        form = json.loads(line[_CRC_DIGITS + 1 :])
+    except (ValueError, RecursionError):
+        return None
+    return form if isinstance(form, dict) and isinstance(form.get(TYPE), str) else None

@@ -1,0 +1,252 @@
+"""Loads records into the database: the one way in, for journals and for imports."""
+
+import json
+from base64 import b64decode
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from spanreplay.semconv.attributes import SERVICE_NAME
+from spanreplay.store.encoding import Json, digest_of, map_pairs, to_readable_json, to_sorted_json
+from spanreplay.store.form import ATTRIBUTES, BODY, EVENT, RESOURCE, SEVERITY, SPAN, TIME, TRACE, Form
+from spanreplay.store.journal_reader import LOST, TYPE
+from spanreplay.store.merging import Effect, apply, choose
+from spanreplay.store.span_rows import COLUMNS, Version, row_of, version_of
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+RESOURCE_MEDIA: Final = "application/vnd.spanreplay.resource+json"
+TEXT_MEDIA: Final = "text/plain"
+BYTES_MEDIA: Final = "application/octet-stream"
+
+_BIG: Final = 2**63
+_Key = tuple[str, str]
+_Blob = tuple[str, int, str, str | None, bytes | None]
+
+
+def is_id(value: object) -> bool:
+    """Whether this can be the id of a trace or a span in the store: lower-case hex, as a rule; anything printable, at least."""
+    return isinstance(value, str) and 0 < len(value) <= 128 and value.isascii() and value.isprintable()
+
+
+class Batch:
+    """Records gathered for one transaction."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        """Records in it."""
+        self.rejected = 0
+        """Records that no row can be made of."""
+        self._spans: dict[_Key, list[tuple[Form, str | None]]] = {}
+        self._logs: dict[str, tuple[Form, str | None]] = {}
+        self._blobs: dict[str, _Blob] = {}
+
+    def add(self, record: Form, process: str | None) -> None:
+        """Takes one journal record.
+
+        Args:
+            record: of type ``resource``, ``blob``, ``open``, ``close``, ``span``, ``patch`` or ``log``; others are rejected.
+            process: random id of the process that wrote it, if known.
+        """
+        self.size += 1
+        kind = record[TYPE]
+        try:
+            if kind in ("blob", "resource"):
+                blob = _blob_of(record)
+                self._blobs[blob[0]] = blob
+            elif kind == "log":
+                _check_log(record)
+                self._logs[_log_digest(record)] = (record, process)
+            elif kind in ("open", "close", "span", "patch") and is_id(record.get(TRACE)) and is_id(record.get(SPAN)):
+                self._spans.setdefault((record[TRACE], record[SPAN]), []).append((record, process))
+            else:
+                self.rejected += 1
+        except (KeyError, TypeError, ValueError):
+            self.rejected += 1
+
+    def load(self, connection: "Connection", generation: int) -> Counter[Effect]:
+        """Writes it all, inside the caller's transaction.
+
+        Args:
+            connection: in a transaction.
+            generation: larger in every later transaction; marks the traces touched as stale.
+
+        Returns:
+            How many records (spans and logs) were new, the same, or changed something.
+        """
+        self._load_blobs(connection)
+        effects: Counter[Effect] = Counter()
+        touched = self._load_spans(connection, effects) | self._load_logs(connection, effects)
+        _mark_stale(connection, touched, generation)
+        return effects
+
+    # ---- spans ------------------------------------------------------------------------------------------------------
+
+    def _load_spans(self, connection: "Connection", effects: "Counter[Effect]") -> set[str]:
+        known = _known_versions(connection, list(self._spans))
+        changed: dict[_Key, list[Version]] = {}
+        replaced: list[_Key] = []
+        for key, records in self._spans.items():
+            versions = known.get(key, [])
+            was_known = bool(versions)
+            outcomes: list[Effect] = [apply(versions, record, process) for record, process in records]
+            effects.update(outcomes)
+            if any(outcome != "same" for outcome in outcomes):
+                changed[key] = versions
+                if was_known:
+                    replaced.append(key)
+        _delete_spans(connection, replaced)
+        services = self._services(connection, changed.values())
+        current: list[tuple[Any, ...]] = []
+        others: list[tuple[Any, ...]] = []
+        for versions in changed.values():
+            best = choose(versions)
+            for version in versions:
+                row = row_of(version, services.get(version.form.get(RESOURCE, "")))
+                (current if version is best else others).append(row)
+        _append(connection, "spans", current, COLUMNS)
+        _append(connection, "span_versions", others, COLUMNS)
+        return {trace_id for trace_id, _ in changed}
+
+    def _services(self, connection: "Connection", spans: "Any") -> dict[str, str]:
+        wanted = {version.form[RESOURCE] for versions in spans for version in versions if RESOURCE in version.form}
+        texts = {digest: self._blobs[digest][3] for digest in wanted if digest in self._blobs}
+        missing = [digest for digest in wanted if digest not in texts]
+        if missing:
+            rows = connection.execute("SELECT digest, text FROM blobs WHERE digest IN (SELECT unnest($1))", [missing]).fetchall()
+            texts.update(rows)
+        return {digest: service for digest, text in texts.items() if text and (service := _service(text)) is not None}
+
+    # ---- logs and content -------------------------------------------------------------------------------------------
+
+    def _load_logs(self, connection: "Connection", effects: "Counter[Effect]") -> set[str]:
+        if not self._logs:
+            return set()
+        found = connection.execute("SELECT digest FROM logs WHERE digest IN (SELECT unnest($1))", [list(self._logs)]).fetchall()
+        known = {digest for (digest,) in found}
+        effects["same"] += len(known)
+        new = {digest: record for digest, (record, _) in self._logs.items() if digest not in known}
+        effects["new"] += len(new)
+        rows = [_log_row(digest, record) for digest, record in new.items()]
+        _append(connection, "logs", rows, _LOG_COLUMNS)
+        return {record[TRACE] for record in new.values() if TRACE in record}
+
+    def _load_blobs(self, connection: "Connection") -> None:
+        if not self._blobs:
+            return
+        found = connection.execute("SELECT digest FROM blobs WHERE digest IN (SELECT unnest($1))", [list(self._blobs)]).fetchall()
+        known = {digest for (digest,) in found}
+        _append(connection, "blobs", [blob for digest, blob in self._blobs.items() if digest not in known], _BLOB_COLUMNS)
+
+
+_LOG_COLUMNS: Final = ("trace_id", "span_id", "time_ns", "event_name", "severity", "body", "record", "origin", "digest")
+_BLOB_COLUMNS: Final = ("digest", "bytes", "media", "text", "data")
+
+
+def _append(connection: "Connection", table: str, rows: Sequence[tuple[Any, ...]], columns: Sequence[str]) -> None:
+    if rows:
+        appender = connection.appender(table, columns=list(columns))
+        appender.append_rows(rows)
+        appender.flush()
+
+
+def _known_versions(connection: "Connection", keys: list[_Key]) -> dict[_Key, list[Version]]:
+    known: dict[_Key, list[Version]] = {}
+    if not keys:
+        return known
+    lists = [[trace_id for trace_id, _ in keys], [span_id for _, span_id in keys]]
+    for statement, current in (
+        ("SELECT * FROM spans WHERE (trace_id, span_id) IN (SELECT unnest($1), unnest($2))", True),
+        ("SELECT * FROM span_versions WHERE (trace_id, span_id) IN (SELECT unnest($1), unnest($2))", False),
+    ):
+        result = connection.execute(statement, lists)
+        columns = [column[0] for column in result.description or ()]
+        for values in result.fetchall():
+            row = dict(zip(columns, values, strict=True))
+            known.setdefault((row["trace_id"], row["span_id"]), []).append(version_of(row, current=current))
+    return known
+
+
+def _delete_spans(connection: "Connection", keys: list[_Key]) -> None:
+    if keys:
+        lists = [[trace_id for trace_id, _ in keys], [span_id for _, span_id in keys]]
+        connection.execute("DELETE FROM spans WHERE (trace_id, span_id) IN (SELECT unnest($1), unnest($2))", lists).fetchall()
+        connection.execute("DELETE FROM span_versions WHERE (trace_id, span_id) IN (SELECT unnest($1), unnest($2))", lists).fetchall()
+
+
+def _mark_stale(connection: "Connection", trace_ids: set[str], generation: int) -> None:
+    if trace_ids:
+        connection.execute("DELETE FROM stale WHERE trace_id IN (SELECT unnest($1))", [list(trace_ids)]).fetchall()
+        _append(connection, "stale", [(trace_id, generation) for trace_id in sorted(trace_ids)], ("trace_id", "generation"))
+
+
+def _blob_of(record: Form) -> _Blob:
+    digest = record["d"]
+    if not isinstance(digest, str) or not is_id(digest):
+        raise ValueError(digest)
+    if record[TYPE] == "resource":
+        text = record["json"]
+        return digest, len(text.encode()), RESOURCE_MEDIA, text, None
+    if "text" in record:
+        return digest, len(record["text"].encode()), TEXT_MEDIA, record["text"], None
+    data = record["data"] if isinstance(record["data"], bytes) else b64decode(record["data"], validate=True)
+    try:
+        return digest, len(data), TEXT_MEDIA, data.decode(), None
+    except UnicodeDecodeError:
+        return digest, len(data), BYTES_MEDIA, None, data
+
+
+def _service(resource_text: str) -> str | None:
+    try:
+        attributes = json.loads(resource_text).get(ATTRIBUTES, {})
+        service = {key: value for key, value in map_pairs(attributes) if isinstance(key, str)}.get(SERVICE_NAME)
+    except ValueError:
+        return None
+    return service if isinstance(service, str) else None
+
+
+def _log_content(record: Form) -> Form:
+    return {key: value for key, value in record.items() if key not in (TYPE, LOST, "origin")}
+
+
+def _log_digest(record: Form) -> str:
+    return digest_of(to_sorted_json(_log_content(record)).encode("ascii"))
+
+
+def _check_log(record: Form) -> None:
+    for key in (TRACE, SPAN):
+        if key in record and not is_id(record[key]):
+            raise ValueError(key)
+    if not isinstance(record[TIME], int):
+        raise TypeError(TIME)
+
+
+def _log_row(digest: str, record: Form) -> tuple[Any, ...]:
+    content = _log_content(record)
+    time_ns, severity = record[TIME], record.get(SEVERITY, 0)
+    return (
+        record.get(TRACE),
+        record.get(SPAN),
+        time_ns if 0 <= time_ns < _BIG else None,
+        _plain(record.get(EVENT)),
+        severity if abs(severity) < 2**15 else None,
+        to_readable_json(record[BODY]) if BODY in record else None,
+        to_readable_json(content),
+        record.get("origin", "recorder"),
+        digest,
+    )
+
+
+def _plain(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def content_record(digest: str, data: bytes) -> Form:
+    """The record that brings content."""
+    return {TYPE: "blob", "d": digest, "data": data}
+
+
+def resource_record(digest: str, text: str) -> Form:
+    """The record that brings a resource."""
+    return {TYPE: "resource", "d": digest, "json": text}

@@ -1,0 +1,13 @@
+"""The schema's history, one numbered module a step. A step that has been released is never edited; a new one is added."""
+
+from typing import Final
+
+from spanreplay.store.migrations import m0001_tables, m0002_views
+
+MIGRATIONS: Final[tuple[tuple[int, str, tuple[str, ...]], ...]] = (
+    (1, "tables", m0001_tables.STATEMENTS),
+    (2, "views", m0002_views.STATEMENTS),
+)
+"""Number, name and SQL statements, in order."""
+
+SCHEMA_VERSION: Final = MIGRATIONS[-1][0]

@@ -1,0 +1,91 @@
+"""Spans and logs out of the database, as they were written."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from spanreplay.spans.record import LogRecord, Resource, SpanRecord
+from spanreplay.store.encoding import blob_refs, digest_of
+from spanreplay.store.errors import DamagedStoreError
+from spanreplay.store.form import RESOURCE, Form, FormReader
+from spanreplay.store.span_rows import version_of
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+
+def load_spans(connection: "Connection", trace_ids: Sequence[str]) -> list[SpanRecord]:
+    """The current version of every span of these traces, by trace and start."""
+    rows = _select(
+        connection,
+        "SELECT * FROM spans WHERE trace_id IN (SELECT unnest($1)) AND (started OR end_ns IS NOT NULL)"
+        " ORDER BY trace_id, start_ns, seq_start NULLS LAST, span_id",
+        trace_ids,
+    )
+    return _read_spans(connection, rows)
+
+
+def load_other_versions(connection: "Connection", trace_ids: Sequence[str]) -> list[SpanRecord]:
+    """The less full versions of spans of these traces, where there are any."""
+    rows = _select(
+        connection, "SELECT * FROM span_versions WHERE trace_id IN (SELECT unnest($1)) ORDER BY trace_id, start_ns, span_id", trace_ids
+    )
+    return _read_spans(connection, rows)
+
+
+def load_logs(connection: "Connection", trace_ids: Sequence[str]) -> list[LogRecord]:
+    """The log records of these traces, by trace and time."""
+    rows = _select(
+        connection, "SELECT record FROM logs WHERE trace_id IN (SELECT unnest($1)) ORDER BY trace_id, time_ns, digest", trace_ids
+    )
+    forms = [json.loads(row["record"]) for row in rows]
+    reader = _reader(connection, forms)
+    return [reader.log(form) for form in forms]
+
+
+def _select(connection: "Connection", statement: str, trace_ids: Sequence[str]) -> Iterator[dict[str, Any]]:
+    result = connection.execute(statement, [list(trace_ids)])
+    columns = [column[0] for column in result.description or ()]
+    return (dict(zip(columns, row, strict=True)) for row in result.fetchall())
+
+
+def _read_spans(connection: "Connection", rows: Iterable[dict[str, Any]]) -> list[SpanRecord]:
+    forms = [version_of(row, current=True).form for row in rows]
+    reader = _reader(connection, forms)
+    return [reader.span(form) for form in forms]
+
+
+def _reader(connection: "Connection", forms: Sequence[Form]) -> FormReader:
+    """A reader that has all content and resources of these forms at hand."""
+    wanted: set[str] = set()
+    for form in forms:
+        wanted |= blob_refs(form)
+    digests = {form[RESOURCE] for form in forms if RESOURCE in form}
+    content = load_content(connection, wanted | digests)
+    resource_forms = {digest: json.loads(content[digest]) for digest in digests if digest in content}
+    content.update(load_content(connection, {ref for form in resource_forms.values() for ref in blob_refs(form)} - content.keys()))
+    reader = FormReader(content, {})
+    resources = {digest: reader.resource(form) for digest, form in resource_forms.items()}
+    missing = Resource(dropped_attributes=1)
+    return FormReader(content, {digest: resources.get(digest, missing) for digest in digests})
+
+
+def load_content(connection: "Connection", digests: Iterable[str]) -> dict[str, bytes]:
+    """Content by digest; what is not there is left out.
+
+    Raises:
+        DamagedStoreError: content is not what its digest says.
+    """
+    wanted = sorted(digests)
+    if not wanted:
+        return {}
+    rows = connection.execute("SELECT digest, text, data FROM blobs WHERE digest IN (SELECT unnest($1))", [wanted]).fetchall()
+    content = {digest: text.encode() if text is not None else bytes(data) for digest, text, data in rows}
+    for digest, data in content.items():
+        found = digest_of(data)
+        if found != digest:
+            raise DamagedStoreError(
+                f"content {digest} has been changed: its {len(data)} bytes now have the digest {found}."
+                " Restore runs.duckdb from a copy, or import the run again into a new store."
+            )
+    return content

@@ -1,0 +1,63 @@
+"""Brings a database to the newest schema, one migration and one transaction at a time."""
+
+import time
+from typing import TYPE_CHECKING
+
+from spanreplay.store.errors import DamagedStoreError, NewerStoreError
+from spanreplay.store.migrations import MIGRATIONS, SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+
+def schema_version(connection: "Connection") -> int:
+    """Number of the last migration applied; 0 for an empty database.
+
+    Raises:
+        DamagedStoreError: this is a database of something else.
+    """
+    tables = {
+        name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary").fetchall()
+    }
+    if "migrations" in tables:
+        found = connection.execute("SELECT max(version) FROM migrations").fetchone()
+        return int(found[0] or 0) if found else 0
+    if tables:
+        raise DamagedStoreError(f"expected a spanreplay database, found one with the tables {', '.join(sorted(tables))}. Use another --store.")
+    return 0
+
+
+def migrate(connection: "Connection", upto: int = SCHEMA_VERSION) -> int:
+    """Applies what is missing.
+
+    Args:
+        connection: may write, and holds the store's lock.
+        upto: the schema to stop at.
+
+    Returns:
+        How many migrations were applied.
+
+    Raises:
+        NewerStoreError: the database is ahead of this program.
+        DamagedStoreError: it is a database of something else.
+    """
+    found = schema_version(connection)
+    if found > SCHEMA_VERSION:
+        raise NewerStoreError(
+            f"the store has schema {found}, but this spanreplay knows schemas up to {SCHEMA_VERSION}. Install a newer spanreplay to read it."
+        )
+    applied = 0
+    for version, name, statements in MIGRATIONS:
+        if found < version <= upto:
+            connection.begin()
+            try:
+                connection.execute("CREATE TABLE IF NOT EXISTS migrations (version BIGINT, name VARCHAR, applied_ns BIGINT)")
+                for statement in statements:
+                    connection.execute(statement)
+                connection.execute("INSERT INTO migrations VALUES ($1, $2, $3)", [version, name, time.time_ns()])
+                connection.commit()
+            except BaseException:
+                connection.rollback()
+                raise
+            applied += 1
+    return applied

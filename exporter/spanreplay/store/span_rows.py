@@ -1,0 +1,229 @@
+"""A span between its JSON form and its row: columns that people ask for, and the rest so that nothing is lost."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from spanreplay.semconv import attributes as names
+from spanreplay.store.encoding import Json, digest_of, map_pairs, to_readable_json, to_sorted_json
+from spanreplay.store.form import (
+    ATTRIBUTES,
+    DROPPED,
+    END,
+    EVENTS,
+    FLAGS,
+    KIND,
+    LINKS,
+    MESSAGE,
+    NAME,
+    PARENT,
+    RESOURCE,
+    SCOPE,
+    SPAN,
+    START,
+    STATE,
+    STATUS,
+    TRACE,
+    VERSION,
+    Form,
+)
+
+HOT_TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "run_id": (names.RUN_ID,),
+    "command_id": (names.RUN_COMMAND_ID,),
+    "path": (names.STEP_PATH,),
+    "step_kind": (names.STEP_KIND,),
+    "op": (names.GEN_AI_OPERATION_NAME,),
+    "agent": (names.GEN_AI_AGENT_NAME,),
+    "provider": (names.GEN_AI_PROVIDER_NAME,),
+    "model": (names.GEN_AI_REQUEST_MODEL, names.GEN_AI_RESPONSE_MODEL),
+    "tool": (names.GEN_AI_TOOL_NAME,),
+    "call_id": (names.GEN_AI_TOOL_CALL_ID,),
+    "conversation": (names.GEN_AI_CONVERSATION_ID,),
+    "prompt_name": (names.GEN_AI_PROMPT_NAME,),
+    "prompt_version": (names.GEN_AI_PROMPT_VERSION,),
+    "error_type": (names.ERROR_TYPE,),
+    "outcome": (names.STEP_OUTCOME,),
+    "effect": (names.STEP_EFFECT,),
+}
+"""Column of a text to the attributes it is taken from, the first that is there."""
+
+HOT_INTEGERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "seq_start": (names.STEP_SEQ_START,),
+    "seq_end": (names.STEP_SEQ_END,),
+    "input_tokens": (names.GEN_AI_USAGE_INPUT_TOKENS,),
+    "output_tokens": (names.GEN_AI_USAGE_OUTPUT_TOKENS,),
+}
+
+COLUMNS: Final = (
+    *("trace_id", "span_id", "parent_span_id", "name", "kind", "start_ns", "end_ns", "status", "status_message", "process", "service"),
+    *HOT_TEXTS,
+    *HOT_INTEGERS,
+    *("attributes", "events", "links", "resource", "scope", "scope_version", "scope_json", "trace_state", "flags"),
+    *("dropped_attributes", "dropped_events", "dropped_links", "exact", "origin", "complete", "started", "digest"),
+)
+
+_SMALL: Final = 2**15
+_BIG: Final = 2**63
+
+
+@dataclass(slots=True, kw_only=True)
+class Version:
+    """One version of a span: what has arrived of it."""
+
+    form: Form
+    origin: str | None
+    process: str | None
+    """Random id of the process that recorded it."""
+    started: bool = True
+    """Its start has arrived; without, name, kind and start time are not known."""
+    current: bool = False
+    known_digest: str | None = None
+
+    @property
+    def digest(self) -> str:
+        """sha256 of the whole content; equal spans have equal digests, whoever delivered them."""
+        if self.known_digest is None:
+            self.known_digest = digest_of(to_sorted_json(self.form).encode("ascii"))
+        return self.known_digest
+
+    @property
+    def fullness(self) -> tuple[bool, bool, int, int]:
+        """Sorts versions: an ended one is fuller than an open one, then the one with more in it."""
+        form = self.form
+        parts = len(form.get(ATTRIBUTES, ())) + len(form.get(EVENTS, ())) + len(form.get(LINKS, ()))
+        return END in form, self.started, parts, len(to_sorted_json(form))
+
+
+def row_of(version: Version, service: str | None) -> tuple[Any, ...]:
+    """The row of a version, in the order of :data:`COLUMNS`."""
+    form = version.form
+    exact: dict[str, Json] = {}
+    attributes = form.get(ATTRIBUTES, {})
+    scope = form.get(SCOPE, {})
+    dropped = form.get(DROPPED, (0, 0, 0))
+    end = _number(form, END, _BIG, exact, None)
+    row = {
+        "trace_id": form[TRACE],
+        "span_id": form[SPAN],
+        "parent_span_id": form.get(PARENT),
+        "name": _text(form, NAME, exact),
+        "kind": _number(form, KIND, _SMALL, exact, 0),
+        "start_ns": _number(form, START, _BIG, exact, end or 0),
+        "end_ns": end,
+        "status": _number(form, STATUS, _SMALL, exact, 0),
+        "status_message": _text(form, MESSAGE, exact),
+        "process": version.process,
+        "service": service,
+        "attributes": to_readable_json(attributes) if attributes else None,
+        "events": to_readable_json(form[EVENTS]) if form.get(EVENTS) else None,
+        "links": to_readable_json(form[LINKS]) if form.get(LINKS) else None,
+        "resource": form.get(RESOURCE),
+        "scope": _plain_text(scope.get(NAME)),
+        "scope_version": _plain_text(scope.get(VERSION)),
+        "scope_json": None if _is_plain_scope(scope) else to_readable_json(scope),
+        "trace_state": _text(form, STATE, exact),
+        "flags": _number(form, FLAGS, _BIG, exact, 0),
+        "origin": version.origin,
+        "complete": version.started and END in form,
+        "started": version.started,
+        "digest": version.digest,
+    }
+    if all(abs(count) < _BIG for count in dropped):
+        row["dropped_attributes"], row["dropped_events"], row["dropped_links"] = dropped
+    else:
+        exact[DROPPED] = dropped
+    if exact:
+        row["exact"] = to_readable_json(exact)
+    row.update(_hot(attributes if "$map" not in attributes else _plain_pairs(attributes)))
+    return tuple(row.get(column) for column in COLUMNS)
+
+
+def version_of(row: Mapping[str, Any], *, current: bool) -> Version:
+    """The version that :func:`row_of` made this row of."""
+    form: Form = {TRACE: row["trace_id"], SPAN: row["span_id"]}
+    if row["started"]:
+        form[START] = row["start_ns"]
+    if row["started"] or row["name"]:
+        form[NAME] = row["name"]
+    for key, column in _PLAIN_COLUMNS:
+        if row[column]:
+            form[key] = row[column]
+    if row["parent_span_id"] is not None:
+        form[PARENT] = row["parent_span_id"]
+    if row["end_ns"] is not None:
+        form[END] = row["end_ns"]
+    for key, column in _JSON_COLUMNS:
+        if row[column] is not None:
+            form[key] = json.loads(row[column])
+    if SCOPE not in form:
+        scope = {key: row[column] for key, column in ((NAME, "scope"), (VERSION, "scope_version")) if row[column]}
+        if scope:
+            form[SCOPE] = scope
+    dropped = [row["dropped_attributes"] or 0, row["dropped_events"] or 0, row["dropped_links"] or 0]
+    if any(dropped):
+        form[DROPPED] = dropped
+    if row["exact"] is not None:
+        form.update(json.loads(row["exact"]))
+    return Version(
+        form=form,
+        origin=row["origin"],
+        process=row["process"],
+        started=row["started"],
+        current=current,
+        known_digest=row["digest"],
+    )
+
+
+_PLAIN_COLUMNS: Final = (
+    (KIND, "kind"),
+    (STATUS, "status"),
+    (MESSAGE, "status_message"),
+    (RESOURCE, "resource"),
+    (STATE, "trace_state"),
+    (FLAGS, "flags"),
+)
+_JSON_COLUMNS: Final = ((ATTRIBUTES, "attributes"), (EVENTS, "events"), (LINKS, "links"), (SCOPE, "scope_json"))
+
+
+def _text(form: Form, key: str, exact: dict[str, Json]) -> str:
+    value = form.get(key, "")
+    if isinstance(value, str):
+        return value
+    exact[key] = value
+    return ""
+
+
+def _plain_text(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _number(form: Form, key: str, limit: int, exact: dict[str, Json], default: int | None) -> int | None:
+    value = form.get(key, default)
+    if value is None or -limit <= value < limit:
+        return value
+    exact[key] = value
+    return default
+
+
+def _is_plain_scope(scope: Form) -> bool:
+    return all(key in (NAME, VERSION) and isinstance(value, str) for key, value in scope.items())
+
+
+def _plain_pairs(attributes: Json) -> dict[str, Json]:
+    return {key: value for key, value in map_pairs(attributes) if isinstance(key, str)}
+
+
+def _hot(attributes: Mapping[str, Json]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for column, sources in HOT_TEXTS.items():
+        for source in sources:
+            if isinstance(value := attributes.get(source), str):
+                found[column] = value
+                break
+    for column, sources in HOT_INTEGERS.items():
+        value = attributes.get(sources[0])
+        if type(value) is int and -_BIG <= value < _BIG:
+            found[column] = value
+    return found

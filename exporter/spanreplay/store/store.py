@@ -1,0 +1,228 @@
+"""The store of recorded runs, as everybody else sees it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from spanreplay.spans.record import LogRecord, Record, SpanRecord
+from spanreplay.store import compaction, derived, querying, reading
+from spanreplay.store.compaction import CompactionReport
+from spanreplay.store.database import WAIT_SECONDS, Database
+from spanreplay.store.errors import MissingStoreError
+from spanreplay.store.folder import folder_error, is_store, make_folder
+from spanreplay.store.importing import Importer
+from spanreplay.store.querying import QueryResult
+from spanreplay.store.rows import RunRow, StepRow
+
+_TRACES_AT_ONCE: Final = 64
+
+
+@dataclass(slots=True, kw_only=True)
+class AddReport:
+    """What became of the records given to :meth:`Store.add`."""
+
+    new: int = 0
+    same: int = 0
+    """Known already, with the same content."""
+    changed: int = 0
+    """Known with other content: the fuller one is current, the other is kept beside it."""
+    rejected: int = 0
+    """No row can be made of them: no usable id, or nested too deeply."""
+
+
+class Store:
+    """A folder with journals and a database. Open it with :meth:`open`.
+
+    Every method opens the database for a moment and closes it again, so any number of processes share a store. Methods raise a
+    :class:`~spanreplay.store.errors.StoreError` when the database is missing, damaged, locked for too long, from a newer version, or
+    cannot be written.
+    """
+
+    def __init__(self, path: Path, wait_s: float = WAIT_SECONDS) -> None:
+        self.path = path
+        self._database = Database(path, wait_s)
+        self._seen_stale: dict[str, int] = {}
+
+    @classmethod
+    def open(cls, path: Path, *, create: bool = False, wait_s: float = WAIT_SECONDS) -> "Store":
+        """The store in this folder.
+
+        Args:
+            path: the folder.
+            create: make it if it is not there.
+            wait_s: how many seconds to wait for another process that holds the store.
+
+        Raises:
+            MissingStoreError: there is none, and ``create`` is false.
+            StoreError: it cannot be made.
+        """
+        path = Path(path).absolute()
+        if not is_store(path):
+            if not create:
+                raise MissingStoreError(f"there is no store at {path}. Record or import something first, or name another one with --store.")
+            try:
+                make_folder(path)
+            except OSError as error:
+                raise folder_error(error, "cannot make a store", path) from error
+        return cls(path, wait_s)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    # ---- in ---------------------------------------------------------------------------------------------------------
+
+    def compact(self) -> CompactionReport:
+        """Loads what the journals have that the database has not, each record exactly once."""
+        if not compaction.pending(self.path):
+            return CompactionReport()
+        with self._database.writing() as connection:
+            return compaction.compact(connection, self.path)
+
+    def add(self, records: Iterable[Record], *, origin: str) -> AddReport:
+        """Stores records of others. Adding the same ones again changes nothing.
+
+        Args:
+            records: read in batches; the store is locked only while a batch is written.
+            origin: ``import`` or ``receiver``.
+        """
+        report = AddReport()
+        importer = Importer(origin, batch_records=compaction.BATCH_RECORDS, batch_bytes=compaction.BATCH_BYTES)
+        for batch, _ in importer.batches(records):
+            with self._database.writing() as connection:
+                effects = compaction.commit(connection, batch)
+            report.new += effects["new"]
+            report.same += effects["same"]
+            report.changed += effects["changed"]
+            report.rejected += batch.rejected
+        report.rejected += importer.refused
+        return report
+
+    # ---- out --------------------------------------------------------------------------------------------------------
+
+    def traces(self, trace_ids: Sequence[str]) -> Iterator[SpanRecord]:
+        """Every span of these traces as it was written, by trace and start.
+
+        Content is verified against its digest. A value whose content was lost is left out and counted in ``dropped_attributes``.
+
+        Raises:
+            DamagedStoreError: content is not what its digest says.
+        """
+        for start in range(0, len(trace_ids), _TRACES_AT_ONCE):
+            with self._database.reading() as connection:
+                found = reading.load_spans(connection, trace_ids[start : start + _TRACES_AT_ONCE])
+            yield from found
+
+    def other_versions(self, trace_ids: Sequence[str]) -> Iterator[SpanRecord]:
+        """The less full versions of spans that arrived more than once with different content."""
+        with self._database.reading() as connection:
+            found = reading.load_other_versions(connection, trace_ids)
+        yield from found
+
+    def logs(self, trace_ids: Sequence[str]) -> Iterator[LogRecord]:
+        """Every log record of these traces, by trace and time."""
+        for start in range(0, len(trace_ids), _TRACES_AT_ONCE):
+            with self._database.reading() as connection:
+                found = reading.load_logs(connection, trace_ids[start : start + _TRACES_AT_ONCE])
+            yield from found
+
+    def losses(self, process_ids: Sequence[str]) -> dict[str, int]:
+        """How many records each of these processes (``spanreplay.process.id``) is known to have lost; absent where none is known of."""
+        with self._database.reading() as connection:
+            return {process: lost for process, lost in derived.losses(connection, process_ids).items() if lost}
+
+    # ---- derived ----------------------------------------------------------------------------------------------------
+
+    def stale_traces(self) -> list[str]:
+        """Ids of traces that have changed since their runs were last derived."""
+        with self._database.reading() as connection:
+            self._seen_stale = derived.stale_traces(connection)
+        return list(self._seen_stale)
+
+    def connected(self, trace_ids: Sequence[str]) -> list[tuple[str, ...]]:
+        """Whole groups of traces that share runs, for all groups that these traces are in; runs are derived a group at a time."""
+        with self._database.reading() as connection:
+            return derived.connected(connection, trace_ids)
+
+    def put_runs(self, trace_ids: Sequence[str], runs: Sequence[RunRow], steps: Sequence[StepRow]) -> None:
+        """Replaces the derived rows of these traces in one transaction; they are stale no more.
+
+        A trace that has changed again since this object's last :meth:`stale_traces` stays stale.
+        """
+        with self._database.writing() as connection:
+            derived.put_runs(connection, trace_ids, runs, steps, self._seen_stale)
+
+    def find_runs(
+        self,
+        *,
+        agent: str | None = None,
+        since_ns: int | None = None,
+        outcome: str | None = None,
+        grade: str | None = None,
+        tool: str | None = None,
+        session: str | None = None,
+        command_id: str | None = None,
+        run_id: str | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> list[RunRow]:
+        """Runs that meet every filter given, the last started first.
+
+        Args:
+            agent: name of the agent.
+            since_ns: started at or after this time, nanoseconds since the epoch.
+            outcome: for example ``ok`` or ``error``.
+            grade: for example ``exact``.
+            tool: has called this tool.
+            session: id of the session.
+            command_id: belongs to this recorded command.
+            run_id: exactly this one.
+            limit: at most this many.
+            offset: leave out the first ones.
+        """
+        filters = {
+            "agent": agent,
+            "since_ns": since_ns,
+            "outcome": outcome,
+            "grade": grade,
+            "tool": tool,
+            "session": session,
+            "command_id": command_id,
+            "run_id": run_id,
+            "limit": limit,
+            "offset": offset,
+        }
+        with self._database.reading() as connection:
+            return derived.find_runs(connection, filters)
+
+    def steps_of(self, run_id: str) -> list[StepRow]:
+        """The derived step rows of a run, in order."""
+        with self._database.reading() as connection:
+            return derived.load_steps(connection, run_id)
+
+    def run_ids(self, prefix: str) -> list[str]:
+        """Ids of runs that begin with ``prefix``, the last started first."""
+        with self._database.reading() as connection:
+            return derived.run_ids(connection, prefix)
+
+    def traces_of(self, run_id: str) -> list[str]:
+        """Ids of the traces that a run has spans in."""
+        with self._database.reading() as connection:
+            return derived.traces_of(connection, run_id)
+
+    def traces_of_command(self, command_id: str) -> list[str]:
+        """Ids of the traces of all runs of one recorded command."""
+        with self._database.reading() as connection:
+            return derived.traces_of_command(connection, command_id)
+
+    def query(self, sql: str) -> QueryResult:
+        """Runs one SQL statement that reads; it cannot reach files or the network, nor change the store.
+
+        Raises:
+            QueryError: it is not such a statement, or DuckDB found something wrong with it.
+        """
+        with self._database.reading(sealed=True) as connection:
+            return querying.query(connection, sql)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final, ParamSpec, TypeVar, cast, get_type_hints, overload
 
 from spanreplay.boundary import boundary
+from spanreplay.boundary.asked import claim
 from spanreplay.boundary.call import EFFECTS, Call, Effect
 from spanreplay.boundary.scope import Scope, process
 from spanreplay.content import codec
@@ -71,12 +72,9 @@ class ToolInfo:
         arguments = self.arguments(args, kwargs)
         encoded = codec.encode(arguments)
         attributes: dict[str, Any] = dict(self.attributes)
-        call_id = None
-        asked = scope.run.state.get("requested") if scope.run is not None else None
-        if asked:
-            found = _claim(asked, self.name, encoded)
-            if found is not None:
-                call_id, attributes[names.STEP_REQUESTED_BY] = found
+        asked = claim(scope, self.name, encoded.text)
+        if asked is not None:
+            attributes[names.STEP_REQUESTED_BY] = asked.span_id
         return Call(
             kind="tool_call",
             name=self.name,
@@ -84,7 +82,7 @@ class ToolInfo:
             input_attribute=names.GEN_AI_TOOL_CALL_ARGUMENTS,
             result_attribute=names.GEN_AI_TOOL_CALL_RESULT,
             attributes=attributes,
-            call_id=call_id,
+            call_id=None if asked is None else asked.call_id,
             effect=self.effect,
             idempotency_key=self._key(args, kwargs, arguments),
             annotation=self.annotation,
@@ -95,22 +93,6 @@ class ToolInfo:
         if wanted is None:
             return None
         return wanted.format(**arguments) if isinstance(wanted, str) else wanted(*args, **kwargs)
-
-
-def _claim(asked: dict[str, tuple[str, str, str]], name: str, arguments: codec.Encoded) -> tuple[str, str] | None:
-    """The id and model step of the earliest unanswered request for this very call."""
-    import json
-
-    canonical: str | None = None
-    for call_id, (span_id, wanted, wanted_arguments) in asked.items():
-        if wanted != name:
-            continue
-        if canonical is None:
-            canonical = canonical_json(json.loads(arguments.text))
-        if canonical == wanted_arguments:
-            del asked[call_id]
-            return call_id, span_id
-    return None
 
 
 @overload

@@ -1,0 +1,59 @@
+"""What models have asked for: the link from a model's output to the call that it caused."""
+
+import json
+import threading
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from spanreplay.boundary.scope import Scope
+from spanreplay.boundary.step import Step
+from spanreplay.content.canonical import canonical_json
+
+_STATE: Final = "asked"
+_KEPT: Final = 1000
+_lock = threading.Lock()
+
+
+class Asked(NamedTuple):
+    """A tool call that a model asked for and that nobody has made yet."""
+
+    call_id: str | None
+    name: str
+    arguments: str
+    """Canonical JSON."""
+    span_id: str
+    """The model step that asked."""
+
+
+def ask_for(step: Step, calls: Iterable[tuple[str | None, str, object]]) -> None:
+    """Note the tool calls (id, name, arguments as a JSON value) in a model's output."""
+    if step.run is None:
+        return
+    made = [Asked(call_id, name, canonical_json(arguments), step.span_id) for call_id, name, arguments in calls]
+    if not made:
+        return
+    with _lock:
+        waiting: list[Asked] = step.run.state.setdefault(_STATE, [])
+        waiting.extend(made)
+        del waiting[:-_KEPT]
+
+
+def claim(scope: Scope, name: str, arguments: str, call_id: str | None = None) -> Asked | None:
+    """The earliest open request for this very call, now made.
+
+    Args:
+        scope: where the call is made.
+        name: name of the tool.
+        arguments: its arguments as JSON text.
+        call_id: its id, where the framework knows it.
+    """
+    waiting: list[Asked] | None = scope.run.state.get(_STATE) if scope.run is not None else None
+    if not waiting:
+        return None
+    canonical = canonical_json(json.loads(arguments))
+    with _lock:
+        for asked in waiting:
+            if asked.call_id == call_id if call_id is not None else (asked.name == name and asked.arguments == canonical):
+                waiting.remove(asked)
+                return asked
+    return None

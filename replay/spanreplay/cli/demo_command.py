@@ -1,0 +1,85 @@
+"""``spanreplay demo``."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+import click
+
+from spanreplay.cli.options import common, print_json, print_text, store_path
+
+
+@click.command("demo")
+@common
+def command(store: Path | None, as_json: bool, quiet: bool, verbose: bool) -> None:
+    """Record a small agent, replay it, change one word of its prompt, try to send its e-mail again.
+
+    No keys, no network. The run stays in the store, to look at with the other commands.
+
+    \b
+    spanreplay demo
+    """  # noqa: D301
+    from spanreplay import recording
+    from spanreplay.cli.demo_agent import PROMPT, TripAgent
+    from spanreplay.cli.target import load
+    from spanreplay.replay.engine import Replayer
+    from spanreplay.replay.reports.text import render_run
+    from spanreplay.replay.reports.verdict import render_verdict
+
+    path = store_path(store)
+    with tempfile.TemporaryDirectory(prefix="spanreplay-demo-") as folder:
+        outbox = Path(folder)
+
+        def mails() -> int:
+            return len(list(outbox.iterdir()))
+
+        recording.start(store=path)
+        try:
+            asyncio.run(TripAgent(outbox).run())
+        finally:
+            recording.stop()
+        sent = mails()
+        loaded = load("last", path)
+        run = loaded.one()
+        replayer = Replayer(run)
+
+        same = replayer.replay(TripAgent(outbox).run)
+        changed = replayer.replay(TripAgent(outbox, template=PROMPT.replace("careful", "generous")).run)
+        after_replays = mails()
+
+        async def sends_again() -> str:
+            agent = TripAgent(outbox)
+            text = await agent.run()
+            agent.deliver("ana@example.com", "Once more", "This goes past the tool that is recorded.")
+            return text
+
+        again = replayer.replay(sends_again)
+        after_attempt = mails()
+
+    checks = {
+        "recorded": sent == 1 and len(run.steps) == 9,
+        "replayed_equal": same.equal and same.value == run.output,
+        "changed_word_found": [d.field for d in changed.differences] == ["messages[0].content"] and changed.differences[0].step == 1,
+        "email_not_sent": after_replays == 1 and after_attempt == 1 and len(again.verdict.refusals) == 1,
+    }
+    if as_json:
+        print_json(
+            {
+                "schema": 1,
+                "checks": checks,
+                "run": run.to_json(),
+                "replays": [r.verdict.to_json() for r in (same, changed, again)],
+            }
+        )
+    else:
+        print_text("Recorded: a small agent, its model scripted, its tools real.\n")
+        print_text(render_run(run))
+        print_text("\nReplayed: the same code again, every model and tool call answered from the record.\n")
+        print_text(render_verdict(same.verdict, [run]))
+        print_text("\nOne word of the prompt changed: careful -> generous.\n")
+        print_text(render_verdict(changed.verdict, [run]))
+        print_text("\nThe e-mail sent once more, past the recorded tool.\n")
+        print_text(render_verdict(again.verdict, [run]))
+        print_text(f"\ne-mails sent: {sent} while recording, {after_attempt - sent} while replaying")
+    if not all(checks.values()):
+        raise click.ClickException("the demo did not show what it should: " + ", ".join(k for k, ok in checks.items() if not ok))

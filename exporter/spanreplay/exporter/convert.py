@@ -1,0 +1,281 @@
+"""From the SDK's ``ReadableSpan`` and ``ReadableLogRecord`` to our own records.
+
+Total: a value of a kind that OTLP lacks becomes text and its attribute is named under ``spanreplay.lossy``; nothing raises because of one
+value. The SDK is not imported here, so that a process that has none pays nothing.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from spanreplay.content.redaction import Redactor
+from spanreplay.semconv import attributes as names
+from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord, Value
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk._logs import ReadableLogRecord
+    from opentelemetry.sdk.trace import ReadableSpan
+
+MAX_DEPTH: Final = 32
+"""Levels of nesting kept; what lies deeper becomes text."""
+
+_NO_ATTRIBUTE: Final = ""
+"""Redactions in a span's name and status message are counted under the empty name: they are no attribute."""
+
+_MEMO: Final = 256
+_HAS_IS_REMOTE: Final = 0x100  # SpanFlags of opentelemetry-proto trace.proto
+_IS_REMOTE: Final = 0x200
+
+
+class Converter:
+    """Makes records, redacting every text on the way.
+
+    Args:
+        redactor: applied to every text; ``None`` leaves them as they are.
+    """
+
+    def __init__(self, redactor: Redactor | None = None) -> None:
+        self._redactor = redactor
+        self._resources: dict[int, tuple[object, Resource]] = {}
+        self._scopes: dict[int, tuple[object, Scope]] = {}
+
+    def span(self, span: "ReadableSpan", extra: Mapping[str, Value] | None = None) -> SpanRecord:
+        """One span, whole, or as far as it has come.
+
+        Args:
+            span: of the SDK.
+            extra: attributes to add where the span has none of that name.
+        """
+        notes = _Notes(self._redactor)
+        context = span.get_span_context()
+        parent = span.parent
+        attributes = notes.attributes(span.attributes)
+        if extra:
+            attributes = {**extra, **attributes}
+        events = tuple(_event(event, notes) for event in _each(span.events))
+        links = tuple(_link(link, notes) for link in _each(span.links))
+        status = span.status
+        message = notes.text(_NO_ATTRIBUTE, str(status.description)) if status.description else ""
+        resource, scope = self.resource(span.resource), self.scope(span.instrumentation_scope)
+        notes.put_into(attributes)
+        return SpanRecord(
+            trace_id=f"{context.trace_id:032x}" if context else "",
+            span_id=f"{context.span_id:016x}" if context else "",
+            parent_span_id=f"{parent.span_id:016x}" if parent is not None and parent.span_id else None,
+            name=notes.text(_NO_ATTRIBUTE, str(span.name)),
+            kind=span.kind.value + 1,
+            start_ns=span.start_time or 0,
+            end_ns=span.end_time,
+            status=status.status_code.value,
+            status_message=message,
+            attributes=attributes,
+            events=events,
+            links=links,
+            resource=resource,
+            scope=scope,
+            trace_state=context.trace_state.to_header() if context and context.trace_state else "",
+            flags=_flags(context, parent),
+            dropped_attributes=_count(span, "dropped_attributes"),
+            dropped_events=_count(span, "dropped_events"),
+            dropped_links=_count(span, "dropped_links"),
+        )
+
+    def start(self, span: "ReadableSpan", extra: Mapping[str, Value] | None = None) -> SpanRecord:
+        """A span that has just begun: its place and name; the attributes come when it ends."""
+        context = span.get_span_context()
+        parent = span.parent
+        notes = _Notes(self._redactor)
+        return SpanRecord(
+            trace_id=f"{context.trace_id:032x}" if context else "",
+            span_id=f"{context.span_id:016x}" if context else "",
+            parent_span_id=f"{parent.span_id:016x}" if parent is not None and parent.span_id else None,
+            name=notes.text(_NO_ATTRIBUTE, str(span.name)),
+            kind=span.kind.value + 1,
+            start_ns=span.start_time or 0,
+            attributes=dict(extra or {}),
+            resource=self.resource(span.resource),
+            scope=self.scope(span.instrumentation_scope),
+            trace_state=context.trace_state.to_header() if context and context.trace_state else "",
+            flags=_flags(context, parent),
+        )
+
+    def attributes(self, attributes: Mapping[str, Any]) -> dict[str, Value]:
+        """An attribute mapping, with what was redacted or lost noted in it."""
+        notes = _Notes(self._redactor)
+        kept = notes.attributes(attributes)
+        notes.put_into(kept)
+        return kept
+
+    def events(self, events: Iterable[Any]) -> tuple[EventRecord, ...]:
+        """Span events of the SDK."""
+        notes = _Notes(self._redactor)
+        return tuple(_event(event, notes) for event in events)
+
+    def links(self, links: Iterable[Any]) -> tuple[LinkRecord, ...]:
+        """Span links of the SDK."""
+        notes = _Notes(self._redactor)
+        return tuple(_link(link, notes) for link in links)
+
+    def log(self, data: "ReadableLogRecord") -> LogRecord:
+        """One log record. The LogData of SDKs before 1.39 has the same three parts."""
+        record: Any = data.log_record
+        notes = _Notes(self._redactor)
+        attributes = notes.attributes(record.attributes)
+        body = notes.value("body", record.body)
+        notes.put_into(attributes)
+        severity = getattr(record, "severity_number", None)
+        resource = getattr(data, "resource", None) or getattr(record, "resource", None)
+        return LogRecord(
+            time_ns=record.timestamp or record.observed_timestamp or 0,
+            observed_ns=record.observed_timestamp or 0,
+            trace_id=f"{record.trace_id:032x}" if record.trace_id else None,
+            span_id=f"{record.span_id:016x}" if record.span_id else None,
+            event_name=str(getattr(record, "event_name", None) or ""),
+            severity=int(severity.value) if severity is not None else 0,
+            severity_text=str(record.severity_text or ""),
+            body=body,
+            attributes=attributes,
+            resource=self.resource(resource),
+            scope=self.scope(data.instrumentation_scope),
+            flags=int(record.trace_flags or 0),
+            dropped_attributes=_count(data, "dropped_attributes"),
+        )
+
+    def resource(self, resource: Any) -> Resource:  # the SDK's Resource
+        """A resource, converted once for each object."""
+        known = self._resources.get(id(resource))
+        if known is not None and known[0] is resource:
+            return known[1]
+        made = Resource()
+        if resource is not None:
+            made = Resource(
+                attributes=_Notes(self._redactor).attributes(resource.attributes), schema_url=str(getattr(resource, "schema_url", "") or "")
+            )
+        if len(self._resources) >= _MEMO:
+            self._resources.clear()
+        self._resources[id(resource)] = (resource, made)
+        return made
+
+    def scope(self, scope: Any) -> Scope:  # the SDK's InstrumentationScope
+        """An instrumentation scope, converted once for each object."""
+        known = self._scopes.get(id(scope))
+        if known is not None and known[0] is scope:
+            return known[1]
+        made = Scope()
+        if scope is not None:
+            made = Scope(
+                name=str(scope.name or ""),
+                version=str(scope.version or ""),
+                attributes=_Notes(self._redactor).attributes(getattr(scope, "attributes", None)),
+                schema_url=str(scope.schema_url or ""),
+            )
+        if len(self._scopes) >= _MEMO:
+            self._scopes.clear()
+        self._scopes[id(scope)] = (scope, made)
+        return made
+
+
+class _Notes:
+    """What happened to the values of one record: redactions and losses, by attribute name."""
+
+    __slots__ = ("_lossy", "_redacted", "_redactor")
+
+    def __init__(self, redactor: Redactor | None) -> None:
+        self._redactor = redactor
+        self._redacted: dict[str, int] = {}
+        self._lossy: set[str] = set()
+
+    def text(self, name: str, text: str) -> str:
+        if self._redactor is None:
+            return text
+        clean, replaced = self._redactor.text(text)
+        if replaced:
+            self._redacted[name] = self._redacted.get(name, 0) + replaced
+        return clean
+
+    def value(self, name: str, value: object, depth: int = 0) -> Value:
+        if value is None or isinstance(value, bool | float):
+            return value
+        if isinstance(value, str):
+            return self.text(name, value if value.__class__ is str else str.__str__(value))
+        if isinstance(value, int):
+            return int(value)
+        if isinstance(value, bytes | bytearray | memoryview):
+            return bytes(value)
+        try:
+            if depth < MAX_DEPTH:
+                if isinstance(value, Mapping):
+                    return {str(key): self.value(name, item, depth + 1) for key, item in value.items()}
+                if isinstance(value, Sequence | set | frozenset):
+                    return tuple(self.value(name, item, depth + 1) for item in value)
+            self._lossy.add(name)
+            return self.text(name, str(value))
+        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+            self._lossy.add(name)
+            return f"<{type(value).__name__} that cannot be read>"
+
+    def attributes(self, attributes: Any) -> dict[str, Value]:
+        kept: dict[str, Value] = {}
+        if attributes:
+            for name, value in attributes.items():
+                kept[str(name)] = self.value(str(name), value)
+        return kept
+
+    def put_into(self, attributes: dict[str, Value]) -> None:
+        if self._redacted:
+            _merge(attributes, names.STEP_REDACTED, self._redacted)
+        if self._lossy:
+            before = _parsed(attributes.get(names.STEP_LOSSY))
+            both = self._lossy | {str(name) for name in before} if isinstance(before, list) else self._lossy
+            attributes[names.STEP_LOSSY] = json.dumps(sorted(both))
+
+
+def _merge(attributes: dict[str, Value], name: str, counts: Mapping[str, int]) -> None:
+    before = _parsed(attributes.get(name))
+    merged = dict(before) if isinstance(before, dict) else {}
+    for key, number in counts.items():
+        had = merged.get(key, 0)
+        merged[key] = number + (had if isinstance(had, int) else 0)
+    attributes[name] = json.dumps(merged, sort_keys=True, separators=(",", ":"))
+
+
+def _parsed(text: Value) -> object:
+    try:
+        return json.loads(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
+def _event(event: Any, notes: _Notes) -> EventRecord:
+    return EventRecord(
+        name=notes.text(_NO_ATTRIBUTE, str(event.name)),
+        time_ns=event.timestamp or 0,
+        attributes=notes.attributes(event.attributes),
+        dropped_attributes=_count(event, "dropped_attributes") or _count(event.attributes, "dropped"),
+    )
+
+
+def _link(link: Any, notes: _Notes) -> LinkRecord:
+    context = link.context
+    return LinkRecord(
+        trace_id=f"{context.trace_id:032x}",
+        span_id=f"{context.span_id:016x}",
+        trace_state=context.trace_state.to_header() if context.trace_state else "",
+        flags=_flags(context, context),
+        attributes=notes.attributes(link.attributes),
+        dropped_attributes=_count(link, "dropped_attributes") or _count(link.attributes, "dropped"),
+    )
+
+
+def _flags(context: Any, parent: Any) -> int:
+    flags = int(context.trace_flags) if context is not None else 0
+    return flags | _HAS_IS_REMOTE | (_IS_REMOTE if parent is not None and parent.is_remote else 0)
+
+
+def _count(owner: object, name: str) -> int:
+    found = getattr(owner, name, 0)
+    return found if isinstance(found, int) else 0
+
+
+def _each(items: Any) -> Iterable[Any]:
+    return items or ()

@@ -1,0 +1,101 @@
+"""Every environment variable that spanreplay reads, in one place.
+
+The first group is for users. The second is how a recorded command and its child processes find each other; nobody sets these by hand.
+A value that cannot be used is said once, through ``logging``, and the default is used: a wrong variable never breaks the agent.
+
+This module is registered in the entry point group ``opentelemetry_environment_variables``.
+"""
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, TypeVar, cast
+
+_log: Final = logging.getLogger("spanreplay")
+
+# ---- for users ---------------------------------------------------------------------------------------------------
+
+SPANREPLAY_STORE: Final = "SPANREPLAY_STORE"
+"""Folder of the store. Default: ``.spanreplay`` in the working directory."""
+
+SPANREPLAY_SPAN_CONTENT: Final = "SPANREPLAY_SPAN_CONTENT"
+"""What OpenTelemetry spans carry of the content: ``full``, ``view`` (default; the ``gen_ai.*`` view, not the wire) or ``none``.
+The store has everything whatever this says."""
+
+SPANREPLAY_RUN_PER: Final = "SPANREPLAY_RUN_PER"
+"""What a run is: ``auto`` (default; the outermost agent, else the command), ``agent`` or ``command``."""
+
+SPANREPLAY_DURABILITY: Final = "SPANREPLAY_DURABILITY"
+"""``process`` (default): what is recorded survives the death of the process. ``disk``: of the machine, at the price of one sync a record.
+The record of a call with an effect is on disk before it runs in either case."""
+
+SPANREPLAY_REDACTION: Final = "SPANREPLAY_REDACTION"
+"""``default``, ``none``, or a whole policy as a JSON object."""
+
+SPANREPLAY_SESSION: Final = "SPANREPLAY_SESSION"
+"""The conversation that what is recorded belongs to; becomes ``session.id`` on every step."""
+
+SPANREPLAY_USER: Final = "SPANREPLAY_USER"
+"""The user or service account it works for; becomes ``user.id`` on every step."""
+
+# ---- between a recorded command and its processes ----------------------------------------------------------------
+
+SPANREPLAY_BOOTSTRAP: Final = "SPANREPLAY_BOOTSTRAP"
+"""``record`` or ``replay``: what the start-up shim of a Python process does."""
+
+SPANREPLAY_COMMAND_ID: Final = "SPANREPLAY_COMMAND_ID"
+"""Id of the recorded command, 32 hex digits."""
+
+SPANREPLAY_COMMAND_RUN: Final = "SPANREPLAY_COMMAND_RUN"
+"""Id of the run that the command itself is, 32 hex digits."""
+
+SPANREPLAY_COMMAND_ROOT: Final = "SPANREPLAY_COMMAND_ROOT"
+"""``<trace id>-<span id>`` of the command's root span, then ``-<span id>`` of its parent if there is one."""
+
+SPANREPLAY_RUN_ID: Final = "SPANREPLAY_RUN_ID"
+"""Id of the run that a child process goes on with."""
+
+SPANREPLAY_RUN_PATH: Final = "SPANREPLAY_RUN_PATH"
+"""Causal path at which a child process was started."""
+
+SPANREPLAY_PLACE: Final = "SPANREPLAY_PLACE"
+"""``<pid>:<causal path>`` of the process that set it, to tell a program that replaced itself from a child."""
+
+TRACEPARENT: Final = "TRACEPARENT"
+"""W3C trace context of the parent, as of the OpenTelemetry specification "Environment Variables as Context Propagation Carriers"."""
+
+DEFAULT_STORE: Final = ".spanreplay"
+
+_Choice = TypeVar("_Choice", bound=str)
+_told: Final[set[str]] = set()
+
+
+def warn_once(variable: str, wanted: str, found: str, default: str) -> None:
+    """Say that a variable has a value that cannot be used; once a process for each variable."""
+    if variable not in _told:
+        _told.add(variable)
+        _log.warning("%s is %r, which is none of: %s. Using %s", variable, found[:100], wanted, default)
+
+
+def choice(variable: str, choices: Sequence[_Choice], default: _Choice, environ: Mapping[str, str] | None = None) -> _Choice:
+    """The value of a variable that takes one of a few words, in any case.
+
+    Args:
+        variable: its name.
+        choices: what it may be.
+        default: used when it is unset, empty or something else.
+        environ: where to look; the process's own environment by default.
+    """
+    found = (os.environ if environ is None else environ).get(variable, "").strip()
+    if not found:
+        return default
+    if found.lower() in choices:
+        return cast("_Choice", found.lower())
+    warn_once(variable, ", ".join(choices), found, default)
+    return default
+
+
+def store_folder(given: str | Path | None = None) -> Path:
+    """The store to write to, absolute, so that a later ``chdir`` does not move it."""
+    return Path(given or os.environ.get(SPANREPLAY_STORE) or DEFAULT_STORE).expanduser().absolute()

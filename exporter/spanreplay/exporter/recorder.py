@@ -1,0 +1,352 @@
+"""The recorder: what the Boundary says and what foreign instrumentation says go into one journal, each span once.
+
+It is the :class:`~spanreplay.boundary.session.CaptureSink` of a recording session and a span processor of every tracer provider of
+the application. It has the methods of ``opentelemetry.sdk.trace.SpanProcessor`` without being derived from it: recording must not import
+the SDK into processes that never use it.
+"""
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from spanreplay.boundary.call import StepEnded, StepStarted
+from spanreplay.boundary.scope import current_scope
+from spanreplay.content.redaction import Redactor
+from spanreplay.exporter.convert import Converter
+from spanreplay.exporter.origin import process_resource
+from spanreplay.semconv import attributes as names
+from spanreplay.spans.record import (
+    KIND_CLIENT,
+    KIND_INTERNAL,
+    STATUS_ERROR,
+    STATUS_UNSET,
+    EventRecord,
+    LinkRecord,
+    LogRecord,
+    Resource,
+    Scope,
+    SpanRecord,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.sdk.trace import ReadableSpan, Span
+
+_log: Final = logging.getLogger("spanreplay")
+_OWN_SCOPE: Final = Scope(name=names.SCOPE_NAME)
+_MAX_OPEN: Final = 100_000
+"""Open spans remembered. A span beyond these is still written; what a user added to it may not be."""
+
+PENDING: Final = "pending_span"
+"""Value of ``logfire.span_type`` on the copies that Logfire sends when a span begins; the span itself follows."""
+
+
+class Writer(Protocol):
+    """What is needed of :class:`spanreplay.store.journal.JournalWriter`. Nothing raises."""
+
+    dropped: int
+
+    def open_span(self, record: SpanRecord) -> None:
+        """A span has started."""
+        ...
+
+    def close_span(
+        self,
+        trace_id: str,
+        span_id: str,
+        *,
+        end_ns: int,
+        status: int,
+        status_message: str,
+        attributes: Mapping[str, Value],
+        events: tuple[EventRecord, ...] = (),
+        links: tuple[LinkRecord, ...] = (),
+    ) -> None:
+        """The rest of a span opened before."""
+        ...
+
+    def write_span(self, record: SpanRecord, origin: str) -> None:
+        """A whole span."""
+        ...
+
+    def patch_span(
+        self,
+        trace_id: str,
+        span_id: str,
+        *,
+        attributes: Mapping[str, Value],
+        events: Sequence[EventRecord] = (),
+        links: Sequence[LinkRecord] = (),
+    ) -> None:
+        """Adds to a span."""
+        ...
+
+    def write_log(self, record: LogRecord) -> None:
+        """A log record."""
+        ...
+
+    def sync(self) -> None:
+        """Everything is on disk on return."""
+        ...
+
+    def seen(self, trace_id: str, span_id: str) -> bool:
+        """Whether this process has written the span."""
+        ...
+
+
+_Key = tuple[str, str]
+
+
+class _Own:
+    """An open step: what the Boundary set on its span, so that only what somebody else added is written again."""
+
+    __slots__ = ("resource", "run_id", "span", "started")
+
+    def __init__(self) -> None:
+        self.started: Mapping[str, Any] | None = None
+        self.resource: Resource | None = None
+        self.span: ReadableSpan | None = None
+        self.run_id: str | None = None
+
+
+class Recorder:
+    """Writes steps and foreign spans to one journal.
+
+    Args:
+        writer: where to.
+        redactor: applied to what foreign instrumentation says; the Boundary's own texts come redacted.
+        durable: everything is on disk before the call returns, not only the record of a call with an effect.
+    """
+
+    def __init__(self, writer: Writer, *, redactor: Redactor | None = None, durable: bool = False) -> None:
+        self.writer = writer
+        self.converter = Converter(redactor)
+        self.durable = durable
+        self.active = True
+        """Cleared by :meth:`stop`; a processor that somebody still holds then does nothing."""
+        self.steps = 0
+        """Steps begun."""
+        self.spans = 0
+        """Foreign spans kept."""
+        self.failures = 0
+        """Records lost before they reached the writer."""
+        self._own: dict[_Key, _Own] = {}
+        self._foreign: dict[_Key, str | None] = {}
+        self._resource: Resource | None = None
+        self._complained_at = float("-inf")
+
+    # ---- the sink ------------------------------------------------------------------------------------------------
+
+    def started(self, step: StepStarted) -> None:
+        """Keep that a step has begun; for an intent, on the disk."""
+        try:
+            self.steps += 1
+            key = (step.trace_id, step.span_id)
+            own = self._own.get(key)
+            if own is None:
+                own = self._remember(key)
+            own.started = step.attributes
+            run_id = step.attributes.get(names.RUN_ID)
+            own.run_id = run_id if isinstance(run_id, str) else None
+            self.writer.open_span(
+                SpanRecord(
+                    trace_id=step.trace_id,
+                    span_id=step.span_id,
+                    parent_span_id=step.parent_span_id,
+                    name=step.name,
+                    kind=KIND_CLIENT if step.client else KIND_INTERNAL,
+                    start_ns=step.start_ns,
+                    attributes=step.attributes,
+                    resource=own.resource or self.resource(),
+                    scope=_OWN_SCOPE,
+                    trace_state=step.trace_state,
+                    flags=step.trace_flags,
+                )
+            )
+            if step.intent or self.durable:
+                self.writer.sync()
+        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+            self.failed("the start of a step")
+
+    def ended(self, step: StepEnded) -> None:
+        """Keep how a step ended, and what others added to its span meanwhile."""
+        try:
+            key = (step.trace_id, step.span_id)
+            own = self._own.pop(key, None)
+            attributes: Mapping[str, Value] = step.attributes
+            events = tuple(EventRecord(name=e.name, time_ns=e.time_ns, attributes=e.attributes) for e in step.events)
+            links: tuple[LinkRecord, ...] = ()
+            if own is not None and own.span is not None:
+                added, added_events, links = self._additions(own, own.span, step)
+                if added:
+                    attributes = {**added, **attributes}
+                events += added_events
+            self.writer.close_span(
+                step.trace_id,
+                step.span_id,
+                end_ns=step.end_ns,
+                status=STATUS_ERROR if step.failed else STATUS_UNSET,
+                status_message=step.message,
+                attributes=attributes,
+                events=events,
+                links=links,
+            )
+            if self.durable:
+                self.writer.sync()
+        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+            self.failed("the end of a step")
+
+    def _additions(
+        self, own: _Own, span: "ReadableSpan", step: StepEnded
+    ) -> tuple[dict[str, Value], tuple[EventRecord, ...], tuple[LinkRecord, ...]]:
+        started = own.started or {}
+        more = {
+            name: value
+            for name, value in (span.attributes or {}).items()
+            if name not in started and name not in step.attributes and name != names.STEP_DIGESTS
+        }
+        told = {(event.name, event.time_ns) for event in step.events}
+        events = [event for event in span.events if (event.name, event.timestamp) not in told]
+        attributes = self.converter.attributes(more) if more else {}
+        return attributes, self.converter.events(events), self.converter.links(span.links)
+
+    # ---- the span processor --------------------------------------------------------------------------------------
+
+    def on_start(self, span: "Span", parent_context: "Context | None" = None) -> None:
+        """A span begins: of ours, remembered; of somebody else, written, so that a crash leaves evidence of it."""
+        if not self.active:
+            return
+        try:
+            context = span.get_span_context()
+            if is_pending(span):
+                return
+            key = (f"{context.trace_id:032x}", f"{context.span_id:016x}")
+            if _is_own(span):
+                scope = current_scope()
+                if scope is None or scope.session.sink is self:
+                    self._remember(key).resource = self.converter.resource(span.resource)
+                return
+            if self._elsewhere():
+                return
+            run_id = self._run_of(span)
+            _cap(self._foreign)
+            self._foreign[key] = run_id
+            self.writer.open_span(self.converter.start(span, None if run_id is None else {names.RUN_ID: run_id}))
+        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+            self.failed("the start of a span")
+
+    def _on_ending(self, span: "Span") -> None:
+        """Nothing: the SDK has frozen the span already."""
+
+    def on_end(self, span: "ReadableSpan") -> None:
+        """A span ends: of ours, looked at for what others added; of somebody else, written whole."""
+        if not self.active:
+            return
+        try:
+            context = span.get_span_context()
+            if context is None or is_pending(span):
+                return
+            key = (f"{context.trace_id:032x}", f"{context.span_id:016x}")
+            own = self._own.get(key)
+            if own is not None and own.started is not None:
+                own.span = span
+                return
+            self._own.pop(key, None)
+            known = key in self._foreign
+            if not known and (self._elsewhere() or (_is_own(span) and self.writer.seen(*key))):
+                return
+            run_id = self._foreign.pop(key) if known else self._run_of(span)
+            self.spans += 1
+            self.writer.write_span(self.converter.span(span, None if run_id is None else {names.RUN_ID: run_id}), "recorder")
+            if self.durable:
+                self.writer.sync()
+        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+            self.failed("a span")
+
+    def shutdown(self) -> None:
+        """Nothing: one provider's end is not the recorder's; others go on."""
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """Put everything on the disk."""
+        if self.active:
+            self.writer.sync()
+        return True
+
+    # ---- parts ---------------------------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Take no more spans. Steps in progress still end."""
+        self.active = False
+
+    def holds(self, trace_id: str, span_id: str) -> bool:
+        """Whether the span is open here and will be written when it ends."""
+        key = (trace_id, span_id)
+        return self.active and (key in self._foreign or key in self._own)
+
+    def left_open(self, trace_id: str, span_id: str) -> bool:
+        """Whether this recorder wrote that the span began, and was stopped before it ended."""
+        return not self.active and (trace_id, span_id) in self._foreign
+
+    def resource(self) -> Resource:
+        """This process, for spans that no provider made."""
+        if self._resource is None:
+            self._resource = process_resource()
+        return self._resource
+
+    def after_fork(self) -> None:
+        """In a forked child: what the parent has open is the parent's to end."""
+        self._own, self._foreign = {}, {}
+        self._resource = None
+        self.steps = self.spans = self.failures = 0
+
+    def failed(self, what: str) -> None:
+        """Count a record lost here, and log one line a minute at most."""
+        self.failures += 1
+        now = time.monotonic()
+        if now - self._complained_at >= 60:
+            self._complained_at = now
+            _log.warning("spanreplay could not keep %s (%d so far); the agent is not affected", what, self.failures, exc_info=True)
+
+    def _remember(self, key: _Key) -> _Own:
+        _cap(self._own)
+        own = self._own[key] = _Own()
+        return own
+
+    def _run_of(self, span: "ReadableSpan") -> str | None:
+        if names.RUN_ID in (span.attributes or {}):
+            return None
+        parent = span.parent
+        if parent is not None:
+            key = (f"{parent.trace_id:032x}", f"{parent.span_id:016x}")
+            own = self._own.get(key)
+            found = own.run_id if own is not None else self._foreign.get(key)
+            if found is not None:
+                return found
+        scope = current_scope()
+        return scope.run.run_id if scope is not None and scope.run is not None else None
+
+    def _elsewhere(self) -> bool:
+        """True inside another session, a replay for one: its spans are not part of what is recorded."""
+        scope = current_scope()
+        return scope is not None and scope.session.sink is not self
+
+
+def _is_own(span: "ReadableSpan") -> bool:
+    scope = span.instrumentation_scope
+    return scope is not None and scope.name == names.SCOPE_NAME
+
+
+def is_pending(span: "ReadableSpan") -> bool:
+    """Whether this is the copy of a span that Logfire sends when the span begins."""
+    attributes = span.attributes
+    return attributes is not None and attributes.get("logfire.span_type") == PENDING
+
+
+def _cap(table: dict[_Key, Any]) -> None:
+    while len(table) >= _MAX_OPEN:
+        try:
+            del table[next(iter(table))]
+        except (StopIteration, KeyError, RuntimeError):  # another thread was here first
+            return

@@ -1,0 +1,88 @@
+"""Start-up without code changes: what happens in a Python process of a command that is recorded or replayed.
+
+Two ways lead here: ``_site/sitecustomize.py``, first on ``PYTHONPATH``, and the entry point ``opentelemetry_pre_instrument`` where
+``opentelemetry-instrument`` has put a ``sitecustomize`` of its own in front.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from spanreplay.exporter import environment_variables as env
+
+_log: Final = logging.getLogger("spanreplay")
+
+REPLAY_GROUP: Final = "spanreplay_bootstrap"
+"""Entry point group in which the replay side registers what to call in a replayed process."""
+
+_HELPERS: Final = ("from multiprocessing.resource_tracker import", "from multiprocessing.forkserver import")
+_LAUNCHERS: Final = frozenset({"opentelemetry-instrument", "opentelemetry-bootstrap"})
+
+_booted: int | None = None
+
+
+def boot() -> None:
+    """Start what ``SPANREPLAY_BOOTSTRAP`` names, once a process. Raises nothing while recording."""
+    global _booted  # noqa: PLW0603 — once a process
+    mode = os.environ.get(env.SPANREPLAY_BOOTSTRAP)
+    if mode not in ("record", "replay") or _booted == os.getpid() or is_helper(sys.orig_argv):
+        return
+    _booted = os.getpid()
+    if mode == "replay":
+        _boot_replay()
+        return
+    try:
+        _start(command=True)
+    except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+        _log.warning("spanreplay does not record this process (%s)", " ".join(sys.orig_argv)[:200], exc_info=True)
+
+
+def pre_instrument() -> None:
+    """Called by ``opentelemetry-instrument`` when the tracer provider is set, before it instruments libraries.
+
+    Inside ``spanreplay record`` this is the start-up; otherwise recording starts if ``OTEL_TRACES_EXPORTER`` names ``duckdb``.
+    """
+    boot()
+    try:
+        from spanreplay.recording import providers
+
+        exporters = {name.strip() for name in os.environ.get("OTEL_TRACES_EXPORTER", "").split(",")}
+        if _booted != os.getpid() and "duckdb" in exporters and not is_helper(sys.orig_argv):
+            _start(command=False)
+        providers.attach_global()
+    except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+        _log.warning("spanreplay does not record this process (%s)", " ".join(sys.orig_argv)[:200], exc_info=True)
+
+
+def is_helper(arguments: Sequence[str]) -> bool:
+    """Whether this process only serves others: multiprocessing's trackers, and launchers that become another program at once.
+
+    Args:
+        arguments: ``sys.orig_argv``.
+    """
+    return any(helper in argument for argument in arguments for helper in _HELPERS) or any(
+        Path(argument).name in _LAUNCHERS for argument in arguments[:3]
+    )
+
+
+def _start(*, command: bool) -> None:
+    from spanreplay.recording._config import configure
+    from spanreplay.recording.control import begin
+
+    config = configure(store=None, adapters="auto", content=None, redaction=None, run_per=None, session_attributes=None, durability=None)
+    begin(config, command=command)
+
+
+def _boot_replay() -> None:
+    from importlib.metadata import entry_points
+
+    found = tuple(entry_points(group=REPLAY_GROUP, name="replay"))
+    if not found:  # going on would act on the world
+        os.write(
+            2, f"spanreplay: {sys.executable} has an incomplete spanreplay, so nothing there can be replayed; install it again\n".encode()
+        )
+        os._exit(125)
+    found[0].load()()

@@ -1,0 +1,96 @@
+"""The environment of recorded commands and of the processes they start."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, Literal
+
+from spanreplay.exporter import environment_variables as env
+from spanreplay.exporter.redacting import policy_of
+from spanreplay.recording.place import Place, traceparent
+
+SITE: Final = str(Path(__file__).parent / "_site")
+"""Folder whose ``sitecustomize.py`` starts recording in every Python process that has it first on ``PYTHONPATH``."""
+
+_HANDED_ON: Final = (
+    env.SPANREPLAY_BOOTSTRAP,
+    env.SPANREPLAY_STORE,
+    env.SPANREPLAY_SPAN_CONTENT,
+    env.SPANREPLAY_RUN_PER,
+    env.SPANREPLAY_DURABILITY,
+    env.SPANREPLAY_REDACTION,
+    env.SPANREPLAY_SESSION,
+    env.SPANREPLAY_USER,
+    env.SPANREPLAY_COMMAND_ID,
+    env.SPANREPLAY_COMMAND_RUN,
+    env.SPANREPLAY_COMMAND_ROOT,
+    env.SPANREPLAY_RUN_ID,
+    env.SPANREPLAY_RUN_PATH,
+    env.SPANREPLAY_PLACE,
+    env.TRACEPARENT,
+)
+
+
+def child_environment(
+    command_id: str,
+    run_id: str,
+    store: Path,
+    mode: Literal["record", "replay"],
+    extra: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """The whole environment for a command that is to be recorded or replayed.
+
+    Args:
+        command_id: 32 hex digits, new for each command.
+        run_id: 32 hex digits, of the run that the command itself is.
+        store: folder of the store.
+        mode: what its Python processes do when they start.
+        extra: variables to add.
+    """
+    made = dict(os.environ)
+    outer = traceparent(made.get(env.TRACEPARENT, ""))
+    for name in (env.SPANREPLAY_RUN_PATH, env.SPANREPLAY_PLACE):
+        made.pop(name, None)
+    place = Place(
+        command_id=command_id,
+        command_run=run_id,
+        run_id=run_id,
+        path="",
+        trace_id=outer[0] if outer else os.urandom(16).hex(),
+        span_id=os.urandom(8).hex(),
+        parent_span_id=outer[1] if outer else None,
+    )
+    made.update(place.environment())
+    del made[env.SPANREPLAY_PLACE]  # this process is no part of the command
+    made[env.TRACEPARENT] = f"00-{place.trace_id}-{place.span_id}-{outer[2] if outer else 1:02x}"
+    made[env.SPANREPLAY_BOOTSTRAP] = mode
+    made[env.SPANREPLAY_STORE] = str(env.store_folder(store))
+    # One policy for all processes, salt included, so that a secret has the same replacement in each.
+    made[env.SPANREPLAY_REDACTION] = policy_of().to_json()
+    made["PYTHONPATH"] = with_site(made.get("PYTHONPATH"))
+    made.update(extra or {})
+    return made
+
+
+def child_env(current: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment for a process started from a recorded or replayed one, so that it takes part too.
+
+    An agent may start a child with an environment of its own making; what its processes need is put back into it. Outside a recorded
+    command, and in a process that recording was started in by hand, the environment comes back as it is.
+
+    Args:
+        current: what the agent wants the child to have; this process's environment by default.
+    """
+    made = dict(os.environ if current is None else current)
+    if os.environ.get(env.SPANREPLAY_BOOTSTRAP):
+        for name in _HANDED_ON:
+            value = os.environ.get(name)
+            if value is not None:
+                made.setdefault(name, value)
+        made["PYTHONPATH"] = with_site(made.get("PYTHONPATH"))
+    return made
+
+
+def with_site(pythonpath: str | None) -> str:
+    """``PYTHONPATH`` with our folder first, once."""
+    return os.pathsep.join([SITE, *(part for part in (pythonpath or "").split(os.pathsep) if part and part != SITE)])

@@ -1,0 +1,79 @@
+"""Installing everything that makes calls pass the Boundary: shims, HTTP transports, framework adapters."""
+
+import importlib
+import logging
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Final
+
+from spanreplay.recording._config import Adapters
+
+_log: Final = logging.getLogger("spanreplay")
+_TRANSPORTS: Final = "spanreplay.instrumentation.transports"
+_ADAPTERS: Final = "spanreplay.instrumentation.adapters"
+_SHIMS: Final = "spanreplay.instrumentation.shims"
+
+
+@dataclass(slots=True)
+class Installed:
+    """What was installed, in order, to be taken out in reverse."""
+
+    modules: list[tuple[str, ModuleType]] = field(default_factory=list)
+
+    def names(self, package: str | None = None) -> tuple[str, ...]:
+        """Short names of what is installed."""
+        return tuple(name.rpartition(".")[2] for name, _ in self.modules if package is None or name.startswith(package + "."))
+
+    def uninstall(self) -> None:
+        """Take everything out again; what cannot be taken out stays, and does nothing while recording is off."""
+        while self.modules:
+            name, module = self.modules.pop()
+            try:
+                module.uninstall()
+            except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+                _log.warning("spanreplay could not take %s out again", name, exc_info=True)
+
+
+def install(adapters: Adapters) -> Installed:
+    """Install shims and transports, and the adapters asked for. One that fails is said and left out.
+
+    Args:
+        adapters: ``auto`` for every adapter, ``none``, or their names.
+
+    Raises:
+        ValueError: there is no adapter of a given name.
+    """
+    available = dict(_found(_ADAPTERS))
+    if adapters == "auto":
+        wanted = list(available)
+    elif adapters == "none":
+        wanted = []
+    else:
+        wanted = [adapters] if isinstance(adapters, str) else list(adapters)
+    unknown = sorted(set(wanted) - set(available))
+    if unknown:
+        raise ValueError(f"no adapter is called {', '.join(unknown)}; there are: {', '.join(sorted(available)) or 'none'}")
+    installed = Installed()
+    for name in (_SHIMS, *dict(_found(_TRANSPORTS)).values(), *(available[short] for short in wanted)):
+        try:
+            module = importlib.import_module(name)
+            module.install()
+        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+            _log.warning("spanreplay could not install %s; calls that pass there are not recorded", name, exc_info=True)
+        else:
+            installed.modules.append((name, module))
+    return installed
+
+
+def adapters_of(installed: Installed) -> tuple[str, ...]:
+    """Names of the installed transports and adapters."""
+    return installed.names(_TRANSPORTS) + installed.names(_ADAPTERS)
+
+
+def _found(package: str) -> Iterator[tuple[str, str]]:
+    path = importlib.import_module(package).__path__
+    for info in sorted(pkgutil.iter_modules(path), key=lambda info: info.name):
+        if not info.name.startswith("_"):
+            yield info.name, f"{package}.{info.name}"

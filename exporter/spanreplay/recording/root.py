@@ -1,0 +1,95 @@
+"""The span of a recorded command: written when it begins, closed when it ends, so that even a killed command is a run."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from spanreplay.content.canonical import digest
+from spanreplay.content.redaction import Redactor
+from spanreplay.exporter import environment_variables as env
+from spanreplay.exporter.recorder import Writer
+from spanreplay.recording.definition import definition, program
+from spanreplay.recording.place import Place, find_place
+from spanreplay.semconv import attributes as names
+from spanreplay.spans.record import KIND_INTERNAL, STATUS_ERROR, STATUS_UNSET, Resource, Scope, SpanRecord, Value
+from spanreplay.store.journal import get_writer
+
+_SCOPE = Scope(name=names.SCOPE_NAME)
+
+
+def open_root(
+    writer: Writer, place: Place, *, redactor: Redactor, resource: Resource, process_id: str, attributes: Mapping[str, Value]
+) -> None:
+    """Write that a command has begun.
+
+    Args:
+        writer: where to.
+        place: of the command's top process.
+        redactor: for its arguments; its policy is kept with the run.
+        resource: this process.
+        process_id: its ``spanreplay.process.id``.
+        attributes: of the session; on the root as on every step.
+    """
+    text = definition(redactor)
+    writer.open_span(
+        SpanRecord(
+            trace_id=place.trace_id,
+            span_id=place.span_id,
+            parent_span_id=place.parent_span_id,
+            name=f"command {program()}",
+            kind=KIND_INTERNAL,
+            start_ns=time.time_ns(),
+            attributes={
+                names.RUN_ID: place.command_run,
+                names.RUN_ROOT: True,
+                names.RUN_COMMAND: True,
+                names.RUN_COMMAND_ID: place.command_id,
+                names.RUN_NAME: program(),
+                names.RUN_DEFINITION: text,
+                names.RUN_DEFINITION_DIGEST: digest(text),
+                names.RUN_REDACTION: redactor.policy.to_json(),
+                names.PROCESS_ID: process_id,
+                **attributes,
+            },
+            resource=resource,
+            scope=_SCOPE,
+        )
+    )
+
+
+def close_root(writer: Writer, place: Place, *, exit_code: int | None, dropped: int = 0) -> None:
+    """Write that a command has ended.
+
+    Args:
+        writer: where to.
+        place: of the command's top process.
+        exit_code: as the operating system has it; ``None`` if it is not known here.
+        dropped: records that could not be kept while it ran.
+    """
+    attributes: dict[str, Value] = {}
+    if exit_code is not None:
+        attributes[names.RUN_EXIT_CODE] = exit_code
+    if dropped:
+        attributes[names.RUN_DROPPED] = dropped
+    writer.close_span(
+        place.trace_id,
+        place.span_id,
+        end_ns=time.time_ns(),
+        status=STATUS_ERROR if exit_code else STATUS_UNSET,
+        status_message=f"exit code {exit_code}" if exit_code else "",
+        attributes=attributes,
+    )
+
+
+def finish_command(environment: Mapping[str, str], exit_code: int) -> None:
+    """Write the exit code of a command that was started with :func:`spanreplay.recording.children.child_environment`.
+
+    For the program that started it, which alone knows how it ended. Raises nothing.
+
+    Args:
+        environment: what the command was started with.
+        exit_code: negative for a signal, as ``subprocess`` has it.
+    """
+    writer = get_writer(Path(environment[env.SPANREPLAY_STORE]))
+    close_root(writer, find_place(environment, pid=0), exit_code=exit_code)
+    writer.close()

@@ -54,7 +54,8 @@ def events(body: bytes) -> Iterator[Event]:
     """The events of a stream, in order. Any bytes are accepted; fields other than ``event`` and ``data`` are ignored."""
     decoded = body.decode("utf-8", "replace").removeprefix("\ufeff")
     name, data = "", list[str]()
-    for line in _LINE_END.split(decoded) if "\r" in decoded else decoded.split("\n"):
+    lines = _LINE_END.split(decoded) if "\r" in decoded else decoded.split("\n")
+    for line in lines if lines[-1] else lines[:-1]:
         if not line:
             if data:
                 yield Event(name=name, data="\n".join(data))

@@ -10,9 +10,11 @@ import functools
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.pool import ThreadPool
 from typing import Any, Final
 
 from spanreplay.replay.isolation.arming import THREAD, Sentries, carried
+from spanreplay.replay.isolation.refusal import RefusedInPoolError
 
 _MARK: Final = "__spanreplay_guard__"
 _INHERITED: Final = "_spanreplay_guards"
@@ -24,6 +26,8 @@ def install() -> None:
     _wrap(threading.Thread, "start", _start)
     _wrap(threading.Thread, "_bootstrap_inner", _bootstrap_inner)
     _wrap(ThreadPoolExecutor, "submit", _submit)
+    for name in ("apply_async", "_map_async", "imap", "imap_unordered"):
+        _wrap(ThreadPool, name, _pooled)
     _wrap(_thread, "start_new_thread", _start_new_thread)
     _wrap(_thread, "start_new", _start_new_thread)
 
@@ -74,6 +78,28 @@ def _submit(original: Callable[..., Any]) -> Callable[..., Any]:
         return original(self, *args, **kwargs)
 
     return submit
+
+
+def _pooled(original: Callable[..., Any]) -> Callable[..., Any]:
+    def pooled(self: ThreadPool, /, *args: Any, **kwargs: Any) -> Any:
+        if args and callable(args[0]):
+            args = (_answering(_carrying(args[0], carried())), *args[1:])
+        return original(self, *args, **kwargs)
+
+    return pooled
+
+
+def _answering(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Exception:
+            raise
+        except BaseException as error:
+            raise RefusedInPoolError(str(error)) from error
+
+    return run
 
 
 def _start_new_thread(original: Callable[..., Any]) -> Callable[..., Any]:

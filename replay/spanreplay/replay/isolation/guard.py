@@ -12,7 +12,8 @@ deleting a file that does not).
 How a refusal looks from inside:
 
 - An attempt: :class:`~spanreplay.replay.isolation.refusal.OutsideActionRefused`, a ``BaseException``, entered in
-  :attr:`Guard.refusals` before it is raised, because threads, callbacks, ``__del__`` and ``gather(return_exceptions=True)`` lose exceptions.
+  :attr:`Guard.refusals` before it is raised, because threads, callbacks, ``__del__`` and ``gather(return_exceptions=True)`` lose
+  exceptions. (Waiting for a ``multiprocessing.pool.ThreadPool``: ``RefusedInPoolError``, as its workers answer with nothing else.)
 - A notice: ``PermissionError``, entered in :attr:`Guard.notices`, when an import runs between the act and the user's own code (which is
   neither standard library nor below site-packages), for known probes (``uname -p``, ``ldconfig``; the list is
   :data:`~spanreplay.replay.isolation.known.PROBES`) and for looking up the machine's own name.

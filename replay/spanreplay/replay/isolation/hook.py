@@ -56,11 +56,14 @@ def _hook(
     if not watching:
         return
     first: BaseException | None = None
-    for sentry in watching:
-        refused = sentry.check(event, args)
-        first = first or refused
-    if first is not None:
-        raise first
+    try:
+        for sentry in watching:
+            refused = sentry.check(event, args)
+            first, refused = first or refused, None
+        if first is not None:
+            raise first
+    finally:
+        first = None  # a cycle through the traceback would keep the acting code's objects alive
 
 
 def _announce(module_name: str, name: str) -> None:

@@ -99,3 +99,10 @@ class OutsideActionRefused(BaseException):
         if action in FILES:
             return "Write below TMPDIR, or name the path with --allow-write."
         return "Make it part of a recorded step (for example a tool), so that the replay answers it from the record."
+
+
+class RefusedInPoolError(RuntimeError):
+    """Stands for the refusal in whoever waits for a ``multiprocessing.pool.ThreadPool``.
+
+    Its workers answer with ``Exception`` only: a ``BaseException`` ends the worker, and the waiting code would wait for ever.
+    """

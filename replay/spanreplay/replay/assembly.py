@@ -213,10 +213,8 @@ def _parents(assembly: Assembly, seq: Mapping[SpanKey, int]) -> dict[SpanKey, Sp
                 break
             walked.append(here)
             here = forest.parents.get(here)
-        if here is None or here not in members:
-            found = None
-        else:
-            found = known[here] if here in known else folded.step_of(here)
+        outside = here is None or here not in members
+        found = None if here is None or outside else known[here] if here in known else folded.step_of(here)
         # What was walked through the step's own doubles holds for this step only.
         if found != own and not any(folded.step_of(key) == own for key in walked):
             known.update(dict.fromkeys(walked, found))

@@ -1,6 +1,7 @@
 """A dialect reads the spans of one kind of instrumentation; this module says what it has to give and finds all of them.
 
-A new dialect is one file in ``dialects/`` with a module-level ``DIALECT``; the one with the lowest ``PRIORITY`` that claims a span reads it.
+A new dialect is one file in ``dialects/`` with a module-level ``DIALECT``. Of those that claim a span, the one with the lowest
+``PRIORITY`` reads it.
 """
 
 import importlib
@@ -118,9 +119,9 @@ class Dialect(Protocol):
 @cache
 def registry() -> tuple[Dialect, ...]:
     """All dialects, the first to be asked first."""
-    found: list[Dialect] = []
-    for module in pkgutil.iter_modules(dialects.__path__):
-        found.append(importlib.import_module(f"{dialects.__name__}.{module.name}").DIALECT)
+    found: list[Dialect] = [
+        importlib.import_module(f"{dialects.__name__}.{module.name}").DIALECT for module in pkgutil.iter_modules(dialects.__path__)
+    ]
     return tuple(sorted(found, key=lambda dialect: (dialect.PRIORITY, dialect.NAME)))
 
 

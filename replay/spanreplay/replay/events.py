@@ -64,9 +64,11 @@ def decisions(span: SpanRecord | None, logs: Sequence[LogRecord]) -> list[Decide
     """
     found: list[Decided] = []
     if span is not None:
-        for event in span.events:
-            if event.name == a.GEN_AI_TOOL_CALL_DECISION_EVENT:
-                found.append(_decided(span.trace_id, span.span_id, event.time_ns, event.attributes))
+        found += [
+            _decided(span.trace_id, span.span_id, event.time_ns, event.attributes)
+            for event in span.events
+            if event.name == a.GEN_AI_TOOL_CALL_DECISION_EVENT
+        ]
     for log in logs:
         if event_name(log) == a.GEN_AI_TOOL_CALL_DECISION_EVENT:
             said = {**(log.body if isinstance(log.body, Mapping) else {}), **log.attributes}

@@ -5,6 +5,7 @@ Nothing here raises on a value, whatever its type, depth or size.
 
 import base64
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -166,3 +167,14 @@ def jsonable(value: Value, depth: int = 0) -> Json:
     if isinstance(value, Sequence):
         return [jsonable(inner, depth + 1) for inner in value]
     return str(value)
+
+
+def strict(value: Json) -> Json:
+    """A JSON value without the numbers that JSON lacks: ``NaN`` and the infinities become their names."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, Mapping):
+        return {key: strict(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [strict(inner) for inner in value]
+    return value

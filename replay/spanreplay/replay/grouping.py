@@ -53,8 +53,8 @@ def read_spans(forest: Forest) -> dict[SpanKey, Reading]:
 def group(forest: Forest, readings: Mapping[SpanKey, Reading]) -> list[Group]:
     """All spans, each in exactly one run, the runs in order of appearance.
 
-    Spans that name a run belong to it, in whatever trace or process they are. Others belong to the only run of their trace, to the run of the
-    nearest span around them that names one, or, in a trace without named runs, to the run that the trace is.
+    Spans that name a run belong to it, in whatever trace or process they are. Others belong to the run of the nearest span around them
+    that names one, to the only run of their trace, or, in a trace without named runs, to the run that the trace is.
     """
     named = {key: run for key, span in forest.spans.items() if (run := Fields(span.attributes).identifier(RUN_ID)) is not None}
     of_trace: dict[str, dict[str, None]] = {}

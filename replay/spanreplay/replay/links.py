@@ -22,8 +22,9 @@ class _Open(NamedTuple):
 def requesters(steps: Sequence[Step]) -> dict[int, int]:
     """For each tool call the model step that asked for it, as ``seq``; a call that nothing seems to have asked for is absent.
 
-    A call id names the nearest earlier answer that has it: ids are reused, and a later call with an old id belongs to the later answer. A call
-    without an id belongs to the nearest earlier answer that asks for the same tool with the same arguments and is not spoken for yet.
+    A call id names the nearest earlier answer that has it: ids are reused, and a later call with an old id belongs to the later answer.
+    A call without an id belongs to the nearest earlier answer that asks for the same tool with the same arguments, if no other call has
+    answered that request.
 
     Args:
         steps: of one run, in order.

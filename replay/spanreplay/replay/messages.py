@@ -1,8 +1,8 @@
 """What a model was asked and what it answered, from ``gen_ai.*`` attributes, in the parts shape of the GenAI conventions.
 
 The shape: ``[{"role": …, "parts": [{"type": "text", "content": …} | {"type": "tool_call", "id", "name", "arguments"} |
-{"type": "tool_call_response", "id", "response"} | …]}]``. Older spellings and chat messages are read too; a part of an unknown type is kept as
-it is.
+{"type": "tool_call_response", "id", "response"} | …]}]``. Older spellings and chat messages are read too; a part of an unknown type is
+kept as it is.
 """
 
 from collections.abc import Iterator, Mapping

@@ -10,6 +10,7 @@ however often and in whatever order the records arrive. A name never decides.
 import heapq
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -59,15 +60,14 @@ def in_order(moments: Iterable[Moment[K]]) -> list[K]:
             processes.setdefault(moment.process, []).append(moment)
     for counted in processes.values():
         counted.sort(key=lambda moment: (moment.seq_start or 0, moment.tie))
-        for first, second in zip(counted, counted[1:], strict=False):
+        for first, second in pairwise(counted):
             if first.seq_start != second.seq_start:
                 arrow(first.key, second.key)
 
-    def rank(key: K) -> tuple[int, int, int, int, str]:
+    def rank(key: K) -> tuple[int, int, str]:
         moment = by_key[key]
         end = NEVER if moment.end_ns is None else moment.end_ns + starts[key] - moment.start_ns
-        # Counts also part starts that the arrows leave unrelated only because one process recorded nothing in between.
-        return (starts[key], end, moment.start_ns, moment.seq_start or 0, moment.tie)
+        return (starts[key], end, moment.tie)
 
     ready = [(rank(key), number, key) for number, (key, count) in enumerate(waiting.items()) if not count]
     heapq.heapify(ready)

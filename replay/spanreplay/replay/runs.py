@@ -1,31 +1,44 @@
 """Records to runs, and the runs of a store."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from spanreplay.replay.assembly import Assembly, assemble, ordered_steps, orphan_reasons
 from spanreplay.replay.dialect import RunDraft, StepDraft
 from spanreplay.replay.grouping import group, read_spans
 from spanreplay.replay.model import Grade, Json, OutcomeName, Reason, Run, Step
 from spanreplay.replay.reasons import CYCLE, LOG_WITHOUT_SPAN, NO_ROOT, RECORDS_DROPPED, SEVERAL_ROOTS, UNTAPED, worst
+from spanreplay.replay.rows import run_row, step_row
 from spanreplay.replay.tree import build
 from spanreplay.replay.versions import run_versions
+from spanreplay.semconv.attributes import PROCESS_ID, SERVICE_NAME
 from spanreplay.spans.record import STATUS_ERROR, Record, SpanRecord
 
+if TYPE_CHECKING:
+    from spanreplay.store.store import Store
 
-def build_runs(records: Iterable[Record]) -> list[Run]:
+TRACES_AT_ONCE: Final = 64
+"""Traces whose runs are derived together."""
+
+
+def build_runs(records: Iterable[Record], *, losses: Mapping[str, int] | None = None) -> list[Run]:
     """All runs that some records hold, in order of their start.
 
     Total: whatever is missing, doubled or damaged about the records lowers a grade and gives a reason, and costs nothing else. No record is
     dropped: a span that is no step is counted in ``unclassified_spans`` of its run.
+
+    Args:
+        records: spans and logs, in any order and however often.
+        losses: how many records each process (``spanreplay.process.id``) is known to have lost; runs with spans of it are incomplete.
     """
     forest = build(records)
     readings = read_spans(forest)
-    runs = [_run(assemble(forest, members, readings)) for members in group(forest, readings)]
+    runs = [_run(assemble(forest, members, readings), losses or {}) for members in group(forest, readings)]
     return sorted(runs, key=lambda run: (run.started_ns, run.run_id))
 
 
-def _run(assembly: Assembly) -> Run:
+def _run(assembly: Assembly, losses: Mapping[str, int]) -> Run:
     forest, group_ = assembly.forest, assembly.group
     steps = tuple(ordered_steps(assembly))
     root = assembly.root_draft
@@ -35,6 +48,11 @@ def _run(assembly: Assembly) -> Run:
     started = forest.spans[named].start_ns if named is not None else min(span.start_ns for span in spans)
     outcome, error = (root.outcome, root.error) if root is not None else (_outcome_without_root(assembly), None)
     grade, reasons = _grade(assembly, root, steps)
+    processes = {Fields(span.attributes).identifier(PROCESS_ID) for span in spans}
+    lost = {process: count for process, count in losses.items() if process in processes and count}
+    if lost:
+        grade = "incomplete"
+        reasons = (*(Reason(code=RECORDS_DROPPED, detail=f"process {name} lost {count} records") for name, count in lost.items()), *reasons)
     of_spans = len(assembly.folded.steps) + (named is not None)
     return Run(
         run_id=group_.run_id,
@@ -63,7 +81,7 @@ def _run(assembly: Assembly) -> Run:
         typed_input=draft.typed_input,
         typed_output=draft.typed_output,
         redaction=draft.redaction,
-        dropped=draft.dropped,
+        dropped=draft.dropped + sum(lost.values()),
         untaped=draft.untaped,
     )
 
@@ -148,3 +166,81 @@ def _lost_spans(assembly: Assembly) -> list[Reason]:
 def _short(value: Json) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 200 else f"{text[:200]}… ({len(text)} characters)"
+
+
+# ---- the runs of a store -----------------------------------------------------------------------------------------
+
+
+def index(store: "Store") -> int:
+    """Derives the runs and steps of every trace that changed since it was last done, a group of connected traces at a time.
+
+    Returns:
+        How many runs were written.
+
+    Raises:
+        StoreError: The store cannot be read or written.
+    """
+    written = 0
+    for batch in _batches(store.connected(store.stale_traces())):
+        runs, services = _load(store, batch)
+        rows = [run_row(run, services) for run in runs]
+        store.put_runs(batch, rows, [step_row(run, step) for run in runs for step in run.steps])
+        written += len(rows)
+    return written
+
+
+def _batches(groups: Iterable[Sequence[str]]) -> Iterator[list[str]]:
+    # Opening the database costs more than reading a small trace: small groups go together, a group is never split.
+    batch: list[str] = []
+    for connected in groups:
+        if batch and len(batch) + len(connected) > TRACES_AT_ONCE:
+            yield batch
+            batch = []
+        batch += connected
+    if batch:
+        yield batch
+
+
+def _load(store: "Store", trace_ids: Sequence[str]) -> tuple[list[Run], dict[str, str]]:
+    """The runs of some traces, and the service that each trace is from."""
+    services: dict[str, str] = {}
+    processes: set[str] = set()
+    records: list[Record] = []
+    for span in store.traces(trace_ids):
+        records.append(span)
+        service = Fields(span.resource.attributes).text(SERVICE_NAME)
+        if service is not None:
+            services.setdefault(span.trace_id, service)
+        process = Fields(span.attributes).identifier(PROCESS_ID)
+        if process is not None:
+            processes.add(process)
+    records += store.logs(trace_ids)
+    return build_runs(records, losses=store.losses(sorted(processes)) if processes else {}), services
+
+
+def load_run(store: "Store", run_id: str) -> Run:
+    """One run of a store, rebuilt from its spans.
+
+    Raises:
+        LookupError: The store has no spans of it.
+        StoreError: The store cannot be read.
+    """
+    traces = [trace for connected in store.connected(store.traces_of(run_id)) for trace in connected]
+    for run in _load(store, traces)[0] if traces else ():
+        if run.run_id == run_id:
+            return run
+    raise LookupError(f"run {run_id} has no spans in this store")
+
+
+def load_command(store: "Store", run: Run) -> list[Run]:
+    """All runs that were recorded by the same command, the run itself among them, in order of their start.
+
+    Raises:
+        LookupError: The store has no spans of the run.
+        StoreError: The store cannot be read.
+    """
+    if run.command_id is None:
+        return [load_run(store, run.run_id)]
+    traces = [*store.traces_of(run.run_id), *store.traces_of_command(run.command_id)]
+    whole = dict.fromkeys(trace for connected in store.connected(traces) for trace in connected)
+    return [found for found in _load(store, list(whole))[0] if found.command_id == run.command_id]

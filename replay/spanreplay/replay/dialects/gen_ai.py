@@ -107,7 +107,7 @@ def _step(span: SpanRecord, fields: Fields, kind: Kind, operation: str) -> StepD
         ended = _STATUSES.get(fields.text(a.GEN_AI_RESPONSE_STATUS) or "", "error" if finish_reason(fields) == "error" else "ok")
     versions = step_versions(span, fields)
     grade, reasons = _grade(span, fields, kind, asked, answered, ended)
-    draft = StepDraft(
+    return StepDraft(
         kind=kind,
         name=_name(span, fields, kind, operation),
         grade=grade,
@@ -127,7 +127,6 @@ def _step(span: SpanRecord, fields: Fields, kind: Kind, operation: str) -> StepD
         transport=operation == _TOOLS_CALL,
         run=_run(fields, asked, answered, ended, error, versions) if operation in _RUNS else None,
     )
-    return draft
 
 
 def _run(fields: Fields, asked: Json, answered: Json, ended: OutcomeName, error: Json, versions: Mapping[str, Json]) -> RunDraft:
@@ -171,11 +170,6 @@ def _tool(fields: Fields) -> tuple[Json, Json]:
     return _value(fields, "arguments", a.GEN_AI_TOOL_CALL_ARGUMENTS), _value(fields, "result", a.GEN_AI_TOOL_CALL_RESULT)
 
 
-def _agent(fields: Fields) -> tuple[Json, Json]:
-    asked, answered = _model(fields)
-    return asked, answered
-
-
 def _retrieval(fields: Fields) -> tuple[Json, Json]:
     asked = _object(fields, {"query": RETRIEVAL_QUERY, "top_k": RETRIEVAL_TOP_K, "data_source": DATA_SOURCE}, needs="query")
     return asked, _value(fields, "result", RETRIEVAL_DOCUMENTS)
@@ -213,7 +207,7 @@ def _object(fields: Fields, named: Mapping[str, str], needs: str | None = None) 
 _VIEWS: Final[Mapping[Kind, Callable[[Fields], tuple[Json, Json]]]] = {
     "model_call": _model,
     "tool_call": _tool,
-    "agent": _agent,
+    "agent": _model,
     "retrieval": _retrieval,
     "memory": _memory,
     "mcp": _mcp,

@@ -1,0 +1,355 @@
+"""Runs, steps and spans as text for people. Coloured on a terminal, plain elsewhere and where ``NO_COLOR`` is set."""
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from spanreplay.replay.grouping import read_spans
+from spanreplay.replay.messages import asked_for
+from spanreplay.replay.model import GRADE_WORDS, Json, Reason, Run, Step, Wire
+from spanreplay.replay.showing import call_text, duration, json_text, moment, safe, safe_lines, short, size, width
+from spanreplay.replay.tree import Forest, SpanKey, build
+from spanreplay.spans.record import STATUS_ERROR, Record
+from spanreplay.store.rows import RunRow
+
+REASONS_SHOWN: Final = 12
+_KIND_WIDTH: Final = len("model call")
+_INDENT_LIMIT: Final = 20
+_GOOD: Final = "green"
+_BAD: Final = "red"
+_DIM: Final = "dim"
+_LOUD: Final = "bold"
+_GRADE_STYLES: Final = {"exact": "green", "semantic": "cyan", "structure": "yellow", "incomplete": "red"}
+
+
+class Piece(NamedTuple):
+    """A part of a line and how it looks."""
+
+    text: str
+    style: str = ""
+
+
+Line = list[Piece]
+
+
+def render_run(run: Run, *, colour: bool | None = None) -> str:
+    """A run, step by step, in order.
+
+    Args:
+        run: the run.
+        colour: with terminal colours; left out, whether stdout is a terminal that wants them.
+    """
+    lines = _heading(run)
+    number = len(str(len(run.steps)))
+    depths: dict[int, int] = {}
+    for step in run.steps:
+        depths[step.seq] = 0 if step.parent_seq is None else depths.get(step.parent_seq, -1) + 1
+        lines += _step_lines(step, number, min(depths[step.seq], _INDENT_LIMIT))
+    if not run.steps:
+        lines.append([Piece("  no steps", _DIM)])
+    if run.output is not None:
+        lines += [[], [Piece("  output  ", _DIM), Piece(short(run.output, 160))]]
+    lines += _reason_lines(run.grade_reasons)
+    return _rendered(lines, colour)
+
+
+def _heading(run: Run) -> list[Line]:
+    title = [Piece("run ", _DIM), Piece(safe(run.run_id[:12]), _LOUD)]
+    if run.agent_name:
+        title.append(Piece(f" · {safe(run.agent_name)}{' ' + safe(run.agent_version) if run.agent_version else ''}"))
+    title += [Piece(" · "), Piece(run.outcome, _GOOD if run.outcome == "ok" else _BAD)]
+    if run.exit_code is not None:
+        title.append(Piece(f" · exit code {run.exit_code}"))
+    title += [Piece(" · "), Piece(GRADE_WORDS[run.grade], _GRADE_STYLES[run.grade])]
+    facts = [moment(run.started_ns), duration(run.started_ns, run.ended_ns), _count(len(run.steps), "step")]
+    tokens = _tokens([step for step in run.steps if step.kind == "model_call"])
+    facts += [tokens] if tokens else []
+    facts += [_count(run.unclassified_spans, "other span")] if run.unclassified_spans else []
+    facts += [f"session {safe(run.session_id)}"] if run.session_id else []
+    lines: list[Line] = [title, [Piece("  " + " · ".join(facts), _DIM)]]
+    if run.error is not None:
+        lines.append([Piece(f"  {_error_text(run.error)}", _BAD)])
+    if run.input is not None:
+        lines.append([Piece("  input   ", _DIM), Piece(short(run.input, 160))])
+    lines.append([])
+    return lines
+
+
+def _step_lines(step: Step, number: int, depth: int) -> list[Line]:
+    pad = "  " * depth
+    beside = "┃" if step.overlaps else " "
+    first: Line = [
+        Piece(f"  {step.seq:>{number}} "),
+        Piece(f"{beside} ", "yellow"),
+        Piece(f"{pad}{step.kind.replace('_', ' '):<{_KIND_WIDTH}}  ", _DIM),
+        Piece(_called(step), _LOUD),
+    ]
+    notes = [duration(step.started_ns, step.ended_ns)]
+    tokens = _tokens([step])
+    notes += [tokens] if tokens else []
+    notes += [step.effect] if step.effect else []
+    notes += [f"asked for by {step.requested_by}"] if step.requested_by is not None else []
+    notes += [f"attempt {step.attempt}" + (f" after {step.retry_of}" if step.retry_of is not None else "")] if step.attempt > 1 else []
+    notes += [f"beside {_numbers(step.overlaps)}"] if step.overlaps else []
+    first.append(Piece("  " + " · ".join(notes), _DIM))
+    if step.outcome != "ok":
+        first.append(Piece(f"  {step.outcome.replace('_', ' ')}", _BAD if step.outcome not in ("abandoned", "deferred") else "yellow"))
+    if step.grade != "exact":
+        first.append(Piece(f"  [{GRADE_WORDS[step.grade]}]", _GRADE_STYLES[step.grade]))
+    lines = [first]
+    margin = " " * (number + 5) + pad
+    for sign, text, style in _told(step):
+        lines.append([Piece(f"{margin}{sign} ", _DIM), Piece(text, style)])
+    return lines
+
+
+def _called(step: Step) -> str:
+    arguments = step.input.get("arguments") if isinstance(step.input, dict) else None
+    if step.kind in ("model_call", "agent") or arguments is None:
+        return safe(step.name)
+    return call_text(step.name, arguments)
+
+
+def _told(step: Step) -> Iterable[tuple[str, str, str]]:
+    """What came out of a step: sign, text, style."""
+    output = step.output if isinstance(step.output, dict) else {}
+    for text in _said(output):
+        yield "→", short(text, 120), ""
+    for asked in asked_for(output):
+        yield "→", call_text(f"asks for {asked.name}", asked.arguments), ""
+    if "result" in output:
+        yield "→", short(output["result"], 120), ""
+    if step.error is not None:
+        yield "✗", _error_text(step.error), _BAD
+    if isinstance(step.decision, dict):
+        reason = step.decision.get("reason")
+        yield "•", f"decided: {safe(str(step.decision.get('outcome')))}{f', {short(reason)}' if reason else ''}", ""
+
+
+def _said(output: Json) -> Iterable[str]:
+    messages = output.get("messages")
+    for message in messages if isinstance(messages, list) else ():
+        parts = message.get("parts") if isinstance(message, dict) else None
+        for part in parts if isinstance(parts, list) else ():
+            if isinstance(part, dict) and part.get("type") == "text" and part.get("content"):
+                content = part["content"]
+                yield content if isinstance(content, str) else json_text(content)
+
+
+def _error_text(error: Json) -> str:
+    if not isinstance(error, dict):
+        return short(error, 200)
+    kind, message = error.get("type"), error.get("message")
+    words = [safe(str(kind))] if kind else []
+    if message:
+        text = str(message)
+        words.append(safe(text[:200]) + (f"… ({size(len(text.encode('utf-8', 'surrogatepass')))})" if len(text) > 200 else ""))
+    return ": ".join(words) or "failed"
+
+
+def _tokens(steps: Sequence[Step]) -> str:
+    asked = [step.usage["input_tokens"] for step in steps if "input_tokens" in step.usage]
+    said = [step.usage["output_tokens"] for step in steps if "output_tokens" in step.usage]
+    return f"{sum(asked)} tokens in, {sum(said)} out" if asked or said else ""
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers)) if len(numbers) <= 8 else f"{', '.join(map(str, numbers[:8]))} and {len(numbers) - 8} more"
+
+
+def _reason_lines(reasons: Sequence[Reason]) -> list[Line]:
+    lines: list[Line] = [[]] if reasons else []
+    for reason in reasons[:REASONS_SHOWN]:
+        where = "" if reason.step is None else f"step {reason.step}: "
+        lines.append([Piece(f"  {where}", _DIM), Piece(safe(reason.detail)), Piece(f"  ({reason.code})", _DIM)])
+    if len(reasons) > REASONS_SHOWN:
+        lines.append([Piece(f"  and {len(reasons) - REASONS_SHOWN} more; --json lists all", _DIM)])
+    return lines
+
+
+# ---- one step, whole ---------------------------------------------------------------------------------------------
+
+
+def render_step(step: Step, *, colour: bool | None = None) -> str:
+    """Everything that is known about a step, nothing shortened."""
+    lines: list[Line] = [
+        [Piece(f"step {step.seq}  ", _LOUD), Piece(f"{step.kind.replace('_', ' ')}  ", _DIM), Piece(safe(step.name), _LOUD)],
+    ]
+    facts: dict[str, str | None] = {
+        "outcome": step.outcome,
+        "grade": GRADE_WORDS[step.grade],
+        "started": moment(step.started_ns),
+        "took": duration(step.started_ns, step.ended_ns),
+        "agent": step.agent,
+        "call id": step.call_id,
+        "inside": None if step.parent_seq is None else f"step {step.parent_seq}",
+        "asked for by": None if step.requested_by is None else f"step {step.requested_by}",
+        "attempt": None if step.attempt == 1 else str(step.attempt),
+        "retry of": None if step.retry_of is None else f"step {step.retry_of}",
+        "beside": ", ".join(map(str, step.overlaps)) or None,
+        "tokens": ", ".join(f"{kind} {count}" for kind, count in step.usage.items()) or None,
+        "effect": step.effect,
+        "action id": step.action_id,
+        "target": step.target,
+        "path": step.path,
+        "span": f"{step.span_id} in trace {step.trace_id}",
+        "read as": step.dialect,
+    }
+    lines += [[Piece(f"  {name:<13}", _DIM), Piece(safe(value))] for name, value in facts.items() if value is not None]
+    for reason in step.reasons:
+        lines.append([Piece("  because      ", _DIM), Piece(safe(reason.detail)), Piece(f"  ({reason.code})", _DIM)])
+    for title, value in (
+        ("error", step.error),
+        ("decision", step.decision),
+        ("resources", list(step.resources) or None),
+        ("versions", dict(step.versions) or None),
+        ("input", step.input),
+        ("output", step.output),
+    ):
+        if value is not None:
+            lines += _section(title, json_text(value, indent=2))
+    if step.wire is not None:
+        lines += _wire_lines(step.wire)
+    return _rendered(lines, colour)
+
+
+def _section(title: str, text: str) -> list[Line]:
+    return [[], [Piece(title, _LOUD)], *([Piece(f"  {line}")] for line in safe_lines(text).split("\n"))]
+
+
+def _wire_lines(wire: Wire) -> list[Line]:
+    status = "no response" if wire.status is None else f"{wire.status}"
+    lines = _section("on the wire", f"{wire.method} {wire.url}")
+    lines += [[Piece(f"  {safe(name)}: {safe(value)}", _DIM)] for name, value in wire.request_headers]
+    lines += _body_lines(wire.request_body)
+    end = "whole" if wire.complete else "stopped before its end"
+    chunks = _count(len(wire.chunks), "chunk")
+    lines += [[], [Piece(f"  {status}", _LOUD), Piece(f"  {size(len(wire.response_body))} in {chunks}, {end}", _DIM)]]
+    lines += [[Piece(f"  {safe(name)}: {safe(value)}", _DIM)] for name, value in wire.response_headers]
+    return lines + _body_lines(wire.response_body)
+
+
+def _body_lines(body: bytes) -> list[Line]:
+    if not body:
+        return []
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError:
+        return [[Piece(f"  {size(len(body))} that are no text", _DIM)]]
+    return [[Piece(f"  {line}")] for line in safe_lines(text).split("\n")]
+
+
+# ---- lists and trees ---------------------------------------------------------------------------------------------
+
+
+def render_runs(rows: Sequence[RunRow], *, colour: bool | None = None) -> str:
+    """The runs of a store, a line each."""
+    if not rows:
+        return "no runs"
+    columns = ("run", "started", "agent", "model", "steps", "outcome", "grade", "took", "tokens")
+    cells = [
+        (
+            row.run_id[:12],
+            moment(row.started_ns)[:19],
+            row.agent or "",
+            row.model or "",
+            row.n_steps,
+            row.outcome,
+            next((words for grade, words in GRADE_WORDS.items() if grade == row.grade), row.grade),
+            duration(row.started_ns, row.ended_ns),
+            "" if row.input_tokens is None and row.output_tokens is None else f"{row.input_tokens or 0} / {row.output_tokens or 0}",
+        )
+        for row in rows
+    ]
+    return render_table(columns, cells, colour=colour)
+
+
+def render_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, colour: bool | None = None) -> str:
+    """Rows under their column names; numbers to the right, long values shortened."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    names = [safe(name) for name in columns]
+    widths = [max([width(name), *(width(row[place]) for row in cells)]) for place, name in enumerate(names)]
+    right = [
+        any(_is_number(row[place]) for row in rows) and all(row[place] is None or _is_number(row[place]) for row in rows)
+        for place in range(len(names))
+    ]
+
+    def line(row: Sequence[str], style: str) -> Line:
+        padded = [
+            " " * (wide - width(text)) + text if at_right else text + " " * (wide - width(text))
+            for text, wide, at_right in zip(row, widths, right, strict=True)
+        ]
+        return [Piece("  ".join(padded).rstrip(), style)]
+
+    return _rendered([line(names, _LOUD), *(line(row, "") for row in cells)], colour)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json_text(value)
+    return safe(text) if len(text) <= 80 else short_text(text)
+
+
+def short_text(text: str, limit: int = 80) -> str:
+    """The beginning of a text, and its size."""
+    return f"{safe(text[:limit])}… ({size(len(text.encode('utf-8', 'surrogatepass')))})"
+
+
+def render_tree(records: Iterable[Record], *, colour: bool | None = None) -> str:
+    """All spans as trees, each under its parent, with what each was read as and what is wrong about its place."""
+    forest = build(records)
+    readings = read_spans(forest)
+    lines: list[Line] = []
+    trace = ""
+    pending = [(key, 0) for key in sorted(forest.roots, key=lambda key: (key.trace_id, forest.spans[key].start_ns, key))][::-1]
+    while pending:
+        key, depth = pending.pop()
+        if key.trace_id != trace:
+            trace = key.trace_id
+            lines += [[Piece("trace ", _DIM), Piece(safe(trace), _LOUD)]]
+        reading = readings[key]
+        kind = reading.draft.kind.replace("_", " ") if reading.draft is not None else ""
+        lines.append(_span_line(forest, key, depth, f"{kind}, {reading.dialect}" if kind else ""))
+        inside = sorted(forest.children.get(key, ()), key=lambda child: (forest.spans[child].start_ns, child))
+        pending += [(child, depth + 1) for child in reversed(inside)]
+    return _rendered(lines, colour) if lines else "no spans"
+
+
+def _span_line(forest: Forest, key: SpanKey, depth: int, read_as: str) -> Line:
+    span = forest.spans[key]
+    shown = "  " * min(depth, _INDENT_LIMIT) + (f"({depth}) " if depth > _INDENT_LIMIT else "")
+    line = [Piece(f"  {shown}"), Piece(safe(span.name) or "(no name)", _BAD if span.status == STATUS_ERROR else ""), Piece("  ")]
+    line.append(Piece(f"{safe(span.span_id)} · {duration(span.start_ns, span.end_ns)}{f' · {read_as}' if read_as else ''}", _DIM))
+    if key in forest.orphans:
+        line.append(Piece(f"  parent {safe(forest.orphans[key])} is not here", "yellow"))
+    if key in forest.cycles:
+        line.append(Piece("  its parent is inside it", "yellow"))
+    if span.status == STATUS_ERROR:
+        line.append(Piece(f"  error{': ' + safe(span.status_message[:100]) if span.status_message else ''}", _BAD))
+    return line
+
+
+# ---- colour ------------------------------------------------------------------------------------------------------
+
+
+def wants_colour() -> bool:
+    """Whether stdout is a terminal whose user wants colours."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _rendered(lines: Sequence[Line], colour: bool | None) -> str:
+    if not (wants_colour() if colour is None else colour):
+        return "\n".join("".join(piece.text for piece in line).rstrip() for line in lines)
+    from rich.style import Style
+
+    return "\n".join("".join(Style.parse(piece.style).render(piece.text) for piece in line) for line in lines)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from spanreplay.replay.assembly import Assembly, assemble, ordered_steps, orphan_reasons
 from spanreplay.replay.dialect import RunDraft, StepDraft
+from spanreplay.replay.fields import Fields
 from spanreplay.replay.grouping import group, read_spans
 from spanreplay.replay.model import Grade, Json, OutcomeName, Reason, Run, Step
 from spanreplay.replay.reasons import CYCLE, LOG_WITHOUT_SPAN, NO_ROOT, RECORDS_DROPPED, SEVERAL_ROOTS, UNTAPED, worst

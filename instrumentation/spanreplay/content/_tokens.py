@@ -1,0 +1,145 @@
+"""Secrets that are recognised by their own form, anywhere in a text.
+
+Every pattern is linear: possessive quantifiers, and a start that cannot begin again inside the run it has just read.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+_AFTER_ESCAPE: Final = re.compile(r"(?:\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2})\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A secret in a text: ``text[start:end]``, and the word that stands in its replacement."""
+
+    start: int
+    end: int
+    kind: str
+
+
+def starts_word(text: str, at: int) -> bool:
+    r"""Tell whether a word may begin here: no letter or digit before, unless it is the end of an escape such as ``\n``."""
+    if at == 0 or not (text[at - 1].isalnum() or text[at - 1] == "_"):
+        return True
+    return _AFTER_ESCAPE.search(text, max(0, at - 6), at) is not None
+
+
+def _any(_: str) -> bool:
+    return True
+
+
+def _key_like(token: str) -> bool:
+    """Tell ``sk-…`` keys from words: a digit, or one long run without hyphens."""
+    body = token[3:]
+    return token.startswith("sk-ant-") or any(char.isdigit() for char in body) or (len(body) >= 20 and "-" not in body)
+
+
+def _bearer_like(token: str) -> bool:
+    """Tell a token from a word of prose after "bearer"."""
+    if any(char.isdigit() for char in token):
+        return len(token) >= 6
+    return len(token) >= 20 and "/" not in token
+
+
+def _basic_like(token: str) -> bool:
+    """Tell credentials (base64 of ``user:password``) from a word of prose after "basic"."""
+    try:
+        plain = base64.b64decode(token, validate=True).decode("utf-8")
+    except (binascii.Error, ValueError):
+        return False
+    return ":" in plain and plain.isprintable()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """One form of secret.
+
+    Attributes:
+        kind: Stands in the replacement, and in the policy.
+        hint: A cheap pattern over the UTF-8 bytes of a text; without a hit the form is not there.
+        lower: The hint is for the bytes with ASCII letters in lower case.
+        pattern: The form; its last group, or the whole of it, is the secret.
+        check: What a pattern cannot tell.
+    """
+
+    kind: str
+    hint: re.Pattern[bytes]
+    pattern: re.Pattern[str]
+    check: Callable[[str], bool] = _any
+    lower: bool = False
+
+
+# The hints begin with one rare letter each: the regex engine then skips through a text almost at the speed of memchr.
+_DASH: Final = re.compile(rb"-(?:(?<=sk-)|(?<=xox[a-z]-)|(?<=xapp-)|----BEGIN|HMAC-SHA256)")
+_UNDERSCORE: Final = re.compile(rb"_(?:(?<=gh[a-z]_)|(?<=github_pat_)|(?<=[rs]k_)(?:live|test)_)")
+_CAPITAL_A: Final = re.compile(rb"A(?:KIA|SIA|Iza)[A-Za-z0-9_-]{16}")
+_J: Final = re.compile(rb"J(?<=eyJ)[A-Za-z0-9_-]{6}")
+_B: Final = re.compile(rb"b(?:earer|asic)\s")
+
+_START: Final = r"(?:(?<![A-Za-z0-9_-]eyJ)|(?<=\\[nrtbf]eyJ)|(?<=\\u[0-9a-fA-F]{4}eyJ)|(?<=%[0-9a-fA-F]{2}eyJ))"
+
+TOKENS: Final[tuple[Token, ...]] = (
+    Token(
+        kind="private_key",
+        hint=_DASH,
+        pattern=re.compile(
+            r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY-----"
+            r"(?:(?:\\++[nr/]|[A-Za-z0-9+/=\s:,.]|-(?!----))*+-----END [A-Z0-9 ]{0,30}PRIVATE KEY-----"
+            r"|(?:(?:\\++[nr]|\s)*+[A-Za-z0-9+/=]{16,}+)++)"
+        ),
+    ),
+    Token(kind="anthropic_key", hint=_DASH, pattern=re.compile(r"sk-ant-[A-Za-z0-9_-]{8,}+"), check=_key_like),
+    Token(kind="openai_key", hint=_DASH, pattern=re.compile(r"sk-(?!ant-)[A-Za-z0-9_-]{12,}+"), check=_key_like),
+    Token(kind="slack_token", hint=_DASH, pattern=re.compile(r"x(?:ox[abeoprs]|app)-[A-Za-z0-9-]{10,}+")),
+    Token(
+        kind="aws_signature",
+        hint=_DASH,
+        pattern=re.compile(r"AWS4-HMAC-SHA256\s{1,4}+(Credential=[^\s\"'\\]++(?:,?\s{0,2}(?:SignedHeaders|Signature)=[^\s\"'\\]++){0,2})"),
+    ),
+    Token(kind="github_token", hint=_UNDERSCORE, pattern=re.compile(r"g(?:h[opusr]|ithub_pat)_[A-Za-z0-9_]{16,}+")),
+    Token(kind="stripe_key", hint=_UNDERSCORE, pattern=re.compile(r"[rs]k_(?:live|test)_[A-Za-z0-9]{10,}+")),
+    Token(kind="aws_key", hint=_CAPITAL_A, pattern=re.compile(r"A(?:KIA|SIA)[A-Z0-9]{16}(?![A-Za-z0-9])")),
+    Token(kind="google_key", hint=_CAPITAL_A, pattern=re.compile(r"AIza[A-Za-z0-9_-]{30,}+")),
+    Token(
+        kind="jwt",
+        hint=_J,
+        pattern=re.compile(rf"eyJ{_START}[A-Za-z0-9_-]{{6,}}+\.[A-Za-z0-9_-]{{6,}}+\.[A-Za-z0-9_-]*+(?:\.[A-Za-z0-9_-]++){{0,2}}"),
+    ),
+    Token(
+        kind="bearer",
+        hint=_B,
+        pattern=re.compile(r"[Bb](?:earer|EARER)\s{1,4}+((?:[A-Za-z0-9._~+/=-]++|\\++/)++)"),
+        check=_bearer_like,
+        lower=True,
+    ),
+    Token(kind="basic", hint=_B, pattern=re.compile(r"[Bb](?:asic|ASIC)\s{1,4}+([A-Za-z0-9+/]{4,}+={0,2})"), check=_basic_like, lower=True),
+)
+"""Every form, in the order in which they are named in a policy."""
+
+
+def token_spans(text: str, raw: bytes, low: bytes, tokens: tuple[Token, ...]) -> Iterator[Span]:
+    """Find the secrets that show by their form.
+
+    Args:
+        text: The text.
+        raw: The same as UTF-8.
+        low: The same as UTF-8, ASCII letters in lower case.
+        tokens: The forms to look for.
+    """
+    hints: dict[re.Pattern[bytes], bool] = {}
+    for token in tokens:
+        hit = hints.get(token.hint)
+        if hit is None:
+            hit = hints[token.hint] = token.hint.search(low if token.lower else raw) is not None
+        if not hit:
+            continue
+        for match in token.pattern.finditer(text):
+            group = match.lastindex or 0
+            secret = match.group(group).rstrip(".")
+            if starts_word(text, match.start()) and token.check(secret):
+                yield Span(start=match.start(group), end=match.start(group) + len(secret), kind=token.kind)

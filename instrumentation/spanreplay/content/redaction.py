@@ -1,0 +1,305 @@
+"""Secrets leave a text before it is kept: each becomes ``[redacted:KIND:xxxxxxxx]``.
+
+The eight hex digits are the start of HMAC-SHA256 over the secret, keyed with the salt of the policy: within a run the same secret
+always gives the same replacement, so redacted texts can still be compared; across runs nothing can be told. JSON stays JSON.
+"""
+
+import hashlib
+import hmac
+import json
+import re
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+from urllib.parse import quote, quote_plus, unquote
+
+from spanreplay.content._fields import REPLACED, NamedFinder
+from spanreplay.content._tokens import TOKENS, Span, token_spans
+
+MIN_SECRET: Final = 8
+"""Shorter values are never learnt: they would be found everywhere."""
+
+HEADERS: Final = (
+    *("authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "set-cookie"),
+    *("x-auth-token", "x-amz-security-token", "x-access-token", "x-csrf-token", "x-xsrf-token", "x-vault-token", "private-token"),
+)
+MEMBERS: Final = (
+    *("password", "passwd", "passphrase", "secret", "client_secret", "clientsecret", "api_key", "apikey", "access_token", "accesstoken"),
+    *("refresh_token", "refreshtoken", "id_token", "idtoken", "auth_token", "authtoken", "bearer_token", "session_token", "sessiontoken"),
+    *("private_key", "privatekey", "secret_key", "secretkey", "secret_access_key", "secretaccesskey", "aws_secret_access_key"),
+    *("aws_session_token", "client_assertion", "authorization"),
+)
+QUERY: Final = (
+    *("key", "api_key", "apikey", "api-key", "token", "access_token", "refresh_token", "id_token", "auth_token", "sig", "signature"),
+    *("password", "passwd", "secret", "client_secret", "client_assertion", "awsaccesskeyid", "x-amz-signature", "x-amz-credential"),
+    *("x-amz-security-token", "x-goog-signature", "x-goog-credential", "subscription-key"),
+)
+
+_CACHE_ENTRIES: Final = 128
+_CACHE_TEXT: Final = 65_536
+_SCHEME: Final = re.compile(r"(?:bearer|basic|token)\s+", re.IGNORECASE)
+_CREDENTIAL_NAME: Final = re.compile(
+    r"(?:\A|_)(?:API_?KEY|ACCESS_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASS|PASSPHRASE|CREDENTIALS?|PAT|AUTH|SECRET_KEY_BASE|PGPASSWORD)"
+    r"(?:_ID|_B64|_BASE64|_?\d+)?\Z",
+    re.IGNORECASE,
+)
+_URL_PASSWORD: Final = re.compile(r"\A[a-z][a-z0-9+.-]*://[^/?#\s:@]*:([^/?#\s]+)@", re.IGNORECASE)
+_ORDINARY: Final = frozenset(
+    {"password", "changeme", "disabled", "required", "optional", "undefined", "anonymous", "development", "production"}
+)
+_NUMBER_LIKE: Final = re.compile(r"[0-9.eE+-]+|-?Infinity")
+
+
+class PolicyError(ValueError):
+    """A text is no redaction policy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedactionPolicy:
+    """What is taken out. It holds names and a salt, never a secret, so it is kept with the run.
+
+    Attributes:
+        salt: Key of the replacement digests, hex.
+        headers: Names of HTTP headers whose values are secrets. Letter case never counts in these names.
+        members: Names of JSON members and keyword arguments whose string values are secrets; only the exact name counts.
+        query: Names of URL parameters whose values are secrets.
+        patterns: Kinds of secret known by their form, out of `TOKENS`.
+        enabled: False: nothing at all is taken out.
+    """
+
+    salt: str
+    headers: tuple[str, ...] = HEADERS
+    members: tuple[str, ...] = MEMBERS
+    query: tuple[str, ...] = QUERY
+    patterns: tuple[str, ...] = tuple(token.kind for token in TOKENS)
+    enabled: bool = True
+
+    @classmethod
+    def default(cls) -> "RedactionPolicy":
+        """Return the policy of a new run: everything known, a random salt."""
+        return cls(salt=secrets.token_hex(16))
+
+    @classmethod
+    def none(cls) -> "RedactionPolicy":
+        """Return the policy that takes nothing out."""
+        return cls(salt="", headers=(), members=(), query=(), patterns=(), enabled=False)
+
+    def to_json(self) -> str:
+        """Return the policy as JSON."""
+        return json.dumps({"version": 1, **asdict(self)}, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> "RedactionPolicy":
+        """Return the policy of a text made by `to_json`.
+
+        Raises:
+            PolicyError: It is not one, or of a version that this program does not know.
+        """
+        try:
+            tree = json.loads(text)
+        except (ValueError, RecursionError) as problem:
+            raise PolicyError(f"expected a redaction policy as JSON, found {text[:80]!r} ({problem})") from problem
+        if not isinstance(tree, dict) or tree.get("version") != 1:
+            raise PolicyError(f'expected a redaction policy with "version": 1, found {text[:80]!r}')
+        salt, enabled = tree.get("salt"), tree.get("enabled")
+        lists = {name: tree.get(name) for name in ("headers", "members", "query", "patterns")}
+        if not isinstance(salt, str) or not isinstance(enabled, bool):
+            raise PolicyError(f"expected a string `salt` and a bool `enabled` in a redaction policy, found {text[:80]!r}")
+        names: dict[str, tuple[str, ...]] = {}
+        for name, items in lists.items():
+            if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+                raise PolicyError(f"expected a list of strings as `{name}` of a redaction policy, found {items!r}")
+            names[name] = tuple(items)
+        return cls(salt=salt, enabled=enabled, **names)
+
+
+class Redactor:
+    """Takes secrets out of texts as one policy says. Safe to share between threads."""
+
+    def __init__(self, policy: RedactionPolicy) -> None:
+        self.policy = policy
+        self._key = policy.salt.encode()
+        self._finder = NamedFinder(policy.headers, policy.members, policy.query)
+        self._headers = frozenset(name.lower() for name in policy.headers)
+        self._members = self._headers | {name.lower() for name in policy.members}
+        self._tokens = tuple(token for token in TOKENS if token.kind in policy.patterns)
+        self._learnt: tuple[str, ...] = ()
+        self._cache: OrderedDict[str, tuple[str, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def learn(self, secret: str) -> None:
+        """From now on take out this secret wherever it appears, escaped or percent-encoded too.
+
+        A secret of fewer than 8 characters is ignored. It is held in memory only.
+        """
+        secret = secret.strip()
+        if len(secret) < MIN_SECRET or not self.policy.enabled:
+            return
+        with self._lock:
+            self._learnt = tuple(sorted({*self._learnt, *_forms(secret)}, key=lambda form: (-len(form), form)))
+            self._cache.clear()
+
+    def text(self, s: str) -> tuple[str, int]:
+        """Return the text without its secrets, and how many were taken out."""
+        if not self.policy.enabled or len(s) < MIN_SECRET:
+            return s, 0
+        known = self._cache.get(s)
+        if known is not None:
+            return known
+        learnt = self._learnt
+        result = self._redact(s, learnt)
+        if len(s) <= _CACHE_TEXT:
+            with self._lock:
+                if learnt is self._learnt:
+                    self._cache[s] = result
+                    if len(self._cache) > _CACHE_ENTRIES:
+                        self._cache.popitem(last=False)
+        return result
+
+    def url(self, u: str) -> tuple[str, int]:
+        """Return the URL without user information and secret parameters; it still parses as a URL.
+
+        The brackets of a replacement in the authority are percent-encoded, for there they would mean an IPv6 address.
+        """
+        return self.text(u)
+
+    def headers(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[tuple[str, str]], int]:
+        """Return the header pairs in their order, secret values replaced whole, and how many secrets were taken out."""
+        if not self.policy.enabled:
+            return list(pairs), 0
+        kept: list[tuple[str, str]] = []
+        total = 0
+        for name, value in pairs:
+            if name.lower() in self._headers and value and not REPLACED.fullmatch(value):
+                text, count = self._replacement("header", value), 1
+            else:
+                text, count = self.text(value)
+            kept.append((name, text))
+            total += count
+        return kept, total
+
+    def _replacement(self, kind: str, secret: str) -> str:
+        scheme = _SCHEME.match(secret)
+        plain = _unescaped(secret[scheme.end() :] if scheme else secret)
+        digest = hmac.digest(self._key, plain.encode("utf-8", "surrogatepass"), hashlib.sha256).hex()[:8]
+        return f"%5Bredacted:{kind}:{digest}%5D" if kind == "userinfo" else f"[redacted:{kind}:{digest}]"
+
+    def _redact(self, text: str, learnt: tuple[str, ...]) -> tuple[str, int]:
+        raw = text.encode("utf-8", "surrogatepass")
+        low = raw.lower()
+        spans = [*token_spans(text, raw, low, self._tokens), *self._finder.spans(text, low)]
+        found = [form for form in learnt if form in text]
+        if not found:
+            return self._replace(text, spans) if spans else (text, 0)
+        for form in found:
+            at = text.find(form)
+            while at >= 0:
+                spans.append(Span(start=at, end=at + len(form), kind="secret"))
+                at = text.find(form, at + len(form))
+        result = self._replace(text, spans)
+        if _may_break_json(text, found):
+            return self._by_tree(text, learnt, result)
+        return result
+
+    def _replace(self, text: str, spans: list[Span]) -> tuple[str, int]:
+        spans.sort(key=lambda span: (span.start, -span.end))
+        parts: list[str] = []
+        done = count = 0
+        at = 0
+        while at < len(spans):
+            start, end, kind = spans[at].start, spans[at].end, spans[at].kind
+            at += 1
+            while at < len(spans) and spans[at].start < end:
+                end = max(end, spans[at].end)
+                at += 1
+            parts += (text[done:start], self._replacement(kind, text[start:end]))
+            done = end
+            count += 1
+        parts.append(text[done:])
+        return "".join(parts), count
+
+    def _by_tree(self, text: str, learnt: tuple[str, ...], result: tuple[str, int]) -> tuple[str, int]:
+        """Redact a JSON text value by value, where a learnt secret may be a number, or touch quotes and escapes."""
+        try:
+            tree = json.loads(text)
+        except (ValueError, RecursionError):
+            return result
+        total = 0
+
+        def walk(item: Any, name: str | None = None) -> Any:
+            nonlocal total
+            if isinstance(item, dict):
+                return {walk(key): walk(value, key.lower()) for key, value in item.items()}
+            if isinstance(item, list):
+                return [walk(value) for value in item]
+            if isinstance(item, str):
+                if name in self._members and item and not REPLACED.fullmatch(item):
+                    total += 1
+                    return self._replacement("header" if name in self._headers else "member", item)
+                redacted, count = self._redact(item, learnt)
+                total += count
+                return redacted
+            if type(item) in {int, float} and any(form in json.dumps(item) for form in learnt):
+                total += 1
+                return self._replacement("secret", json.dumps(item))
+            return item
+
+        try:
+            separators = (", ", ": ") if '": ' in text else (",", ":")
+            return json.dumps(walk(tree), ensure_ascii=text.isascii(), separators=separators), total
+        except (ValueError, RecursionError):
+            return result
+
+
+def mask(text: str) -> str:
+    """Make every ``[redacted:KIND:xxxxxxxx]`` into ``[redacted:KIND]``, so that texts of two runs can be compared."""
+    if "redacted:" not in text:
+        return text
+    return REPLACED.sub(lambda match: f"{match[0][: match.end(1) - match.start()]}{match[0][match.end(1) - match.start() + 9 :]}", text)
+
+
+def environment_secrets(environ: Mapping[str, str]) -> list[str]:
+    """Return the values of variables whose name says credential, and the passwords inside URLs; sorted, each once.
+
+    Paths, numbers, and values of fewer than 8 characters are left out.
+    """
+    found: set[str] = set()
+    for name, value in environ.items():
+        url = _URL_PASSWORD.match(value)
+        if url is not None:
+            found.update((url[1], unquote(url[1])))
+        elif _CREDENTIAL_NAME.search(name) and not value.startswith(("/", "~", "./", "../")):
+            found.add(value.strip())
+    return sorted(item for item in found if len(item) >= MIN_SECRET and not item.isdigit() and item.lower() not in _ORDINARY)
+
+
+def _forms(secret: str) -> set[str]:
+    """Return the secret as it looks in JSON, in JSON within JSON, in a repr, and in a URL."""
+    forms = {secret, quote(secret, safe=""), quote_plus(secret), repr(secret)[1:-1]}
+    for ascii_only in (True, False):
+        form = secret
+        for _ in range(3):
+            form = json.dumps(form, ensure_ascii=ascii_only)[1:-1]
+            forms.add(form)
+    return forms
+
+
+def _unescaped(secret: str) -> str:
+    """Undo JSON escapes, however often they were applied, so that a secret has one digest at every depth."""
+    for _ in range(4):
+        if "\\" not in secret:
+            break
+        try:
+            secret = json.loads(f'"{secret}"')
+        except ValueError:
+            break
+    return secret
+
+
+def _may_break_json(text: str, found: list[str]) -> bool:
+    if text.lstrip()[:1] not in {"{", "[", '"'} and not _NUMBER_LIKE.fullmatch(text.strip()):
+        return False
+    return "\\" in text or any(_NUMBER_LIKE.fullmatch(form) or not form.isalnum() for form in found)

@@ -1,7 +1,7 @@
 """Loads journals into the database, each record exactly once.
 
-The rows and the offset up to which a journal is loaded are written in one transaction, so a kill at any moment leaves both as they were. The file
-of a writer that has ended is removed when all of it is loaded.
+The rows and the offset up to which a journal is loaded are written in one transaction, so a kill at any moment leaves both as they were.
+The file of a writer that has ended is removed when all of it is loaded.
 """
 
 import os

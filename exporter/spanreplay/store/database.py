@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING, Final
 
 from spanreplay.store.errors import (
     DamagedStoreError,
-    StoreError,
     FullStoreError,
     LockedStoreError,
     MissingStoreError,
     ReadOnlyStoreError,
-    NewerStoreError,
+    StoreError,
 )
-from spanreplay.store.folder import DATABASE, HOLDER, LOCK, folder_error, is_store, make_folder
+from spanreplay.store.folder import DATABASE, HOLDER, LOCK, folder_error, is_store, make_folder, no_store
 from spanreplay.store.migrations import SCHEMA_VERSION
-from spanreplay.store.schema import migrate, schema_version
+from spanreplay.store.schema import migrate, schema_version, too_new
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -91,35 +90,29 @@ class Database:
         Raises:
             StoreError: which kind says why.
         """
-        self._prepare()
+        if not self.path.exists():
+            self._bring_up_to_date()
         with self._alone_in_process():
             connection = self._connect(read_only=True, sealed=sealed)
             try:
                 with self._failures_named():
-                    if sealed:
-                        connection.execute("SET lock_configuration = true")
-                    yield connection
+                    found = schema_version(connection)
+                    if found == SCHEMA_VERSION:
+                        if sealed:
+                            connection.execute("SET lock_configuration = true")
+                        yield connection
+                        return
             finally:
                 connection.close()
+        if found > SCHEMA_VERSION:
+            raise too_new(str(self.path), found)
+        self._bring_up_to_date()
+        with self.reading(sealed=sealed) as connection:
+            yield connection
 
-    def _prepare(self) -> None:
-        if not self.path.exists():
-            if not is_store(self.folder):
-                raise MissingStoreError(
-                    f"there is no store at {self.folder}. Record or import something first, or name another one with --store."
-                )
-        else:
-            with self._alone_in_process():
-                connection = self._connect(read_only=True, sealed=False)
-                try:
-                    with self._failures_named():
-                        found = schema_version(connection)
-                finally:
-                    connection.close()
-            if found == SCHEMA_VERSION:
-                return
-            if found > SCHEMA_VERSION:
-                raise too_new(self.path, found)
+    def _bring_up_to_date(self) -> None:
+        if not is_store(self.folder):
+            raise MissingStoreError(no_store(self.folder))
         with self.writing():
             pass
 
@@ -198,15 +191,10 @@ class Database:
             raise named(error, self.path) from error
 
 
-def too_new(path: Path, found: int) -> NewerStoreError:
-    """The error for a schema from the future."""
-    return NewerStoreError(
-        f"{path} has schema {found}, but this spanreplay knows schemas up to {SCHEMA_VERSION}. Install a newer spanreplay to read it."
-    )
-
-
 def _locked_error(path: Path, message: str) -> StoreError:
-    return LockedStoreError(f"wanted to open {path}, but another process holds it: {message}. Close what has it open, such as a duckdb shell.")
+    return LockedStoreError(
+        f"wanted to open {path}, but another process holds it: {message}. Close what has it open, such as a duckdb shell."
+    )
 
 
 def _damaged_error(path: Path, message: str) -> StoreError:

@@ -68,7 +68,7 @@ def _origins(connection: "Connection", runs: Sequence[RunRow]) -> dict[str, str]
     if not wanted:
         return {}
     rows = connection.execute(
-        "SELECT trace_id, string_agg(DISTINCT origin, ',' ORDER BY origin) FROM spans WHERE trace_id IN (SELECT unnest($1)) GROUP BY trace_id",
+        "SELECT trace_id, string_agg(DISTINCT origin, ',' ORDER BY origin) FROM spans WHERE trace_id IN (SELECT unnest($1)) GROUP BY ALL",
         [wanted],
     ).fetchall()
     by_trace = dict(rows)

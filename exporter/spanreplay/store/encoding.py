@@ -10,8 +10,9 @@ A value is written as the JSON value it looks like. What JSON cannot say gets an
 ``{"$map": [[key, value], …]}``     a map with a key that starts with ``$`` or that JSON cannot hold
 ==================================  ==========================================================================
 
-``1`` and ``1.0`` stay different. A string with lone surrogates goes to a blob whatever its length (UTF-8 with ``surrogatepass``), because neither
-an escape pair in JSON nor a database column gives it back unchanged. A form that a reader does not know is an :class:`EncodingError`.
+``1`` and ``1.0`` stay different. A string with lone surrogates goes to a blob whatever its length (UTF-8 with ``surrogatepass``), because
+neither an escape pair in JSON nor a database column gives it back unchanged. A form that a reader does not know is an
+:class:`EncodingError`.
 """
 
 import binascii
@@ -34,6 +35,7 @@ BLOB_BYTES: Final = 512
 """Strings and bytes of at least this many bytes are kept once, by digest. Part of the format: a span's digest depends on it."""
 MAX_DEPTH: Final = 100
 _NATURAL_INT_BITS: Final = 4096
+_LARGE_INT: Final = 2**63
 
 _to_text: Final = json.JSONEncoder(ensure_ascii=True, check_circular=False, allow_nan=False, separators=(",", ":")).encode
 _to_readable: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")).encode
@@ -110,15 +112,20 @@ def encode_value(value: Value, keep: Keep, depth: int = 0) -> Json:
     return _encode_other(value, keep, depth)
 
 
-def encode_map(items: Mapping[str, Value], keep: Keep, depth: int = 0) -> Json:
+def encode_map(items: Mapping[str, Any], keep: Keep, depth: int = 0) -> Json:
     """The JSON form of a map, such as the attributes of a span."""
     if depth > MAX_DEPTH:
         raise UnencodableError(f"nested deeper than {MAX_DEPTH}")
-    form = {}
+    form: dict[str, Json] = {}
     for key, value in items.items():
         if type(key) is not str or key[:1] == "$" or not key.isascii():
             return _encode_odd_map(items, keep, depth)
-        form[key] = encode_value(value, keep, depth + 1)
+        kind = type(value)
+        # The two most frequent kinds without a call: this runs on the agent's thread.
+        if (kind is str and len(value) < BLOB_BYTES and value.isascii()) or (kind is int and -_LARGE_INT < value < _LARGE_INT):
+            form[key] = value
+        else:
+            form[key] = encode_value(value, keep, depth + 1)
     return form
 
 
@@ -257,7 +264,8 @@ def _tag(form: Mapping[str, Json]) -> str | None:
             if len(form) == 1 and key in _DECODERS:
                 return key
             raise EncodingError(
-                f"a stored value has the form {_short(form)}, which this version of spanreplay does not know. Use a newer version to read it."
+                f"a stored value has the form {_short(form)}, which this version of spanreplay does not know."
+                " Use a newer version to read it."
             )
     return None
 

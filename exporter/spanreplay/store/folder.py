@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from spanreplay.store.errors import StoreError, FullStoreError, ReadOnlyStoreError
+from spanreplay.store.errors import FullStoreError, ReadOnlyStoreError, StoreError
 
 DATABASE: Final = "runs.duckdb"
 JOURNALS: Final = "journal"
@@ -38,6 +38,11 @@ def make_folder(store: Path) -> None:
 def is_store(path: Path) -> bool:
     """Whether this folder holds a store: a database or journals."""
     return (path / DATABASE).is_file() or (path / JOURNALS).is_dir()
+
+
+def no_store(path: Path) -> str:
+    """The text for a folder without a store."""
+    return f"there is no store at {path}. Record or import something first, or name another one with --store."
 
 
 def folder_error(error: OSError, wanted: str, path: Path) -> StoreError:

@@ -121,27 +121,24 @@ def span_form(span: SpanRecord, resource: str | None, scope: Form, keep: Keep, a
     if span.parent_span_id is not None:
         form[PARENT] = span.parent_span_id
     form[NAME] = span.name if span.name.isascii() else encode_text(span.name, keep)
-    if span.kind:
-        form[KIND] = span.kind
     form[START] = span.start_ns
-    if span.end_ns is not None:
-        form[END] = span.end_ns
-    if span.status:
-        form[STATUS] = span.status
-    if span.status_message:
-        form[MESSAGE] = encode_text(span.status_message, keep)
     if attributes is None:
         attributes = encode_map(span.attributes, keep)
     if attributes:
         form[ATTRIBUTES] = attributes
-    if span.events:
-        form[EVENTS] = [event_form(event, keep) for event in span.events]
-    if span.links:
-        form[LINKS] = [link_form(link, keep) for link in span.links]
     if resource is not None:
         form[RESOURCE] = resource
     if scope:
         form[SCOPE] = scope
+    if span.kind:
+        form[KIND] = span.kind
+    if span.end_ns is not None:
+        form[END] = span.end_ns
+        _add_end(form, span, keep)
+    elif span.status or span.status_message or span.events:
+        _add_end(form, span, keep)
+    if span.links:
+        form[LINKS] = [link_form(link, keep) for link in span.links]
     if span.trace_state:
         form[STATE] = encode_text(span.trace_state, keep)
     if span.flags:
@@ -151,8 +148,18 @@ def span_form(span: SpanRecord, resource: str | None, scope: Form, keep: Keep, a
     return form
 
 
-def log_form(log: LogRecord, resource: str | None, scope: Form, keep: Keep) -> Form:
-    """A log record as a JSON object."""
+def _add_end(form: Form, span: SpanRecord, keep: Keep) -> None:
+    """What a span has only rarely while it is open."""
+    if span.status:
+        form[STATUS] = span.status
+    if span.status_message:
+        form[MESSAGE] = encode_text(span.status_message, keep)
+    if span.events:
+        form[EVENTS] = [event_form(event, keep) for event in span.events]
+
+
+def log_form(log: LogRecord, resource: str | None, scope: Form, keep: Keep, attributes: Json = None) -> Form:
+    """A log record as a JSON object; the arguments are those of :func:`span_form`."""
     form: Form = {TIME: log.time_ns}
     if log.observed_ns:
         form[OBSERVED] = log.observed_ns
@@ -168,8 +175,10 @@ def log_form(log: LogRecord, resource: str | None, scope: Form, keep: Keep) -> F
         form[SEVERITY_TEXT] = encode_text(log.severity_text, keep)
     if log.body is not None:
         form[BODY] = encode_value(log.body, keep)
-    if log.attributes:
-        form[ATTRIBUTES] = encode_map(log.attributes, keep)
+    if attributes is None:
+        attributes = encode_map(log.attributes, keep)
+    if attributes:
+        form[ATTRIBUTES] = attributes
     if resource is not None:
         form[RESOURCE] = resource
     if scope:

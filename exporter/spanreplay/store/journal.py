@@ -1,12 +1,12 @@
 r"""The journal: what a process writes down at once, in a file of its own, so that a kill loses nothing.
 
 ``<store>/journal/<host>-<pid>-<random>.journal``, mode 0600, opened at the first record. A line is ``<crc32, 8 hex digits> <JSON>\n``, the
-checksum being of the JSON's bytes, and each line is one ``write`` on an append-only descriptor. The JSON is an object with the record's type
-under ``t``; :mod:`spanreplay.store.form` has the keys of spans and logs.
+checksum being of the JSON's bytes, and each line is one ``write`` on an append-only descriptor. The JSON is an object with the type of the
+record under ``t``; :mod:`spanreplay.store.form` has the keys of spans and logs, :mod:`spanreplay.store.encoding` the form of values.
 
-=============  ===============================================================================================================
-``process``    first line: ``v`` (journal version, 1), host, pid, process, started, argv, python, versions, forked_from, ``locks`` (the writer holds a
-               ``flock`` on the file while it lives)
+=============  ================================================================================================================
+``process``    first line: ``v`` (journal version, 1), host, pid, process, started, argv, python, versions, forked_from, and
+               ``locks`` (true: the writer holds a ``flock`` on the file for as long as it lives)
 ``resource``   ``d`` and ``json``: a resource, once, before it is referred to
 ``blob``       ``d`` and ``text``, or ``data`` in base64: content, once, before it is referred to
 ``open``       a span has started: a span without its end
@@ -14,30 +14,24 @@ under ``t``; :mod:`spanreplay.store.form` has the keys of spans and logs.
 ``span``       a whole span of somebody else, with ``origin``
 ``patch``      additions to a span written before
 ``log``        a log record
-``drop``       ``n`` records could not be written before this one, and ``why``: reasons with counts
+``drop``       ``n`` records before this one could not be written, and ``why``: reasons with counts
 ``end``        the process has closed its journal
-=============  ===============================================================================================================
+=============  ================================================================================================================
 
-Whoever calls a writer is an agent at work: nothing here raises. What cannot be written is counted, and said once a minute through ``logging``.
+Whoever calls a writer is an agent at work: nothing here raises. What cannot be written is counted, and said once a minute through
+``logging``.
 """
 
-import contextlib
-import errno
-import logging
 import os
-import secrets
 import threading
-import time
 import weakref
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
-from zlib import crc32
 
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord, Value
-from spanreplay.store.encoding import ContentLostError, Json, digest_of, encode_map, encode_text, text_bytes, to_json
-from spanreplay.store.folder import JOURNAL_SUFFIX, JOURNALS, make_folder
+from spanreplay.store.encoding import ContentLostError, Json, digest_of, encode_map, encode_text, text_bytes
 from spanreplay.store.form import (
     ATTRIBUTES,
     DROPPED,
@@ -58,18 +52,15 @@ from spanreplay.store.form import (
     scope_form,
     span_form,
 )
-from spanreplay.store.journal_reader import JOURNAL_VERSION, LOST, TYPE
+from spanreplay.store.journal_file import JournalFile
+from spanreplay.store.journal_reader import LOST, TYPE
 from spanreplay.store.process import ProcessInfo, current_process
 
-_log: Final = logging.getLogger("spanreplay.journal")
 _SEEN_SPANS: Final = 32_768
 _SEEN_DIGESTS: Final = 32_768
 _MEMO_TEXTS: Final = 4_096
 _MEMO_CHARACTERS: Final = 16_000_000
 _MEMO_OBJECTS: Final = 256
-_REOPEN_SECONDS: Final = 1.0
-_COMPLAIN_SECONDS: Final = 60.0
-_sync_file: Final = getattr(os, "fdatasync", os.fsync)
 
 
 class JournalWriter:
@@ -84,22 +75,19 @@ class JournalWriter:
 
     def __init__(self, store: Path, *, durability: Literal["process", "disk"] = "process", process: ProcessInfo) -> None:
         self.store = store
-        self.dropped = 0
-        """Records that could not be written, in this process."""
         self._durable = durability == "disk"
-        self._process = process
-        self._lock = threading.RLock()
-        self._untold: dict[str, int] = {}
-        self._complained_at = -_COMPLAIN_SECONDS
-        self._start_file()
+        self._begin(process)
         _writers.add(self)
 
-    def _start_file(self) -> None:
-        self._descriptor: int | None = None
-        self._torn = False
-        self._retry_at = 0.0
-        self._open_error: OSError | None = None
+    def _begin(self, process: ProcessInfo) -> None:
+        self._lock = threading.RLock()
+        self._process = process
+        self._file = JournalFile(self.store, process, durable=self._durable)
         self._spans: dict[str, None] = {}
+        self._forget()
+
+    def _forget(self) -> None:
+        """A new file has to hold by itself all that its records refer to."""
         self._digests: dict[str, None] = {}
         self._memo: dict[str, str] = {}
         self._memo_characters = 0
@@ -111,11 +99,16 @@ class JournalWriter:
         """Who writes; another one in a forked child."""
         return self._process
 
+    @property
+    def dropped(self) -> int:
+        """Records that could not be written, in this process."""
+        return self._file.dropped
+
     # ---- records ----------------------------------------------------------------------------------------------------
 
     def open_span(self, record: SpanRecord) -> None:
         """A span has started: ``record`` has what is known at the start, and no end."""
-        self._span("open", record, None)
+        self._span({TYPE: "open"}, record)
 
     def write_span(self, record: SpanRecord, origin: str) -> None:
         """A whole span.
@@ -124,7 +117,7 @@ class JournalWriter:
             record: the span.
             origin: who made it: ``recorder``, ``exporter``, ``import`` or ``receiver``.
         """
-        self._span("span", record, origin)
+        self._span({TYPE: "span", "origin": origin}, record)
 
     def close_span(
         self,
@@ -152,7 +145,7 @@ class JournalWriter:
             events: new ones.
             links: new ones.
             name: if it has changed since the start.
-            dropped: attributes, events and links that the SDK dropped.
+            dropped: attributes, events and links that the SDK has dropped since the start.
         """
         try:
             with self._lock:
@@ -165,9 +158,9 @@ class JournalWriter:
                     form[NAME] = encode_text(name, self._keep)
                 if dropped != (0, 0, 0):
                     form[DROPPED] = list(dropped)
-                self._put(self._with_additions(form, attributes, events, links))
+                self._file.put(self._with_additions(form, attributes, events, links))
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
-            self._drop(error)
+            self._file.drop(error)
 
     def patch_span(
         self,
@@ -181,28 +174,28 @@ class JournalWriter:
         """Adds attributes, events and links to a span written before."""
         try:
             with self._lock:
-                self._put(self._with_additions({TYPE: "patch", TRACE: trace_id, SPAN: span_id}, attributes, events, links))
+                self._file.put(self._with_additions({TYPE: "patch", TRACE: trace_id, SPAN: span_id}, attributes, events, links))
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
-            self._drop(error)
+            self._file.drop(error)
 
     def write_log(self, record: LogRecord) -> None:
         """A log record."""
         try:
             with self._lock:
                 form: Form = {TYPE: "log"}
-                form.update(log_form(record, self._resource(record.resource), self._scope(record.scope), self._keep))
-                self._put(form)
+                attributes = self._attributes(record.attributes, form) if record.attributes else {}
+                form.update(log_form(record, self._resource(record.resource), self._scope(record.scope), self._keep, attributes))
+                self._file.put(form)
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
-            self._drop(error)
+            self._file.drop(error)
 
     def sync(self) -> None:
         """Everything written so far is on the disk when this returns, unless the disk says no, which counts as a drop."""
         try:
             with self._lock:
-                if self._descriptor is not None:
-                    _sync_file(self._descriptor)
+                self._file.sync()
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
-            self._drop(error)
+            self._file.drop(error)
 
     def seen(self, trace_id: str, span_id: str) -> bool:
         """Whether this process has written that span, among the last 32768 it wrote."""
@@ -212,28 +205,25 @@ class JournalWriter:
         """Ends the journal. A later record starts a new file."""
         try:
             with self._lock:
-                if self._descriptor is not None:
-                    self._put({TYPE: "end"})
-                    self._release()
+                self._file.end()
+                self._forget()
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
-            self._drop(error)
+            self._file.drop(error)
 
     # ---- parts ------------------------------------------------------------------------------------------------------
 
-    def _span(self, kind: str, record: SpanRecord, origin: str | None) -> None:
+    def _span(self, form: Form, record: SpanRecord) -> None:
         try:
             with self._lock:
-                form: Form = {TYPE: kind}
-                if origin is not None:
-                    form["origin"] = origin
                 attributes = self._attributes(record.attributes, form)
                 form.update(span_form(record, self._resource(record.resource), self._scope(record.scope), self._keep, attributes))
-                if self._put(form):
-                    self._spans[record.trace_id + record.span_id] = None
-                    if len(self._spans) > _SEEN_SPANS:
-                        del self._spans[next(iter(self._spans))]
+                if self._file.put(form):
+                    spans = self._spans
+                    spans[record.trace_id + record.span_id] = None
+                    if len(spans) > _SEEN_SPANS:
+                        del spans[next(iter(spans))]
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
-            self._drop(error)
+            self._file.drop(error)
 
     def _with_additions(
         self, form: Form, attributes: Mapping[str, Value], events: Sequence[EventRecord], links: Sequence[LinkRecord]
@@ -257,8 +247,8 @@ class JournalWriter:
                 encode_map({key: value}, self._keep)
             except Exception as error:  # noqa: BLE001 - any value may come from anywhere
                 form[LOST] = form.get(LOST, 0) + 1
-                if not isinstance(error, ContentLostError):  # its blob line has been counted
-                    self._drop(error)
+                if not isinstance(error, ContentLostError):  # its own line has been counted
+                    self._file.drop(error)
             else:
                 kept[key] = value
         return encode_map(kept, self._keep)
@@ -272,25 +262,23 @@ class JournalWriter:
             data, clean = text_bytes(content)
             digest = self._keep_bytes(data, digest_of(data), content if clean else None)
             self._memo_characters += len(content)
+            while memo and (self._memo_characters > _MEMO_CHARACTERS or len(memo) >= _MEMO_TEXTS):
+                oldest = next(iter(memo))
+                del memo[oldest]
+                self._memo_characters -= len(oldest)
         memo[content] = digest
-        while self._memo_characters > _MEMO_CHARACTERS or len(memo) > _MEMO_TEXTS:
-            oldest = next(iter(memo))
-            del memo[oldest]
-            self._memo_characters -= len(oldest)
         return digest
 
     def _keep_bytes(self, data: bytes, digest: str, text: str | None) -> str:
         if digest not in self._digests:
-            form = {TYPE: "blob", "d": digest}
             if text is None:
-                form["data"] = b64encode(data).decode("ascii")
+                self._put_once(digest, {TYPE: "blob", "d": digest, "data": b64encode(data).decode("ascii")})
             else:
-                form["text"] = text
-            self._put_once(digest, form)
+                self._put_once(digest, {TYPE: "blob", "d": digest, "text": text})
         return digest
 
     def _put_once(self, digest: str, form: Form) -> None:
-        if not self._put(form):
+        if not self._file.put(form):
             raise ContentLostError(digest)
         self._digests[digest] = None
         if len(self._digests) > _SEEN_DIGESTS:
@@ -322,119 +310,9 @@ class JournalWriter:
         self._scopes[id(scope)] = (scope, form)
         return form
 
-    # ---- the file ---------------------------------------------------------------------------------------------------
-
-    def _put(self, form: Form) -> bool:
-        """Writes one line; ``False``, and a count, if it did not get there whole."""
-        data = to_json(form).encode("ascii")
-        descriptor = self._descriptor
-        try:
-            if descriptor is None:
-                descriptor = self._open()
-            self._write(descriptor, data)
-        except OSError as error:
-            self._drop(error)
-            return False
-        if self._untold:
-            self._tell(descriptor)
-        return True
-
-    def _tell(self, descriptor: int) -> None:
-        try:
-            self._write(descriptor, to_json({TYPE: "drop", "n": sum(self._untold.values()), "why": self._untold}).encode("ascii"))
-            self._untold = {}
-        except OSError:
-            return  # told after a later record
-
-    def _write(self, descriptor: int, data: bytes) -> None:
-        line = b"%s%08x %s\n" % (b"\n" if self._torn else b"", crc32(data), data)
-        written = os.write(descriptor, line)
-        if written != len(line):
-            # The next record starts on a line of its own, else this one's stump would spoil it too.
-            self._torn = self._torn or written > 0
-            raise OSError(errno.ENOSPC, "the record did not fit")
-        self._torn = False
-        if self._durable:
-            _sync_file(descriptor)
-
-    def _open(self) -> int:
-        if self._open_error is not None and time.monotonic() < self._retry_at:
-            raise self._open_error
-        try:
-            make_folder(self.store)
-            descriptor = self._create()
-        except OSError as error:
-            self._open_error = error
-            self._retry_at = time.monotonic() + _REOPEN_SECONDS
-            raise
-        self._descriptor = descriptor
-        return descriptor
-
-    def _create(self) -> int:
-        process = self._process
-        host = "".join(letter if letter.isalnum() else "-" for letter in process.host)[:64]
-        path = self.store / JOURNALS / f"{host}-{process.pid}-{secrets.token_hex(8)}{JOURNAL_SUFFIX}"
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_CLOEXEC", 0), 0o600)
-        try:
-            form = _process_form(process)
-            if _hold(descriptor):
-                form["locks"] = True
-            self._torn = False
-            self._write(descriptor, to_json(form).encode("ascii"))
-        except BaseException:
-            os.close(descriptor)
-            raise
-        return descriptor
-
-    def _release(self) -> None:
-        descriptor = self._descriptor
-        self._start_file()
-        if descriptor is not None:
-            os.close(descriptor)
-
     def _after_fork(self) -> None:
-        self._lock = threading.RLock()
-        with contextlib.suppress(OSError):
-            self._release()
-        self.dropped, self._untold = 0, {}
-        self._process = current_process()
-
-    def _drop(self, error: BaseException) -> None:
-        self.dropped += 1
-        reason = errno.errorcode.get(error.errno or 0, "OSError") if isinstance(error, OSError) else type(error).__name__
-        self._untold[reason] = self._untold.get(reason, 0) + 1
-        now = time.monotonic()
-        if now - self._complained_at >= _COMPLAIN_SECONDS:
-            self._complained_at = now
-            _log.warning("spanreplay: %d record(s) could not be kept in %s, the last because of: %s", self.dropped, self.store, error)
-
-
-def _hold(descriptor: int) -> bool:
-    """Locks the file for as long as it is open, which tells a compactor anywhere on this machine that its writer lives."""
-    try:
-        import fcntl
-
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except (ImportError, OSError):
-        return False
-    return True
-
-
-def _process_form(process: ProcessInfo) -> Form:
-    form: Form = {
-        TYPE: "process",
-        "v": JOURNAL_VERSION,
-        "host": process.host,
-        "pid": process.pid,
-        "process": process.process_id,
-        "started": process.started_ns,
-        "argv": list(process.argv),
-        "python": process.python,
-        "versions": dict(process.versions),
-    }
-    if process.forked_from is not None:
-        form["forked_from"] = process.forked_from
-    return form
+        self._file.close()
+        self._begin(current_process())
 
 
 _writers: "weakref.WeakSet[JournalWriter]" = weakref.WeakSet()

@@ -10,20 +10,26 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 
+def too_new(what: str, found: int) -> NewerStoreError:
+    """The error for a schema from the future."""
+    return NewerStoreError(
+        f"{what} has schema {found}, but this spanreplay knows schemas up to {SCHEMA_VERSION}. Install a newer spanreplay to read it."
+    )
+
+
 def schema_version(connection: "Connection") -> int:
     """Number of the last migration applied; 0 for an empty database.
 
     Raises:
         DamagedStoreError: this is a database of something else.
     """
-    tables = {
-        name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary").fetchall()
-    }
+    rows = connection.execute("SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary").fetchall()
+    tables = {name for (name,) in rows}
     if "migrations" in tables:
         found = connection.execute("SELECT max(version) FROM migrations").fetchone()
         return int(found[0] or 0) if found else 0
     if tables:
-        raise DamagedStoreError(f"expected a spanreplay database, found one with the tables {', '.join(sorted(tables))}. Use another --store.")
+        raise DamagedStoreError(f"expected a spanreplay database, found the tables {', '.join(sorted(tables))}. Use another --store.")
     return 0
 
 
@@ -43,9 +49,7 @@ def migrate(connection: "Connection", upto: int = SCHEMA_VERSION) -> int:
     """
     found = schema_version(connection)
     if found > SCHEMA_VERSION:
-        raise NewerStoreError(
-            f"the store has schema {found}, but this spanreplay knows schemas up to {SCHEMA_VERSION}. Install a newer spanreplay to read it."
-        )
+        raise too_new("the store", found)
     applied = 0
     for version, name, statements in MIGRATIONS:
         if found < version <= upto:

@@ -10,7 +10,7 @@ from spanreplay.store import compaction, derived, querying, reading
 from spanreplay.store.compaction import CompactionReport
 from spanreplay.store.database import WAIT_SECONDS, Database
 from spanreplay.store.errors import MissingStoreError
-from spanreplay.store.folder import folder_error, is_store, make_folder
+from spanreplay.store.folder import folder_error, is_store, make_folder, no_store
 from spanreplay.store.importing import Importer
 from spanreplay.store.querying import QueryResult
 from spanreplay.store.rows import RunRow, StepRow
@@ -60,7 +60,7 @@ class Store:
         path = Path(path).absolute()
         if not is_store(path):
             if not create:
-                raise MissingStoreError(f"there is no store at {path}. Record or import something first, or name another one with --store.")
+                raise MissingStoreError(no_store(path))
             try:
                 make_folder(path)
             except OSError as error:

@@ -34,8 +34,8 @@ STATEMENTS: Final = (
     "COMMENT ON COLUMN spans.end_ns IS 'NULL while open, and for ever if the process died.'",
     "COMMENT ON COLUMN spans.kind IS '0 unspecified, 1 internal, 2 server, 3 client, 4 producer, 5 consumer.'",
     "COMMENT ON COLUMN spans.status IS '0 unset, 1 ok, 2 error.'",
-    "COMMENT ON COLUMN spans.attributes IS "
-    "'JSON. {\"$blob\": digest} is the text of that digest in blobs; $bytes, $double, $int, $map: see the documentation.'",
+    """COMMENT ON COLUMN spans.attributes IS
+        'JSON. {"$blob": digest} is the text of that digest in blobs; $bytes, $double, $int, $map: see the documentation.'""",
     "COMMENT ON COLUMN spans.resource IS 'Digest of the resource, whose JSON is in blobs.'",
     "COMMENT ON COLUMN spans.scope_json IS 'The whole scope, where it has more than a name and a version.'",
     "COMMENT ON COLUMN spans.exact IS 'JSON: fields whose column cannot hold them exactly, such as a name with lone surrogates.'",

@@ -2,17 +2,17 @@
 
 from typing import Final
 
-_MILLISECONDS: Final = "(ended_ns - started_ns) / 1e6 AS duration_ms, make_timestamp_ns(started_ns) AS started"
-
 STATEMENTS: Final = (
-    f"""CREATE VIEW tool_calls AS
-        SELECT run_id, seq, name AS tool, call_id, agent, outcome, error_type, error_message, effect, {_MILLISECONDS},
+    """CREATE VIEW tool_calls AS
+        SELECT run_id, seq, name AS tool, call_id, agent, outcome, error_type, error_message, effect,
+            (ended_ns - started_ns) / 1e6 AS duration_ms, make_timestamp_ns(started_ns) AS started,
             try_cast(input AS JSON)->'arguments' AS arguments, try_cast(output AS JSON)->'result' AS result,
             requested_by, attempt, retry_of, grade, started_ns, ended_ns, trace_id, span_id
         FROM steps WHERE kind = 'tool_call'""",
     "COMMENT ON VIEW tool_calls IS 'Steps that called a tool, with arguments and result as JSON.'",
-    f"""CREATE VIEW model_calls AS
-        SELECT run_id, seq, name AS model, agent, outcome, error_type, error_message, input_tokens, output_tokens, {_MILLISECONDS},
+    """CREATE VIEW model_calls AS
+        SELECT run_id, seq, name AS model, agent, outcome, error_type, error_message, input_tokens, output_tokens,
+            (ended_ns - started_ns) / 1e6 AS duration_ms, make_timestamp_ns(started_ns) AS started,
             attempt, retry_of, grade, versions, started_ns, ended_ns, trace_id, span_id
         FROM steps WHERE kind = 'model_call'""",
     "COMMENT ON VIEW model_calls IS 'Steps that called a model; their messages are in the view messages.'",

@@ -1,0 +1,176 @@
+"""The file behind a journal writer: lines that are whole or counted as dropped."""
+
+import contextlib
+import errno
+import logging
+import os
+import secrets
+import time
+from pathlib import Path
+from typing import Final
+from zlib import crc32
+
+from spanreplay.store.encoding import to_json
+from spanreplay.store.folder import JOURNAL_SUFFIX, JOURNALS, make_folder
+from spanreplay.store.form import Form
+from spanreplay.store.journal_reader import JOURNAL_VERSION, TYPE
+from spanreplay.store.process import ProcessInfo
+
+_log: Final = logging.getLogger("spanreplay.journal")
+_REOPEN_SECONDS: Final = 1.0
+_COMPLAIN_SECONDS: Final = 60.0
+_sync_file: Final = getattr(os, "fdatasync", os.fsync)
+
+
+class JournalFile:
+    """One journal file, opened at the first line. The caller serialises its calls.
+
+    Args:
+        store: the store's folder.
+        process: who writes.
+        durable: each line is on the disk when :meth:`put` returns.
+    """
+
+    def __init__(self, store: Path, process: ProcessInfo, *, durable: bool) -> None:
+        self.dropped = 0
+        self._store = store
+        self._process = process
+        self._durable = durable
+        self._descriptor: int | None = None
+        self._torn = False
+        self._untold: dict[str, int] = {}
+        self._retry_at = 0.0
+        self._open_error: OSError | None = None
+        self._complained_at = -_COMPLAIN_SECONDS
+
+    def put(self, form: Form) -> bool:
+        """Writes one line; ``False``, and a count, if it did not get there whole."""
+        data = to_json(form).encode("ascii")
+        descriptor = self._descriptor
+        try:
+            if descriptor is None:
+                descriptor = self._open()
+            self._write(descriptor, data)
+        except OSError as error:
+            self.drop(error)
+            return False
+        if self._untold:
+            self._tell(descriptor)
+        return True
+
+    def sync(self) -> None:
+        """Everything written is on the disk when this returns.
+
+        Raises:
+            OSError: the disk says no.
+        """
+        if self._descriptor is not None:
+            _sync_file(self._descriptor)
+
+    def end(self) -> None:
+        """Says that this was all, and closes the file."""
+        if self._descriptor is not None:
+            self.put({TYPE: "end"})
+            self.close()
+
+    def close(self) -> None:
+        """Closes the file and says nothing. A later line opens a new one."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+
+    def drop(self, error: BaseException) -> None:
+        """Counts a record that could not be written, and says so once a minute."""
+        self.dropped += 1
+        reason = errno.errorcode.get(error.errno or 0, "OSError") if isinstance(error, OSError) else type(error).__name__
+        self._untold[reason] = self._untold.get(reason, 0) + 1
+        now = time.monotonic()
+        if now - self._complained_at >= _COMPLAIN_SECONDS:
+            self._complained_at = now
+            with contextlib.suppress(Exception):
+                _log.warning("%d record(s) could not be kept in %s, the last because of: %s", self.dropped, self._store, error)
+
+    def _write(self, descriptor: int, data: bytes) -> None:
+        line = b"%08x %s\n" % (crc32(data), data)
+        if self._torn:
+            line = b"\n" + line
+        written = os.write(descriptor, line)
+        if written != len(line):
+            # The next record starts on a line of its own, else this one's stump would spoil it too.
+            self._torn = self._torn or written > 0
+            raise OSError(errno.ENOSPC, "the record did not fit")
+        self._torn = False
+        if self._durable:
+            _sync_file(descriptor)
+
+    def _tell(self, descriptor: int) -> None:
+        try:
+            self._write(descriptor, to_json({TYPE: "drop", "n": sum(self._untold.values()), "why": self._untold}).encode("ascii"))
+            self._untold = {}
+        except OSError:
+            return  # told after a later record
+
+    def _open(self) -> int:
+        if self._open_error is not None and time.monotonic() < self._retry_at:
+            raise self._open_error
+        try:
+            make_folder(self._store)
+            self._descriptor = self._create()
+        except OSError as error:
+            self._open_error = error
+            self._retry_at = time.monotonic() + _REOPEN_SECONDS
+            raise
+        self._open_error = None
+        return self._descriptor
+
+    def _create(self) -> int:
+        process = self._process
+        host = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in process.host)[:64]
+        path = self._store / JOURNALS / f"{host}-{process.pid}-{secrets.token_hex(8)}{JOURNAL_SUFFIX}"
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_CLOEXEC", 0), 0o600)
+        try:
+            form = process_form(process)
+            if _hold(descriptor):
+                form["locks"] = True
+            self._torn = False
+            self._write(descriptor, to_json(form).encode("ascii"))
+        except BaseException:
+            os.close(descriptor)
+            with contextlib.suppress(OSError):
+                path.unlink()
+            raise
+        return descriptor
+
+
+def process_form(process: ProcessInfo) -> Form:
+    """The first line of a journal."""
+    form: Form = {
+        TYPE: "process",
+        "v": JOURNAL_VERSION,
+        "host": process.host,
+        "pid": process.pid,
+        "process": process.process_id,
+        "started": process.started_ns,
+        "argv": [_clean(part) for part in process.argv],
+        "python": process.python,
+        "versions": dict(process.versions),
+    }
+    if process.forked_from is not None:
+        form["forked_from"] = process.forked_from
+    return form
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _hold(descriptor: int) -> bool:
+    """Locks the file for as long as it is open, which tells a compactor anywhere on this machine that its writer lives."""
+    try:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True

@@ -93,12 +93,12 @@ class Ledger:
         self._lock = threading.Lock()
         self._descriptor: int | None = None if file is None else os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
-    def enter(self, event: str, **facts: Any) -> None:  # noqa: ANN401
+    def enter(self, event: str, /, **facts: Any) -> None:  # noqa: ANN401
         """Enter one fact; see :func:`apply` for the events."""
         with self._lock:
             apply(self.totals, event, facts)
             if self._descriptor is not None:
-                os.write(self._descriptor, (json.dumps({"event": event, **facts}) + "\n").encode())
+                os.write(self._descriptor, (json.dumps({"entry": event, **facts}) + "\n").encode())
 
     def differ(self, difference: Difference) -> None:
         """Enter a difference."""
@@ -148,5 +148,5 @@ def read_ledgers(folder: Path) -> Totals:
                 entry = json.loads(line)
             except ValueError:
                 continue
-            apply(totals, entry.pop("event", ""), entry)
+            apply(totals, entry.pop("entry", ""), entry)
     return totals

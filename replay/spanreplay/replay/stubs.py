@@ -262,7 +262,7 @@ def _field(path: str, prefix: str) -> str:
     return f"{prefix}{path}" if path.startswith("[") else f"{prefix}.{path}"
 
 
-_SKIPPED: Final = ("/spanreplay/", "/site-packages/", "/dist-packages/", "/lib/python3", "<frozen", "<string>")
+_SKIPPED: Final = ("/spanreplay/boundary/", "/spanreplay/content/", "/spanreplay/instrumentation/", "/spanreplay/replay/", "/site-packages/", "/dist-packages/", "/lib/python3", "<frozen", "<string>")
 
 
 def _agent_line() -> str | None:

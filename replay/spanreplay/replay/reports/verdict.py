@@ -2,68 +2,74 @@
 
 from collections.abc import Sequence
 
-from rich.text import Text
-
 from spanreplay.replay.ledger import Difference
+from spanreplay.replay.lines import BAD, DIM, GOOD, LOUD, Line, Piece, rendered
 from spanreplay.replay.model import GRADE_ORDER, GRADE_WORDS, Run
-from spanreplay.replay.reports.text import escape, plain_or_styled
+from spanreplay.replay.showing import safe
 from spanreplay.replay.verdict import Verdict
 
+_DIFF_LINES = 12
 
-def render_verdict(verdict: Verdict, runs: Sequence[Run]) -> str:
-    """What was answered, what differs, what was refused, and what was not judged."""
-    lines: list[Text] = []
-    answered = f"{verdict.matched} of {verdict.recorded} recorded steps answered calls"
-    if verdict.covered:
-        answered += f", {verdict.covered} ran inside an answered tool"
-    if verdict.matched_by_input:
-        answered += f"; {verdict.matched_by_input} matched by input, as the caller could not be known"
-    if verdict.order_relaxed:
-        answered += f"; {verdict.order_relaxed} finished out of the recorded order"
-    lines.append(Text(answered))
+
+def render_verdict(verdict: Verdict, runs: Sequence[Run], *, colour: bool | None = None) -> str:
+    """What was answered, what differs, what was refused, and what was not judged.
+
+    Args:
+        verdict: the result.
+        runs: the runs it was judged against.
+        colour: with terminal colours; left out, whether stdout is a terminal that wants them.
+    """
+    lines = [[Piece(_answered(verdict))]]
     for difference in verdict.differences:
-        lines.extend(_difference(difference))
+        lines += _difference(difference)
     for refusal in verdict.refusals:
-        text = f"refused: {refusal.get('action')} {refusal.get('target')}"
-        if refusal.get("where") not in (None, "None"):
-            text += f"  at {refusal['where']}"
-        lines.append(Text(escape(text), style="red"))
-        if str(refusal.get("action", "")).startswith(("write", "create", "open", "sqlite", "delete")):
-            lines.append(Text(escape(f"         if the command may write there: --allow-write {refusal.get('target')}")))
+        where = refusal.get("where")
+        lines.append([Piece(safe(f"refused: {refusal.get('action')} {refusal.get('target')}"), BAD)])
+        if where not in (None, "None"):
+            lines.append([Piece(safe(f"  called at {where}"), DIM)])
     for notice in verdict.notices:
-        lines.append(Text(escape(f"note: {notice.get('action')} {notice.get('target')} was refused (a known probe, or an import)"), style="dim"))
+        lines.append([Piece(safe(f"note: {notice.get('action')} {notice.get('target')} was refused (a known probe, or an import)"), DIM)])
     if verdict.telemetry_dropped:
-        lines.append(Text(f"note: {verdict.telemetry_dropped} telemetry connections were dropped", style="dim"))
+        lines.append([Piece(f"note: telemetry was not sent ({verdict.telemetry_dropped} connections)", DIM)])
     if verdict.processes == 0:
-        lines.append(Text("nothing was replayed", style="red"))
-    else:
-        lines.append(Text(_count(len(verdict.differences)), style="green" if not verdict.differences else "red"))
-        if runs:
-            worst = max((r.grade for r in runs), key=GRADE_ORDER.index)
-            lines.append(Text(f"the record {GRADE_WORDS[worst] if worst in ('exact', 'semantic') else 'is ' + GRADE_WORDS[worst]}"))
-        lines.append(Text(f"isolation: {verdict.isolation}", style="dim"))
-    return plain_or_styled(lines)
+        lines.append([Piece("nothing was replayed", BAD)])
+        return rendered(lines, colour)
+    number = len(verdict.differences)
+    lines.append([Piece(f"{number} difference{'' if number == 1 else 's'}", BAD if number else GOOD)])
+    if verdict.refusals:
+        lines.append([Piece(f"{len(verdict.refusals)} action{'' if len(verdict.refusals) == 1 else 's'} on the outside refused", BAD)])
+    worst = max((run.grade for run in runs), key=GRADE_ORDER.index, default=None)
+    if worst not in (None, "exact"):
+        lines.append([Piece(f"the record {'is ' if worst in ('structure', 'incomplete') else ''}{GRADE_WORDS[worst]}")])
+    lines.append([Piece(f"isolation: {verdict.isolation}", DIM)])
+    return rendered(lines, colour)
 
 
-def _count(number: int) -> str:
-    return f"{number} difference{'' if number == 1 else 's'}"
+def _answered(verdict: Verdict) -> str:
+    text = f"{verdict.matched} of {verdict.recorded} recorded steps answered a call"
+    if verdict.covered:
+        text += f", {verdict.covered} ran inside an answered tool"
+    if verdict.matched_by_input:
+        text += f"; {verdict.matched_by_input} matched by input, as their caller could not be known"
+    if verdict.order_relaxed:
+        text += f"; {verdict.order_relaxed} finished out of the recorded order"
+    return text
 
 
-def _difference(difference: Difference) -> list[Text]:
+def _difference(difference: Difference) -> list[Line]:
     place = f"step {difference.step}" if difference.step is not None else "not in the record"
-    lines = [Text(escape(f"difference at {place}: {difference.name}"), style="bold red")]
+    lines: list[Line] = [[Piece(safe(f"difference at {place}: {difference.name}"), LOUD)]]
     if difference.field is not None:
-        lines.append(Text(escape(f"  {difference.field}")))
-        lines.append(Text(escape(f"    recorded: {difference.recorded}")))
-        lines.append(Text(escape(f"    actual:   {difference.actual}")))
-    elif difference.actual is not None:
-        lines.append(Text(escape(f"    actual:   {difference.actual}")))
+        lines.append([Piece(safe(f"  {difference.field}"))])
+        lines.append([Piece(safe(f"    recorded: {difference.recorded}"))])
+    if difference.actual is not None:
+        lines.append([Piece(safe(f"    actual:   {difference.actual}"))])
     if difference.detail:
-        lines.append(Text(escape(f"  {difference.detail}")))
-    if difference.diff:
-        lines.extend(Text(escape(f"    {line}")) for line in difference.diff.splitlines()[2:14])
+        lines.append([Piece(safe(f"  {difference.detail}"))])
+    if difference.diff and "\n" in (difference.recorded or ""):
+        lines += [[Piece(safe(f"    {line}"))] for line in difference.diff.splitlines()[2 : 2 + _DIFF_LINES]]
     if difference.cause:
-        lines.append(Text(escape(f"  cause: {difference.cause}")))
+        lines.append([Piece(safe(f"  cause: {difference.cause}"))])
     if difference.where:
-        lines.append(Text(escape(f"  called at {difference.where}"), style="dim"))
+        lines.append([Piece(safe(f"  called at {difference.where}"), DIM)])
     return lines

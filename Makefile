@@ -1,0 +1,46 @@
+# Every verb sets up its own .venv from a fresh clone; nothing but Python >= 3.11 and a package index is needed.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test check fix bench full wheel clean
+
+.venv/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	touch $@
+
+.venv/.dev: .venv/.ready
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --group dev
+	touch $@
+
+demo: .venv/.ready ## Record a small agent, replay it, change it.
+	@$(BIN)/spanreplay demo
+
+test: .venv/.dev ## Run the tests.
+	$(BIN)/pytest --numprocesses auto
+
+check: .venv/.dev ## Style, types, layers.
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/pyright --pythonversion 3.14
+	$(BIN)/lint-imports
+
+fix: .venv/.dev ## Mend what can be mended by a machine.
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: .venv/.dev ## Measure; results also in bench-results.json.
+	$(BIN)/python -m tests.bench
+
+full: .venv/.dev ## The tests at the sizes that are claimed.
+	SPANREPLAY_TEST_SIZE=full $(BIN)/pytest --numprocesses auto --timeout 3600
+
+wheel: .venv/.dev ## Build the wheel and the source archive into dist/.
+	rm -rf dist
+	$(BIN)/python -m build --quiet
+
+clean: ## Remove what the other verbs made.
+	rm -rf .venv dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -135,6 +135,7 @@ class Recorder:
         self._own: dict[_Key, _Own] = {}
         self._foreign: dict[_Key, str | None] = {}
         self._resource: Resource | None = None
+        self._forked_ns: int | None = None
         self._complained_at = float("-inf")
 
     # ---- the sink ------------------------------------------------------------------------------------------------
@@ -175,6 +176,8 @@ class Recorder:
         try:
             key = (step.trace_id, step.span_id)
             own = self._own.pop(key, None)
+            if own is None and self._forked_ns is not None:
+                return  # begun before the fork: the parent's to end
             attributes: Mapping[str, Value] = step.attributes
             events = tuple(EventRecord(name=e.name, time_ns=e.time_ns, attributes=e.attributes) for e in step.events)
             links: tuple[LinkRecord, ...] = ()
@@ -257,6 +260,8 @@ class Recorder:
             known = key in self._foreign
             if not known and (self._elsewhere() or (_is_own(span) and self.writer.seen(*key))):
                 return
+            if not known and self._forked_ns is not None and (span.start_time or 0) < self._forked_ns:
+                return
             run_id = self._foreign.pop(key) if known else self._run_of(span)
             self.spans += 1
             self.writer.write_span(self.converter.span(span, None if run_id is None else {names.RUN_ID: run_id}), "recorder")
@@ -299,6 +304,7 @@ class Recorder:
         """In a forked child: what the parent has open is the parent's to end."""
         self._own, self._foreign = {}, {}
         self._resource = None
+        self._forked_ns = time.time_ns()
         self.steps = self.spans = self.failures = 0
 
     def failed(self, what: str) -> None:

@@ -3,7 +3,7 @@
 import os
 from typing import Final, Literal, TypeAlias
 
-from spanreplay.content.redaction import RedactionPolicy, Redactor
+from spanreplay.content.redaction import RedactionPolicy, Redactor, environment_secrets
 from spanreplay.exporter.environment_variables import SPANREPLAY_REDACTION, warn_once
 
 Redaction: TypeAlias = Literal["default", "none"] | RedactionPolicy
@@ -32,9 +32,15 @@ def policy_of(given: str | RedactionPolicy | None = None) -> RedactionPolicy:
 def redactor_for(given: str | RedactionPolicy | None = None) -> Redactor:
     """The process's redactor of that policy."""
     if isinstance(given, RedactionPolicy):
-        return Redactor(given)
+        return _knowing(Redactor(given))
     key = (given or os.environ.get(SPANREPLAY_REDACTION, "")).strip()
     redactor = _redactors.get(key)
     if redactor is None:
-        redactor = _redactors.setdefault(key, Redactor(policy_of(given)))
+        redactor = _redactors.setdefault(key, _knowing(Redactor(policy_of(given))))
+    return redactor
+
+
+def _knowing(redactor: Redactor) -> Redactor:
+    for secret in environment_secrets(os.environ):
+        redactor.learn(secret)
     return redactor

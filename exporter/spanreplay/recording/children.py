@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from spanreplay.exporter import environment_variables as env
 from spanreplay.exporter.redacting import policy_of
-from spanreplay.recording.place import Place, traceparent
+from spanreplay.recording.place import Place, find_place, traceparent
 
 SITE: Final = str(Path(__file__).parent / "_site")
 """Folder whose ``sitecustomize.py`` starts recording in every Python process that has it first on ``PYTHONPATH``."""
@@ -94,3 +94,20 @@ def child_env(current: Mapping[str, str] | None = None) -> dict[str, str]:
 def with_site(pythonpath: str | None) -> str:
     """``PYTHONPATH`` with our folder first, once."""
     return os.pathsep.join([SITE, *(part for part in (pythonpath or "").split(os.pathsep) if part and part != SITE)])
+
+
+def finish_command(environment: Mapping[str, str], exit_code: int) -> None:
+    """Write the exit code of a command that was started with :func:`child_environment`.
+
+    For the program that started it, which alone knows how it ended. Raises nothing.
+
+    Args:
+        environment: what the command was started with.
+        exit_code: negative for a signal, as ``subprocess`` has it.
+    """
+    from spanreplay.recording.root import close_root
+    from spanreplay.store.journal import get_writer
+
+    writer = get_writer(Path(environment[env.SPANREPLAY_STORE]))
+    close_root(writer, find_place(environment, pid=0), exit_code=exit_code)
+    writer.close()

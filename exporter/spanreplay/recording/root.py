@@ -2,17 +2,14 @@
 
 import time
 from collections.abc import Mapping
-from pathlib import Path
 
 from spanreplay.content.canonical import digest
 from spanreplay.content.redaction import Redactor
-from spanreplay.exporter import environment_variables as env
 from spanreplay.exporter.recorder import Writer
 from spanreplay.recording.definition import definition, program
-from spanreplay.recording.place import Place, find_place
+from spanreplay.recording.place import Place
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import KIND_INTERNAL, STATUS_ERROR, STATUS_UNSET, Resource, Scope, SpanRecord, Value
-from spanreplay.store.journal import get_writer
 
 _SCOPE = Scope(name=names.SCOPE_NAME)
 
@@ -79,17 +76,3 @@ def close_root(writer: Writer, place: Place, *, exit_code: int | None, dropped: 
         status_message=f"exit code {exit_code}" if exit_code else "",
         attributes=attributes,
     )
-
-
-def finish_command(environment: Mapping[str, str], exit_code: int) -> None:
-    """Write the exit code of a command that was started with :func:`spanreplay.recording.children.child_environment`.
-
-    For the program that started it, which alone knows how it ended. Raises nothing.
-
-    Args:
-        environment: what the command was started with.
-        exit_code: negative for a signal, as ``subprocess`` has it.
-    """
-    writer = get_writer(Path(environment[env.SPANREPLAY_STORE]))
-    close_root(writer, find_place(environment, pid=0), exit_code=exit_code)
-    writer.close()

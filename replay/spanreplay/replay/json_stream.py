@@ -1,0 +1,272 @@
+"""JSON documents out of a stream, however they lie in it: one a line, one pretty-printed, several after each other, an array of them.
+
+One document is held at a time. Blank lines, a byte order mark and CRLF are passed over. A line that is no JSON is left out and counted; of
+a document that is cut or damaged, the whole elements of its lists are kept.
+"""
+
+import json
+import re
+from collections.abc import Collection, Iterator
+from typing import Any, BinaryIO, Final, NamedTuple
+
+from spanreplay.replay.source import ReadReport
+
+BOM: Final = b"\xef\xbb\xbf"
+
+_DECODER: Final = json.JSONDecoder()
+_GAP: Final = re.compile(r"[\s,\x1e\ufeff]*")
+_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+_TOKEN: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|["{}\[\]:\n]')
+_CLOSER: Final = {"{": "}", "[": "]"}
+
+
+def key_paths(head: bytes, depth: int = 3) -> frozenset[str]:
+    """The paths of object keys at the beginning of a JSON text, which may be cut anywhere; arrays add nothing to a path.
+
+    ``{"trace": {"resourceSpans": [{"resource": …`` gives ``trace``, ``trace.resourceSpans`` and ``trace.resourceSpans.resource``. Empty
+    if the text does not begin with an object or an array.
+
+    Args:
+        head: The first bytes.
+        depth: How many keys a path may have; deeper ones are passed over.
+    """
+    text = head.removeprefix(BOM).lstrip()
+    if text[:1] not in (b"{", b"["):
+        return frozenset()
+    found: set[str] = set()
+    stack: list[_Frame] = []
+    string = ""
+    damaged = False
+    for match in _TOKEN.finditer(text.decode("utf-8", "replace")):
+        mark = match.group()
+        if damaged:
+            # A line that ends within a string: start anew on the next one.
+            if mark == "\n":
+                damaged = False
+                stack.clear()
+        elif mark == '"':
+            damaged = True
+        elif mark in "{[":
+            path, level = (stack[-1].path, stack[-1].level) if stack else ("", 0)
+            if stack and stack[-1].opener == "{":
+                path, level = (f"{path}.{string}" if path else string), level + 1
+            stack.append(_Frame(mark, path, level))
+        elif mark in "}]":
+            if stack:
+                stack.pop()
+        elif mark == ":":
+            if stack and stack[-1].level < depth:
+                found.add(f"{stack[-1].path}.{string}" if stack[-1].path else string)
+        elif mark != "\n":
+            string = mark[1:-1]
+    return frozenset(found)
+
+
+class _Frame(NamedTuple):
+    """An object or array that is open at some point of a text."""
+
+    opener: str
+    path: str
+    level: int
+
+
+def whole_elements(text: str, lists: Collection[str]) -> Any:
+    """What a cut text holds whole: the document without the last, unfinished element of the lists named ``lists``.
+
+    Args:
+        text: The beginning of a JSON document, cut anywhere.
+        lists: Names of the arrays whose elements stand for themselves, such as ``spans``.
+
+    Returns:
+        The parsed document, or ``None`` if no such element is whole.
+    """
+    stack: list[tuple[str, str]] = []
+    string = ""
+    cut: tuple[int, str] | None = None
+    for match in _TOKEN.finditer(text):
+        mark = match.group()
+        if mark == '"':
+            break
+        if mark in "{[":
+            stack.append((mark, string if stack and stack[-1][0] == "{" else ""))
+        elif mark in "}]":
+            if not stack or _CLOSER[stack.pop()[0]] != mark:
+                break
+            if mark == "}" and stack and stack[-1][0] == "[" and stack[-1][1] in lists:
+                cut = match.end(), "".join(_CLOSER[opener] for opener, _ in reversed(stack))
+        elif len(mark) > 1:
+            string = mark[1:-1]
+    if cut is None:
+        return None
+    try:
+        return json.loads(text[: cut[0]] + cut[1])
+    except (ValueError, RecursionError):
+        return None
+
+
+def documents(
+    stream: BinaryIO,
+    where: str,
+    report: ReadReport,
+    *,
+    limit: int,
+    starts: Collection[str] = (),
+    lists: Collection[str] = (),
+) -> Iterator[tuple[str, Any]]:
+    """Gives every document with its place, ``line N`` (where it begins).
+
+    Args:
+        stream: UTF-8 text; bytes that are not are replaced and noted.
+        where: Names the input in rejections.
+        report: Told about lines and documents left out.
+        limit: Bytes that one document may have.
+        starts: Keys that a document begins with: how a new one is known while an unfinished one lies before it.
+        lists: See :func:`whole_elements`.
+    """
+    reader = _Reader(where, report, frozenset(starts), frozenset(lists))
+    number = 0
+    while line := stream.readline(limit):
+        number += 1
+        if len(line) == limit and not line.endswith(b"\n"):
+            _skip_line(stream, limit)
+            reader.reject(number, f"a document of at most {limit} bytes", "a longer one")
+            continue
+        text = _text(line, report)
+        if not reader.pending:
+            try:
+                value = json.loads(text)
+            except (ValueError, RecursionError):
+                yield from reader.odd_line(text, number)
+            else:
+                yield f"line {number}", value
+        else:
+            yield from reader.next_line(text, number, limit)
+    yield from reader.end()
+
+
+def _skip_line(stream: BinaryIO, limit: int) -> None:
+    while (part := stream.readline(limit)) and not part.endswith(b"\n"):
+        pass
+
+
+def _text(line: bytes, report: ReadReport) -> str:
+    try:
+        return line.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        report.note("text-replaced", "has bytes that are no UTF-8, replaced by U+FFFD")
+        return line.decode("utf-8", "replace")
+
+
+class _Reader:
+    """What is known between the lines: the beginning of a document that is not yet whole."""
+
+    def __init__(self, where: str, report: ReadReport, starts: frozenset[str], lists: frozenset[str]) -> None:
+        self.pending: list[str] = []
+        self._where = where
+        self._report = report
+        self._starts = starts
+        self._lists = lists
+        self._first_line = 0
+        self._depth = 0
+        self._size = 0
+
+    def reject(self, number: int, expected: str, found: str) -> None:
+        self._report.reject(self._where, f"line {number}", expected, found)
+
+    def odd_line(self, text: str, number: int) -> Iterator[tuple[str, Any]]:
+        """A line that is not exactly one document, with none unfinished before it."""
+        values, at, error = _decode_all(text)
+        for value in values:
+            yield f"line {number}", value
+        if error is None:
+            return
+        if _goes_on(text, error) and text.endswith("\n"):
+            self._begin(text[at:], number)
+        else:
+            yield from self._damaged(text[at:], number, error)
+
+    def next_line(self, text: str, number: int, limit: int) -> Iterator[tuple[str, Any]]:
+        """A line while a document is unfinished."""
+        if self._starts and text.startswith('{"') and not self.pending[0].startswith("["):
+            try:
+                value = json.loads(text)
+            except (ValueError, RecursionError):
+                pass
+            else:
+                if not self._starts.isdisjoint(value):
+                    yield from self.end()
+                    yield f"line {number}", value
+                    return
+        self._add(text)
+        if self._depth <= 0:
+            yield from self._finish(number)
+        elif self._size > limit:
+            self.reject(self._first_line, f"a document of at most {limit} bytes", "a longer one")
+            self.pending.clear()
+
+    def end(self) -> Iterator[tuple[str, Any]]:
+        """The input ends, or a new document begins, with one unfinished."""
+        if self.pending:
+            yield from self._finish(self._first_line)
+
+    def _begin(self, text: str, number: int) -> None:
+        self._first_line, self._depth, self._size = number, 0, 0
+        self._add(text)
+
+    def _add(self, text: str) -> None:
+        self.pending.append(text)
+        self._size += len(text)
+        bare = _STRING.sub("", text)
+        self._depth += bare.count("{") + bare.count("[") - bare.count("}") - bare.count("]")
+
+    def _finish(self, number: int) -> Iterator[tuple[str, Any]]:
+        text = "".join(self.pending)
+        self.pending.clear()
+        values, at, error = _decode_all(text)
+        for value in values:
+            yield f"line {self._first_line}", value
+        if error is None:
+            return
+        rest = text[at:]
+        if values and _goes_on(text, error) and self._depth > 0:
+            self._begin(rest, number)
+        else:
+            yield from self._damaged(rest, self._first_line + text.count("\n", 0, at), error)
+
+    def _damaged(self, text: str, number: int, error: Exception) -> Iterator[tuple[str, Any]]:
+        expected, found = "a JSON document", "nesting too deep to read"
+        if isinstance(error, json.JSONDecodeError):
+            start = len(error.doc) - len(text)
+            found = f"{error.msg[:1].lower()}{error.msg[1:]} (column {error.colno})"
+            if _goes_on(error.doc, error) or error.msg.startswith("Unterminated string"):
+                expected, found = "a whole JSON document", "one that is cut"
+            else:
+                number += error.doc.count("\n", start, error.pos)
+            text = text[: error.pos - start]
+        elif isinstance(error, ValueError):
+            found = "a number of thousands of digits"
+        self.reject(number, expected, found)
+        if not isinstance(error, json.JSONDecodeError):
+            return
+        value = whole_elements(text, self._lists)
+        if value is not None:
+            yield f"line {number}", value
+
+
+def _decode_all(text: str) -> tuple[list[Any], int, Exception | None]:
+    """Decodes documents that follow each other. Gives them, the position behind the last, and what was wrong there, if anything."""
+    values: list[Any] = []
+    at = _GAP.match(text).end()  # type: ignore[union-attr]
+    while at < len(text):
+        try:
+            value, end = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            return values, at, error
+        values.append(value)
+        at = _GAP.match(text, end).end()  # type: ignore[union-attr]
+    return values, at, None
+
+
+def _goes_on(text: str, error: Exception) -> bool:
+    """Whether the text is the beginning of a document, all right as far as it goes."""
+    return isinstance(error, json.JSONDecodeError) and error.pos >= len(text.rstrip())

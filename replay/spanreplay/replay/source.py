@@ -1,0 +1,368 @@
+"""Reading what others recorded: a file, a folder or standard input, in any readable format, recognised by content.
+
+A format is one module in :mod:`spanreplay.replay.sources` that satisfies :class:`Source`; it is found by being there.
+"""
+
+import importlib
+import os
+import pkgutil
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import BinaryIO, Final, Protocol, cast
+
+from spanreplay.replay.input_stream import DEFAULT_LIMITS, InputStream, Limits
+from spanreplay.spans.errors import REJECTED, SIGNAL_SKIPPED, FormatError, Problem, Problems
+from spanreplay.spans.record import Record, SpanRecord
+
+STDIN: Final = "-"
+
+KEPT_REJECTIONS: Final = 100
+"""How many rejections a report keeps whole; the rest is only counted."""
+
+_DETAILS: Final = {
+    REJECTED: "could not be read and was left out",
+    "attribute-dropped": "has attributes that could not be read and were left out",
+    "event-dropped": "has events that could not be read and were left out",
+    "link-dropped": "has links that could not be read and were left out",
+    "resource-dropped": "comes from a resource or scope that could not be read",
+    "duplicate-key": "gives an attribute twice; the last value was kept",
+    "time-float": "has times written as floating point numbers, exact to about 256 ns only",
+    "int-float": "has integers written as floating point numbers, which may have lost digits",
+    SIGNAL_SKIPPED: "metrics or profiles, which are not read",
+}
+
+
+class UnreadableSource(Exception):  # noqa: N818 (the name the command line and its users know)
+    """The input cannot be read. The command line shows it and exits with code 3.
+
+    Attributes:
+        file: The file, folder, or ``standard input``.
+        place: ``line 3``, ``byte 17`` or a longer path from there; empty if it is the whole.
+        expected: What a readable input has there.
+        found: What is there instead.
+        hint: What to do about it; may be empty.
+        unexpected: A reader failed in a way it should not: a fault of the program, not only of the input.
+    """
+
+    def __init__(self, file: str, place: str, expected: str, found: str, *, hint: str = "", unexpected: bool = False) -> None:
+        super().__init__(file, place, expected, found)
+        self.file = file
+        self.place = place
+        self.expected = expected
+        self.found = found
+        self.hint = hint
+        self.unexpected = unexpected
+
+    def __str__(self) -> str:
+        place = f"{self.file}: {self.place}" if self.place else self.file
+        return f"{place}: expected {self.expected}, found {self.found}{f'; {self.hint}' if self.hint else ''}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejection:
+    """Something that was left out of what was read."""
+
+    file: str
+    place: str
+    """``line 3: resourceSpans[0].scopeSpans[1].spans[3].startTimeUnixNano``, ``byte 17``, …"""
+    expected: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.place}: expected {self.expected}, found {self.found}"
+
+
+@dataclass(slots=True, kw_only=True)
+class _Tally:
+    detail: str
+    spans: int = 0
+    last: object = None
+
+
+@dataclass(slots=True)
+class ReadReport:
+    """What became of an input, complete once its records have been read to the end."""
+
+    spans: int = 0
+    logs: int = 0
+    rejected: int = 0
+    """Spans, log records, lines and documents left out."""
+    rejections: list[Rejection] = field(default_factory=list)
+    """The first :data:`KEPT_REJECTIONS` of them."""
+    unreadable: list[UnreadableSource] = field(default_factory=list)
+    """Files of a folder that could not be read."""
+    _tallies: dict[str, _Tally] = field(default_factory=dict)
+
+    @property
+    def fidelity(self) -> list[dict[str, str | int]]:
+        """What the records differ in from what was recorded: ``{"code": …, "detail": …, "spans": how many are concerned}``."""
+        return [{"code": code, "detail": tally.detail, "spans": tally.spans} for code, tally in self._tallies.items()]
+
+    def note(self, code: str, detail: str, *, spans: int = 1, once_for: object = None) -> None:
+        """Adds to the fidelity list.
+
+        Args:
+            code: Short and stable, such as ``time-us``.
+            detail: A sentence for people; the first one given for a code stays.
+            spans: How many more spans are concerned.
+            once_for: Names the record; a second note of the same code about the same record, next to the first, is not counted.
+        """
+        tally = self._tallies.setdefault(code, _Tally(detail=detail))
+        if once_for is None or once_for != tally.last:
+            tally.spans += spans
+        tally.last = once_for
+
+    def reject(self, file: str, place: str, expected: str, found: str) -> None:
+        """Counts something left out."""
+        self.rejected += 1
+        if len(self.rejections) < KEPT_REJECTIONS:
+            self.rejections.append(Rejection(file=file, place=place, expected=expected, found=found))
+        self.note(REJECTED, _DETAILS[REJECTED])
+
+    def problems(self, file: str) -> Problems:
+        """The collector to give to a decoder: sorts its problems into rejections and fidelity."""
+
+        def collect(problem: Problem) -> None:
+            if problem.code == REJECTED:
+                self.reject(file, problem.where, problem.expected, problem.found)
+            else:
+                name = (problem.trace_id, problem.span_id) if problem.span_id else problem.where
+                self.note(problem.code, _DETAILS.get(problem.code, "was altered"), once_for=name)
+
+        return collect
+
+    def keep(self, record: Record) -> None:
+        """Counts a record that was read."""
+        if isinstance(record, SpanRecord):
+            self.spans += 1
+        else:
+            self.logs += 1
+
+    @property
+    def kept(self) -> int:
+        """Spans and log records read so far."""
+        return self.spans + self.logs
+
+
+class Source(Protocol):
+    """One readable format: what a module in :mod:`spanreplay.replay.sources` offers."""
+
+    @property
+    def NAME(self) -> str:  # noqa: N802 (a constant of the module)
+        """The name of the format, such as ``otlp-json``."""
+        ...
+
+    def handles(self, head: bytes) -> bool:
+        """Whether an input that begins with ``head`` is in this format. At most one source says yes; none looks at a file name.
+
+        Args:
+            head: The first :data:`~spanreplay.replay.input_stream.HEAD_BYTES` bytes, or all there are, already unpacked. Never empty.
+        """
+        ...
+
+    def read(self, stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
+        """Reads the records, in the order of the input; may read the whole stream first if the format needs it.
+
+        Args:
+            stream: The input from its beginning, unpacked.
+            where: Names the input in rejections.
+            report: Told about everything left out or altered. What can be kept is kept.
+
+        Raises:
+            FormatError: Nothing (more) can be read; ``where`` is the line or byte.
+            OSError: From the stream.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """An input that was recognised."""
+
+    format: str
+    """Name of the format; of several, in a folder, joined with ``+``."""
+    records: Iterator[Record]
+    """Read once. Raises :class:`UnreadableSource`, and nothing else, where nothing at all could be kept."""
+    report: ReadReport
+
+
+@cache
+def registry() -> tuple[Source, ...]:
+    """All formats, by the name of their module."""
+    from spanreplay.replay import sources
+
+    names = sorted(module.name for module in pkgutil.iter_modules(sources.__path__) if not module.name.startswith("_"))
+    return tuple(cast("Source", importlib.import_module(f"{sources.__name__}.{name}")) for name in names)
+
+
+def open_source(target: str, *, stdin: BinaryIO | None = None, limits: Limits = DEFAULT_LIMITS) -> Opened:
+    """Opens a file, a folder (all readable files in it, sorted by path, hidden ones left out) or ``-``, standard input.
+
+    Args:
+        target: The path, or ``-``.
+        stdin: Read instead of the process's standard input.
+        limits: Bounds on what is held in memory.
+
+    Raises:
+        UnreadableSource: It does not exist, may not be read, or is in no readable format.
+    """
+    report = ReadReport()
+    if target == STDIN:
+        source, stream = _recognise("standard input", stdin or sys.stdin.buffer, limits)
+        return Opened(format=source.NAME, records=_read(source, stream, "standard input", report), report=report)
+    path = Path(target)
+    with _Translated(target):
+        mode = path.stat().st_mode
+    if stat.S_ISDIR(mode):
+        return _open_folder(path, report, limits)
+    source, stream = _open_file(path, limits)
+    if stat.S_ISREG(mode):
+        stream.close()
+        return Opened(format=source.NAME, records=_read_file(source, path, report, limits), report=report)
+    # A pipe gives its bytes once.
+    return Opened(format=source.NAME, records=_read(source, stream, target, report), report=report)
+
+
+class _Translated:
+    """Turns what the operating system says about a file into :class:`UnreadableSource`."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, FileNotFoundError):
+            raise UnreadableSource(self._file, "", "a file or folder", "nothing of that name") from None
+        if isinstance(error, PermissionError):
+            raise UnreadableSource(self._file, "", "a file that may be read", "no permission to read it") from None
+        if isinstance(error, OSError | ValueError) and not isinstance(error, UnreadableSource):
+            raise UnreadableSource(self._file, "", "a file or folder", str(getattr(error, "strerror", None) or error)) from None
+
+
+def _open_file(path: Path, limits: Limits) -> tuple[Source, InputStream]:
+    with _Translated(str(path)):
+        return _recognise(str(path), path.open("rb"), limits)
+
+
+def _recognise(file: str, raw: BinaryIO, limits: Limits) -> tuple[Source, InputStream]:
+    with _Translated(file):
+        stream = InputStream(raw, limits)
+        try:
+            return _source_of(file, stream), stream
+        except BaseException:
+            stream.close()
+            raise
+
+
+def _source_of(file: str, stream: InputStream) -> Source:
+    if not stream.head:
+        if stream.fault is not None:
+            raise UnreadableSource(file, stream.fault.where, stream.fault.expected, stream.fault.found)
+        raise UnreadableSource(file, "byte 0", f"a trace ({_format_names()})", "an empty file")
+    for source in registry():
+        if source.handles(stream.head):
+            return source
+    if stream.head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        hint = "convert it with: iconv -f UTF-16 -t UTF-8"
+        raise UnreadableSource(file, "byte 0", "UTF-8 text or a binary format", "UTF-16 text", hint=hint)
+    raise UnreadableSource(file, "byte 0", f"a trace ({_format_names()})", _glimpse(stream.head))
+
+
+def _format_names() -> str:
+    return ", ".join(source.NAME for source in registry())
+
+
+def _glimpse(head: bytes) -> str:
+    start = head[:24]
+    if all(byte >= 0x20 or byte in b"\t\r\n" for byte in start):
+        return f"something that begins with {start.decode('utf-8', 'replace')!a}"
+    return f"bytes that begin with {start[:8].hex(' ')}"
+
+
+def _read_file(source: Source, path: Path, report: ReadReport, limits: Limits) -> Iterator[Record]:
+    with _Translated(str(path)):
+        stream = InputStream(path.open("rb"), limits)
+    yield from _read(source, stream, str(path), report)
+
+
+def _read(source: Source, stream: InputStream, file: str, report: ReadReport) -> Iterator[Record]:
+    kept, rejected, first = 0, report.rejected, len(report.rejections)
+    try:
+        for record in source.read(cast("BinaryIO", stream), file, report):
+            report.keep(record)
+            kept += 1
+            yield record
+    except FormatError as error:
+        report.reject(file, error.where, error.expected, error.found)
+    except OSError as error:
+        report.reject(file, "", "a file that can be read to its end", error.strerror or str(error))
+    except UnreadableSource:
+        raise
+    except Exception as error:
+        found = f"what the reader failed at ({type(error).__name__}: {error})"
+        hint = "please report this, with the file if it may be shown"
+        raise UnreadableSource(file, "", f"readable {source.NAME}", found, hint=hint, unexpected=True) from error
+    finally:
+        stream.close()
+    if stream.fault is not None:
+        report.reject(file, stream.fault.where, stream.fault.expected, stream.fault.found)
+    if not kept and report.rejected > rejected:
+        if first < len(report.rejections):
+            why = report.rejections[first]
+            raise UnreadableSource(file, why.place, why.expected, why.found)
+        raise UnreadableSource(file, "", "at least one span that can be read", f"{report.rejected - rejected} that cannot")
+
+
+def _open_folder(folder: Path, report: ReadReport, limits: Limits) -> Opened:
+    found: list[tuple[Source, Path]] = []
+    for path in _files_in(folder):
+        try:
+            source, stream = _open_file(path, limits)
+        except UnreadableSource as error:
+            report.unreadable.append(error)
+        else:
+            stream.close()
+            found.append((source, path))
+    if not found:
+        raise _nothing_in(folder, report.unreadable)
+    formats = sorted({source.NAME for source, _ in found})
+    return Opened(format="+".join(formats), records=_read_folder(folder, found, report, limits), report=report)
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    def refuse(error: OSError) -> None:
+        # A sub-folder that may not be read is no reason to give up the rest.
+        if error.filename == os.fspath(folder):
+            raise error
+
+    with _Translated(str(folder)):
+        for parent, folders, files in os.walk(folder, onerror=refuse):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for name in sorted(files):
+                path = Path(parent, name)
+                # Opening a named pipe would wait for its writer.
+                if not name.startswith(".") and (path.is_file() or not path.exists()):
+                    yield path
+
+
+def _read_folder(folder: Path, found: Sequence[tuple[Source, Path]], report: ReadReport, limits: Limits) -> Iterator[Record]:
+    for source, path in found:
+        try:
+            yield from _read_file(source, path, report, limits)
+        except UnreadableSource as error:
+            report.unreadable.append(error)
+    if not report.kept and report.unreadable:
+        raise _nothing_in(folder, report.unreadable)
+
+
+def _nothing_in(folder: Path, unreadable: Sequence[UnreadableSource]) -> UnreadableSource:
+    if not unreadable:
+        return UnreadableSource(str(folder), "", "a folder with at least one trace", "no file in it")
+    count = f"{len(unreadable)} file{'s' if len(unreadable) > 1 else ''}"
+    return UnreadableSource(str(folder), "", "a folder with at least one readable trace", f"{count}, none readable ({unreadable[0]})")

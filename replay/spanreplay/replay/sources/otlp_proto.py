@@ -1,0 +1,65 @@
+"""OTLP protobuf: one raw message, such as a saved request body, or the Collector's file exporter with ``format: proto``.
+
+The latter writes each message behind its length, 4 bytes, big-endian (README of the ``fileexporter``, v0.159). A raw message begins with
+byte 0x0a, which as the first byte of a length would mean a message of more than 160 MiB.
+"""
+
+from collections.abc import Iterator
+from typing import BinaryIO, Final
+
+from spanreplay.replay.input_stream import document_limit
+from spanreplay.replay.source import ReadReport
+from spanreplay.spans._wire import looks_like
+from spanreplay.spans.errors import FormatError
+from spanreplay.spans.otlp_proto import decode
+from spanreplay.spans.record import Record
+
+NAME: Final = "otlp-proto"
+
+_RAW: Final = b"\x0a"
+_LENGTH: Final = 4
+
+
+def handles(head: bytes) -> bool:
+    """Whether the bytes begin with a traces or logs message, or with one behind its length."""
+    if head[:1] == _RAW:
+        return looks_like(head, whole=False)
+    at = 0
+    while len(head) >= at + _LENGTH:
+        size = int.from_bytes(head[at : at + _LENGTH], "big")
+        at += _LENGTH
+        if size:
+            return looks_like(head[at : at + size], whole=at + size <= len(head))
+    return False
+
+
+def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
+    """Reads the records message by message; see :class:`spanreplay.replay.source.Source`."""
+    limit = document_limit(stream)
+    header = stream.read(_LENGTH)
+    if header[:1] == _RAW:
+        data = header + stream.read(limit)
+        if len(data) > limit:
+            raise FormatError("byte 0", f"a message of at most {limit} bytes", "a longer one")
+        yield from decode(data, "", report.problems(where))
+        return
+    at = 0
+    while header:
+        size = int.from_bytes(header, "big")
+        place = f"byte {at}"
+        if len(header) < _LENGTH:
+            report.reject(where, place, "the length of a message, 4 bytes", f"{len(header)} bytes at the end of the file")
+            return
+        if size > limit:
+            report.reject(where, place, f"a message of at most {limit} bytes", f"one of {size} bytes")
+            return
+        data = stream.read(size)
+        try:
+            yield from decode(data, place, report.problems(where))
+        except FormatError as error:
+            report.reject(where, error.where, error.expected, error.found)
+        if len(data) < size:
+            report.reject(where, place, f"a message of {size} bytes", f"{len(data)} bytes before the end of the file")
+            return
+        at += _LENGTH + size
+        header = stream.read(_LENGTH)

@@ -78,6 +78,10 @@ def nothing_to_do():
     (outside / "missing").unlink(missing_ok=True)
     attempt(os.rmdir, outside / "missing")
     attempt(os.rename, outside / "missing", outside / "other")
+    try:
+        os.symlink("x", outside / "read.db")
+    except FileExistsError:
+        pass
     attempt(open, "nul\\0byte", "w")
     os.kill(os.getpid(), 0)
 

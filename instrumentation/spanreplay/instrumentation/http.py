@@ -1,0 +1,158 @@
+"""What becomes of an HTTP request, whatever the client library: sent as it is, dropped, or made a step.
+
+A transport of a client library asks :func:`consider` what to do with a request, opens its step with :func:`begin`, and tells the
+:class:`~spanreplay.instrumentation.http_exchange.Exchange` it gets what happens.
+"""
+
+from enum import Enum, auto
+from typing import Any, Final
+
+from spanreplay.boundary import boundary
+from spanreplay.boundary.call import Call
+from spanreplay.boundary.scope import Scope
+from spanreplay.boundary.step import Step
+from spanreplay.content.canonical import canonical_json
+from spanreplay.content.codec import Encoded
+from spanreplay.content.redaction import Redactor
+from spanreplay.instrumentation import http_attempts, http_telemetry
+from spanreplay.instrumentation.http_body import MAX_BODY, Kept, content_decoded, header
+from spanreplay.instrumentation.http_exchange import Exchange, end_collected
+from spanreplay.instrumentation.http_request import Head, learn_credentials, matching_form
+from spanreplay.instrumentation.provider import Provider, recognise
+from spanreplay.semconv import attributes as names
+
+_CONTAINERS: Final = frozenset({"agent", "handoff"})
+"""Kinds whose bodies are the agent's own code. Any other step is answered whole in a replay, and what it sends belongs to it."""
+
+
+class Course(Enum):
+    """What becomes of a request."""
+
+    THROUGH = auto()
+    """It goes to the network as if spanreplay were not there."""
+    DROP = auto()
+    """It is answered with an empty 200 and counted."""
+    STEP = auto()
+    """Its body decides; :func:`begin` is next."""
+
+
+# ---- deciding -----------------------------------------------------------------------------------------------------
+
+
+def consider(scope: Scope, head: Head) -> Course:
+    """What becomes of a request, as far as can be told without its body."""
+    try:
+        replaying = scope.session.mode == "replay"
+        if http_telemetry.is_telemetry(head):
+            return _drop(scope, head) if replaying else Course.THROUGH
+        if replaying:
+            return Course.STEP
+        if http_telemetry.is_suppressed() or _unread_by_us(scope, head):
+            return Course.THROUGH
+    except Exception:
+        if scope.session.mode == "replay":
+            raise
+        scope.session.failed("an HTTP request")
+        return Course.THROUGH
+    return Course.STEP
+
+
+def _drop(scope: Scope, head: Head) -> Course:
+    http_telemetry.drop(scope.session, head)
+    return Course.DROP
+
+
+def _unread_by_us(scope: Scope, head: Head) -> bool:
+    """Inside another step only model calls are of interest, and these are JSON: an upload need not be read into memory."""
+    kind = head.content_type.lower()
+    return _owner(scope) is not None and kind.startswith(("multipart/", "application/octet-stream", "image/", "audio/", "video/"))
+
+
+def _owner(scope: Scope) -> Step | None:
+    """The step whose body sends the request and answers for it, or ``None`` in the agent's own code."""
+    step = scope.step
+    return None if step is None or step.call.kind in _CONTAINERS else step
+
+
+def begin(scope: Scope, head: Head, body: bytes, timeouts: tuple[type[BaseException], ...] = ()) -> Exchange | Course:
+    """Open the step of a request, or say that there is none.
+
+    Args:
+        scope: where the request is made.
+        head: all of the request but its body.
+        body: the body as it will be sent.
+        timeouts: the client library's exception classes for a time that ran out.
+
+    Raises:
+        Exception: the step of a replayed request could not be made.
+    """
+    try:
+        end_collected()
+        return _begin(scope, head, body, timeouts)
+    except Exception:
+        if scope.session.mode == "replay":
+            raise
+        scope.session.failed(f"the start of an HTTP request to {head.host}")
+        return Course.THROUGH
+
+
+def _begin(scope: Scope, head: Head, body: bytes, timeouts: tuple[type[BaseException], ...]) -> Exchange | Course:
+    view = content_decoded(body, header(head.headers, "content-encoding")) if body else body
+    known = recognise(head.method, head.path, head.content_type, view) if view else None
+    owner = _owner(scope)
+    replaying = scope.session.mode == "replay"
+    if owner is not None and (names.HTTP_REQUEST_METHOD in owner.call.attributes or (known is None and not replaying)):
+        return Course.THROUGH
+    if known is None and replaying and http_telemetry.is_suppressed():
+        return _drop(scope, head)
+    call = _call(scope, head, body, body if view is None else view, known)
+    attempt, retry_of = http_attempts.take(scope, call)
+    extra: dict[str, Any] = {names.STEP_ATTEMPT: attempt}
+    if retry_of is not None:
+        extra[names.STEP_RETRY_OF] = retry_of
+    step = boundary.begin(scope, call, extra)
+    if step is None:
+        return Course.THROUGH
+    provider, parsed = known if known is not None else (None, None)
+    return Exchange(step, head, provider=provider, request=parsed, attempt=attempt, timeouts=timeouts)
+
+
+def _call(scope: Scope, head: Head, body: bytes, view: bytes, known: tuple[Provider, object] | None) -> Call:
+    redactor = scope.session.redactor
+    learn_credentials(head, redactor)
+    url, _ = redactor.url(head.url)
+    place = url.removeprefix(f"{head.scheme}://")
+    target = place[place.find("/") :] if "/" in place else "/"
+    headers, _ = redactor.headers(head.headers)
+    attributes: dict[str, Any] = {
+        names.SERVER_ADDRESS: head.host,
+        names.HTTP_REQUEST_METHOD: head.method,
+        names.URL_FULL: url,
+        names.WIRE_REQUEST_HEADERS: canonical_json(headers),
+    }
+    if head.effective_port is not None:
+        attributes[names.SERVER_PORT] = head.effective_port
+    _put_request_body(attributes, head, body, view, redactor)
+    if known is None:
+        name = f"{head.method} {head.host}{target.partition('?')[0]}"
+        form = matching_form(head, target, view, model=False)
+        return Call(kind="io", name=name, input=_plain(form), attributes=attributes, span_name=name, client=True)
+    provider, parsed = known
+    asked = provider.request(parsed)
+    attributes.update(asked.attributes)
+    attributes[names.WIRE_PROVIDER] = provider.NAME
+    form = matching_form(head, target, view, parsed=parsed, model=True)
+    return Call(kind="model_call", name=asked.model or provider.NAME, input=_plain(form), attributes=attributes, client=True)
+
+
+def _put_request_body(attributes: dict[str, Any], head: Head, body: bytes, view: bytes, redactor: Redactor) -> None:
+    if len(body) > MAX_BODY:
+        attributes[names.STEP_LOSSY] = canonical_json([names.WIRE_REQUEST_BODY])
+        return
+    kept = Kept(body, head.headers, redactor, view)
+    attributes[names.WIRE_REQUEST_BODY] = kept.text
+    attributes[names.WIRE_REQUEST_BODY_ENCODING] = kept.encoding
+
+
+def _plain(text: str) -> Encoded:
+    return Encoded(text=text, lossy=False, typed=False)

@@ -1,0 +1,244 @@
+"""One HTTP exchange as one step: captured as it passes, ended once, whatever ends it.
+
+A replayed exchange gets its chunks from the record instead of the network and is otherwise the same, so that it ends its step exactly as
+the recorded one did.
+"""
+
+import contextlib
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from itertools import count
+from types import FrameType
+from typing import Any, Final
+
+from spanreplay.boundary.call import Answer, OutcomeName
+from spanreplay.boundary.step import Step, outcome_of
+from spanreplay.content.canonical import canonical_json
+from spanreplay.instrumentation import http_attempts
+from spanreplay.instrumentation.http_body import MAX_BODY, Headers, Kept, content_decoded, header, joined, without_encoding
+from spanreplay.instrumentation.http_request import Head
+from spanreplay.instrumentation.provider import ModelResponse, Provider
+from spanreplay.semconv import attributes as names
+
+_TAIL: Final = 65_536
+_BODYLESS: Final = frozenset({101, 204, 304})
+_now: Final = time.monotonic_ns
+
+
+class Exchange:
+    """One request and its response, from the step's start to its one end.
+
+    The methods that tell it what happened raise nothing while recording. None of them may be called before the step has been asked.
+    """
+
+    __slots__ = (
+        "_attempt",
+        "_begun_ns",
+        "_chunks",
+        "_given_error",
+        "_headers",
+        "_once",
+        "_size",
+        "_status",
+        "_timeouts",
+        "answer",
+        "ended",
+        "head",
+        "provider",
+        "request",
+        "step",
+    )
+
+    def __init__(
+        self, step: Step, head: Head, *, provider: Provider | None, request: object, attempt: int, timeouts: tuple[type[BaseException], ...]
+    ) -> None:
+        self.step = step
+        self.head = head
+        self.provider = provider
+        self.request = request
+        self.ended = False
+        self._attempt = attempt
+        self._timeouts = timeouts
+        self._status: int | None = None
+        self._headers: Headers = ()
+        self._chunks: list[tuple[bytes, int]] = []
+        self._size = 0
+        self._begun_ns = _now()
+        self._once: Callable[[], int] = count().__next__
+        self.answer: Answer | None = None
+        self._given_error: BaseException | None = None
+
+    # ---- what happened ----------------------------------------------------------------------------------------------
+
+    def answered(self, answer: Answer) -> None:
+        """The record has the answer; its turn is given up when this exchange ends."""
+        self.answer = answer
+
+    def gave(self, error: BaseException) -> BaseException:
+        """The record has this exception; it will be raised to the caller."""
+        self._given_error = error
+        return error
+
+    def responded(self, status: int, headers: Headers) -> None:
+        """The response has begun."""
+        self._status = status
+        self._headers = headers
+
+    def chunk(self, data: bytes) -> None:
+        """A part of the body passed, as received."""
+        self._size += len(data)
+        if self._size <= MAX_BODY:
+            self._chunks.append((data, _now() - self._begun_ns))
+        else:
+            self._chunks = []
+
+    def exhausted(self) -> None:
+        """The body was read to its end."""
+        if not self.ended:
+            self._finish(complete=True)
+
+    def closed(self) -> None:
+        """The response was closed or collected, perhaps before its end."""
+        if not self.ended:
+            if _may_hold_a_lock():
+                _collected.append(self)
+            else:
+                self._finish(complete=None)
+
+    def settle(self) -> None:
+        """End now what was closed at a bad moment."""
+        if not self.ended:
+            self._finish(complete=None)
+
+    def failed(self, error: BaseException) -> None:
+        """Sending, waiting or reading raised."""
+        if not self.ended:
+            self._finish(complete=False, error=error)
+
+    # ---- the end ----------------------------------------------------------------------------------------------------
+
+    def _finish(self, *, complete: bool | None, error: BaseException | None = None) -> None:
+        """Args: complete: the body came whole; ``None`` asks the body itself."""
+        if self._once():
+            return
+        self.ended = True
+        session = self.step.session
+        try:
+            self._end(complete, error)
+        except Exception:
+            if session.mode == "replay":
+                raise
+            session.failed(f"the end of {self.step.path}")
+            with contextlib.suppress(Exception):
+                self.step.end("unknown" if error is None else outcome_of(error))
+        finally:
+            self._chunks = []
+            if self.answer is not None and self.answer.turn is not None:
+                self.answer.turn.given()
+
+    def _end(self, complete: bool | None, error: BaseException | None) -> None:
+        step = self.step
+        attributes: dict[str, Any] = {}
+        read: ModelResponse | None = None
+        if self._status is not None:
+            body = joined(data for data, _ in self._chunks)
+            view = content_decoded(body, header(self._headers, "content-encoding"))
+            if complete is None:
+                complete = self._came_whole(view or b"")
+            self._put_response(attributes, body, view, complete=complete)
+            if self.provider is not None and self._size <= MAX_BODY:
+                read = self.provider.response(self._status, header(self._headers, "content-type"), view or b"", self.request)
+                attributes.update(read.attributes)
+                self._note_requested(read)
+        outcome, error_type, message = self._judge(read, complete=bool(complete), error=error)
+        attributes.pop(names.ERROR_TYPE, None)
+        if error_type:
+            attributes[names.ERROR_TYPE] = error_type
+        if http_attempts.is_retried(self._status, error):
+            http_attempts.remember(step, self._attempt)
+        step.end(outcome, error=error, attributes=attributes, message=step.session.redactor.text(message)[0])
+
+    def _came_whole(self, view: bytes) -> bool:
+        """Had everything been received when the reader stopped?"""
+        if self.provider is not None and self.provider.terminal(view[-_TAIL:]):
+            return True
+        if self.head.method == "HEAD" or self._status in _BODYLESS:
+            return True
+        length = header(self._headers, "content-length")
+        return length.isdigit() and int(length) == self._size
+
+    def _judge(self, read: ModelResponse | None, *, complete: bool, error: BaseException | None) -> tuple[OutcomeName, str, str]:
+        """Outcome, error type and message; the step itself tells the last two of an exception."""
+        if error is not None:
+            if error is self._given_error and self.answer is not None:
+                return self.answer.outcome, "", ""
+            return ("timeout" if isinstance(error, self._timeouts) else outcome_of(error)), "", ""
+        kind, message = read.error if read is not None and read.error is not None else ("", "")
+        if self._status is not None and self._status >= 400:
+            return "error", str(self._status), message
+        if not complete:
+            return "abandoned", "", ""
+        return ("ok" if read is None else read.outcome), kind, message
+
+    def _note_requested(self, read: ModelResponse) -> None:
+        run = self.step.run
+        if run is not None and read.tool_calls:
+            run.state.setdefault("requested", {}).update({call.id: self.step.span_id for call in read.tool_calls if call.id})
+
+    def _put_response(self, attributes: dict[str, Any], body: bytes, view: bytes | None, *, complete: bool) -> None:
+        redactor = self.step.session.redactor
+        headers = self._headers
+        attributes[names.HTTP_RESPONSE_STATUS_CODE] = self._status
+        attributes[names.WIRE_RESPONSE_COMPLETE] = complete
+        lossy = self._size > MAX_BODY
+        if not lossy:
+            kept = Kept(body, headers, redactor, view)
+            chunks = [[len(data), since] for data, since in self._chunks]
+            if kept.changed:
+                headers = without_encoding(headers)
+                chunks = [[kept.size, chunks[-1][1]]]
+            lossy = kept.lossy
+            attributes[names.WIRE_RESPONSE_BODY] = kept.text
+            attributes[names.WIRE_RESPONSE_BODY_ENCODING] = kept.encoding
+            attributes[names.WIRE_RESPONSE_CHUNKS] = canonical_json(chunks)
+        if lossy:
+            attributes[names.STEP_LOSSY] = canonical_json([names.WIRE_RESPONSE_BODY])
+        attributes[names.WIRE_RESPONSE_HEADERS] = canonical_json(redactor.headers(headers)[0])
+
+
+# ---- responses that nobody closed ---------------------------------------------------------------------------------
+
+_collected: Final[deque[Exchange]] = deque()
+_LOCKING: Final = (
+    "spanreplay.boundary.step",
+    "spanreplay.boundary.session",
+    "spanreplay.content",
+    "spanreplay.store",
+    "spanreplay.exporter",
+    "opentelemetry.sdk",
+    "opentelemetry.exporter",
+    "logging",
+)
+"""Modules that take locks which ending a step takes too."""
+
+
+def _may_hold_a_lock() -> bool:
+    """Did the garbage collector interrupt code that may hold a lock we need? It runs wherever something is allocated."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith(_LOCKING):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def end_collected() -> None:
+    """End the exchanges whose response was collected at a moment when a step could not be ended. Whoever stops a session calls this."""
+    while _collected:
+        try:
+            exchange = _collected.popleft()
+        except IndexError:  # another thread was faster
+            return
+        exchange.settle()

@@ -1,0 +1,92 @@
+"""Requests that report on the program instead of doing its work: never a step, and never sent by a replay."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from opentelemetry import context as otel_context
+
+from spanreplay.boundary.session import Session
+from spanreplay.instrumentation.http_request import Head
+
+OTLP_PATHS: Final = ("/v1/traces", "/v1/logs", "/v1/metrics", "/v1development/profiles")
+"""Where OTLP over HTTP is sent, under any prefix (OTLP specification, "OTLP/HTTP Request")."""
+OTLP_TYPES: Final = frozenset({"application/x-protobuf", "application/json"})
+
+_SUPPRESSED: Final = tuple(
+    key for key in (getattr(otel_context, "_SUPPRESS_INSTRUMENTATION_KEY", None), "suppress_instrumentation") if key is not None
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where a vendor's client library reports to."""
+
+    host: str
+    """The host, or the end of it; empty for any host."""
+    paths: tuple[str, ...] = ()
+    """Beginnings of the path; empty for any path."""
+    content_type: str = ""
+    """Beginning of the content type; empty for any."""
+
+    def takes(self, head: Head) -> bool:
+        """Does this request go there?"""
+        host = head.host.lower()
+        return (
+            (not self.host or host == self.host or host.endswith("." + self.host))
+            and (not self.paths or head.path.startswith(self.paths))
+            and head.content_type.lower().startswith(self.content_type)
+        )
+
+
+VENDORS: Final[tuple[Destination, ...]] = (
+    Destination("api.openai.com", ("/v1/traces/ingest",)),
+    Destination("smith.langchain.com", ("/runs", "/otel", "/info", "/api/v1/runs", "/api/v1/otel", "/api/v1/info", "/feedback")),
+    Destination("", ("/api/public/ingestion", "/api/public/otel")),  # Langfuse, hosted anywhere
+    Destination("posthog.com", ("/batch", "/capture", "/e/", "/i/v0/e", "/track", "/engage")),
+    Destination("ingest.sentry.io"),
+    Destination("ingest.us.sentry.io"),
+    Destination("ingest.de.sentry.io"),
+    Destination("", ("/api/",), "application/x-sentry-envelope"),
+    Destination("telemetry.crewai.com"),
+    Destination("trace.wandb.ai", ("/call/", "/obj/create", "/table/create", "/file/create", "/otel")),
+    Destination("api.segment.io"),
+    Destination("api.mixpanel.com", ("/track", "/engage", "/import")),
+    Destination("amplitude.com", ("/2/httpapi", "/batch")),
+    Destination("datadoghq.com", ("/api/intake/", "/api/v2/logs", "/api/v2/series", "/api/v2/llmobs", "/v1/input")),
+    Destination("api.honeycomb.io", ("/1/batch", "/1/events")),
+    Destination("api.braintrust.dev", ("/logs3", "/otel")),
+    Destination("agentops.ai", ("/v2/", "/v3/", "/v4/")),
+    Destination("huggingface.co", ("/api/telemetry",)),
+    Destination("telemetry.scarf.sh"),
+)
+"""Paths are those that report; the same hosts also serve prompts, flags and data sets, which are part of the agent's work."""
+
+
+def is_suppressed() -> bool:
+    """Did the caller ask, the OpenTelemetry way, that this request is not observed? Exporters do."""
+    return any(otel_context.get_value(key) for key in _SUPPRESSED)
+
+
+def is_telemetry(head: Head) -> bool:
+    """Is this an OTLP export or a vendor's own telemetry?"""
+    if head.method in ("POST", "PUT") and head.path.rstrip("/").endswith(OTLP_PATHS):
+        return head.content_type.partition(";")[0].strip().lower() in OTLP_TYPES
+    return any(vendor.takes(head) for vendor in VENDORS)
+
+
+# ---- what a replay dropped ----------------------------------------------------------------------------------------
+
+_dropped: Final[WeakKeyDictionary[Session, Counter[str]]] = WeakKeyDictionary()
+
+
+def drop(session: Session, head: Head) -> None:
+    """Count a request that a replay answered with an empty 200 instead of sending it."""
+    _dropped.setdefault(session, Counter())[head.authority] += 1
+
+
+def dropped(session: Session) -> Mapping[str, int]:
+    """How many telemetry requests the session has dropped, by host (and port, unless it is the scheme's own)."""
+    return dict(_dropped.get(session, ()))

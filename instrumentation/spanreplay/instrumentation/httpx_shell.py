@@ -1,0 +1,302 @@
+"""Thin shells around an exchange: the transports, streams and responses of httpx and httpx2, sync and async.
+
+The library's classes reach this module as values; it never imports them, and what it has to subclass it subclasses at run time.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from types import ModuleType
+from typing import Any, Final
+
+from spanreplay.boundary import boundary
+from spanreplay.boundary.call import Answer
+from spanreplay.boundary.scope import Scope
+from spanreplay.content import codec
+from spanreplay.instrumentation import http
+from spanreplay.instrumentation.http import Course
+from spanreplay.instrumentation.http_exchange import Exchange
+from spanreplay.instrumentation.http_reply import Reply, reply
+from spanreplay.instrumentation.http_request import Head
+
+_EXTENSIONS: Final = {"http_version": b"HTTP/1.1"}
+
+
+class Library:
+    """One imported module, httpx or httpx2, and what is made of its classes.
+
+    Args:
+        module: the module.
+    """
+
+    def __init__(self, module: ModuleType) -> None:
+        lib: Any = module
+        self._response: Callable[..., Any] = lib.Response
+        self._request_error: type[Exception] = lib.RequestError
+        self._in_memory: Any = lib.ByteStream
+        self._name = module.__name__
+        self._errors = module
+        self.timeouts: tuple[type[BaseException], ...] = (lib.TimeoutException,)
+        self._sync_stream = type("ObservedStream", (_SyncStream, lib.SyncByteStream), {})
+        self._async_stream = type("AsyncObservedStream", (_AsyncStream, lib.AsyncByteStream), {})
+
+    def observed(self, transport: Any, scope: Scope) -> "ObservedTransport":
+        """The transport to use for one request that is made from ``scope``."""
+        return ObservedTransport(self, transport, scope)
+
+    def head(self, request: Any) -> Head:
+        """What of a request does not need its body."""
+        url = request.url
+        return Head(
+            method=request.method,
+            scheme=url.scheme,
+            host=url.host,
+            port=url.port,
+            target=url.raw_path.decode("ascii", "backslashreplace"),
+            headers=_pairs(request.headers),
+        )
+
+    def empty(self, request: Any) -> Any:
+        """The answer to dropped telemetry."""
+        return self._response(200, request=request)
+
+    def tapped(self, response: Any, exchange: Exchange, *, is_async: bool) -> Any:
+        """The same response object, whose body is captured as it is read."""
+        session = exchange.step.session
+        try:
+            self._tap(response, exchange, is_async=is_async)
+        except Exception as error:
+            if session.mode == "replay":
+                raise
+            session.failed(f"the response to {exchange.step.path}")
+            exchange.failed(error)
+        return response
+
+    def _tap(self, response: Any, exchange: Exchange, *, is_async: bool) -> None:
+        headers = _pairs(response.headers)
+        if response.is_stream_consumed:
+            self._take_preloaded(response, exchange, headers)
+            return
+        exchange.responded(response.status_code, headers)
+        if response.status_code == 101:
+            exchange.exhausted()
+            return
+        wrap = self._async_stream if is_async else self._sync_stream
+        response.stream = wrap(response.stream, exchange)
+
+    def _take_preloaded(self, response: Any, exchange: Exchange, headers: list[tuple[str, str]]) -> None:
+        if isinstance(response.stream, self._in_memory):
+            body = b"".join(response.stream)
+        else:  # only the decoded body is left
+            body = response.content
+            headers = [(name, value) for name, value in headers if name.lower() not in ("content-encoding", "content-length")]
+        exchange.responded(response.status_code, headers)
+        exchange.chunk(body)
+        exchange.exhausted()
+
+    # ---- from the record ----
+
+    def reply(self, exchange: Exchange, answer: Answer, request: Any) -> Reply:
+        """The recorded response. Raises what :func:`~spanreplay.instrumentation.http_reply.reply` raises."""
+        return reply(exchange, answer, lambda text: self._recorded_error(text, request))
+
+    def response(self, given: Reply, exchange: Exchange, request: Any, *, is_async: bool) -> Any:
+        """A response of this library that gives the recorded chunks one by one."""
+        headers = [(name.encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in given.headers]
+        if is_async:
+            stream = self._async_stream(_RecordedAsync(given, exchange), exchange)
+        else:
+            stream = self._sync_stream(_RecordedSync(given), exchange)
+        exchange.responded(given.status, given.headers)
+        return self._response(given.status, headers=headers, stream=stream, request=request, extensions=dict(_EXTENSIONS))
+
+    def _recorded_error(self, text: str, request: Any) -> BaseException:
+        error = codec.decode_exception(text)
+        if isinstance(error, codec.RecordedError):
+            error = self._own_error(error) or error
+        if isinstance(error, self._request_error):
+            error.request = request  # type: ignore[attr-defined]
+        return error
+
+    def _own_error(self, recorded: codec.RecordedError) -> BaseException | None:
+        """The class of the same name here, for a run recorded with the other of the two libraries."""
+        module, _, name = recorded.type_name.replace(":", ".").rpartition(".")
+        own = getattr(self._errors, name, None) if module.partition(".")[0] in ("httpx", "httpx2") else None
+        return own(recorded.message) if isinstance(own, type) and issubclass(own, self._request_error) else None
+
+
+def _pairs(headers: Any) -> list[tuple[str, str]]:
+    return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers.raw]
+
+
+class ObservedTransport:
+    """Stands before the transport of one request. Everything that is not a request goes to that transport."""
+
+    def __init__(self, library: Library, inner: Any, scope: Scope) -> None:
+        self._library = library
+        self._inner = inner
+        self._scope = scope
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def handle_request(self, request: Any) -> Any:
+        """Send a request, or answer it from the record."""
+        library, inner = self._library, self._inner
+        head = library.head(request)
+        course = http.consider(self._scope, head)
+        exchange = http.begin(self._scope, head, request.read(), library.timeouts) if course is Course.STEP else course
+        if exchange is Course.DROP:
+            return library.empty(request)
+        if not isinstance(exchange, Exchange):
+            return inner.handle_request(request)
+        answer = exchange.step.ask()
+        if answer is not None:
+            exchange.answered(answer)
+            try:
+                if answer.turn is not None:
+                    answer.turn.wait()
+                given = library.reply(exchange, answer, request)
+            except BaseException as error:
+                exchange.failed(error)
+                raise
+            return library.response(given, exchange, request, is_async=False)
+        try:
+            with exchange.step.body():
+                response = inner.handle_request(request)
+        except BaseException as error:
+            exchange.failed(error)
+            raise
+        return library.tapped(response, exchange, is_async=False)
+
+    async def handle_async_request(self, request: Any) -> Any:
+        """Send a request, or answer it from the record."""
+        library, inner = self._library, self._inner
+        head = library.head(request)
+        course = http.consider(self._scope, head)
+        exchange = http.begin(self._scope, head, await request.aread(), library.timeouts) if course is Course.STEP else course
+        if exchange is Course.DROP:
+            return library.empty(request)
+        if not isinstance(exchange, Exchange):
+            return await inner.handle_async_request(request)
+        answer = exchange.step.ask()
+        if answer is not None:
+            exchange.answered(answer)
+            try:
+                if answer.outcome == "cancelled" and (answer.exchange is None or answer.exchange.status is None):
+                    await boundary.pend(answer)
+                elif answer.turn is not None:
+                    await answer.turn.wait_async()
+                given = library.reply(exchange, answer, request)
+            except BaseException as error:
+                exchange.failed(error)
+                raise
+            return library.response(given, exchange, request, is_async=True)
+        try:
+            with exchange.step.body():
+                response = await inner.handle_async_request(request)
+        except BaseException as error:
+            exchange.failed(error)
+            raise
+        return library.tapped(response, exchange, is_async=True)
+
+
+class _SyncStream:
+    """A response body that tells its exchange what is read of it."""
+
+    def __init__(self, inner: Any, exchange: Exchange) -> None:
+        self._inner = inner
+        self._exchange = exchange
+
+    def __iter__(self) -> Iterator[bytes]:
+        exchange = self._exchange
+        try:
+            for data in self._inner:
+                exchange.chunk(data)
+                yield data
+        except GeneratorExit:  # no longer read; closed or collected next
+            raise
+        except BaseException as error:
+            exchange.failed(error)
+            raise
+        exchange.exhausted()
+
+    def close(self) -> None:
+        """Close the body."""
+        try:
+            self._inner.close()
+        except BaseException as error:
+            self._exchange.failed(error)
+            raise
+        self._exchange.closed()
+
+    def __del__(self) -> None:
+        self._exchange.closed()
+
+
+class _AsyncStream:
+    """A response body that tells its exchange what is read of it."""
+
+    def __init__(self, inner: Any, exchange: Exchange) -> None:
+        self._inner = inner
+        self._exchange = exchange
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        exchange = self._exchange
+        source = aiter(self._inner)
+        try:
+            async for data in source:
+                exchange.chunk(data)
+                yield data
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            exchange.failed(error)
+            raise
+        finally:
+            if isinstance(source, AsyncGenerator):
+                await source.aclose()
+        exchange.exhausted()
+
+    async def aclose(self) -> None:
+        """Close the body."""
+        try:
+            await self._inner.aclose()
+        except BaseException as error:
+            self._exchange.failed(error)
+            raise
+        self._exchange.closed()
+
+    def __del__(self) -> None:
+        self._exchange.closed()
+
+
+class _RecordedSync:
+    def __init__(self, given: Reply) -> None:
+        self._given = given
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._given.chunks
+        if self._given.ending is not None:
+            raise self._given.ending()
+
+    def close(self) -> None:
+        return
+
+
+class _RecordedAsync:
+    def __init__(self, given: Reply, exchange: Exchange) -> None:
+        self._given = given
+        self._answer = exchange.answer
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for data in self._given.chunks:
+            yield data
+        if self._given.pends and self._answer is not None:
+            await boundary.pend(self._answer)
+        if self._given.ending is not None:
+            raise self._given.ending()
+        if self._given.pends:
+            raise asyncio.CancelledError
+
+    async def aclose(self) -> None:
+        return

@@ -17,7 +17,7 @@ from spanreplay.store.encoding import Json, to_readable_json
 from spanreplay.store.folder import JOURNAL_SUFFIX, JOURNALS
 from spanreplay.store.form import Form
 from spanreplay.store.journal_reader import JOURNAL_VERSION, TYPE, JournalReader
-from spanreplay.store.loading import Batch
+from spanreplay.store.loading import CONTENT_TYPES, Batch
 from spanreplay.store.merging import Effect
 
 if TYPE_CHECKING:
@@ -168,13 +168,15 @@ def _batches(reader: JournalReader, progress: _Progress) -> Iterator[Batch]:
     for offset, record in reader:
         kind = record[TYPE]
         if kind == "process" and record.get("v") != JOURNAL_VERSION:
-            raise _NewerJournalError(f"a journal of version {record.get('v')}; this spanreplay knows version {JOURNAL_VERSION}")
+            raise _NewerJournalError(f"a journal of version {record.get('v')!r}; this spanreplay knows version {JOURNAL_VERSION}")
         progress.records += 1
         progress.bytes_done = offset
-        if kind in ("process", "drop", "end"):
+        if kind in CONTENT_TYPES:
+            batch.add(record, progress.process)
+        elif kind in ("process", "drop", "end"):
             progress.note(record)
         else:
-            batch.add(record, progress.process)
+            raise _NewerJournalError(f"a record of type {kind!r}, which this spanreplay does not know; install a newer one")
         if batch.size >= BATCH_RECORDS or offset - start >= BATCH_BYTES:
             yield batch
             batch, start = Batch(), offset
@@ -215,24 +217,22 @@ def next_generation(connection: "Connection") -> int:
 
 def _retire(connection: "Connection", path: Path, progress: _Progress, report: CompactionReport) -> None:
     """Removes the file if its writer has ended and all of it is loaded."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        if not _writer_ended(descriptor, progress):
+    with path.open("rb") as file:
+        if not _writer_ended(file.fileno(), progress):
             return
-        rest = os.fstat(descriptor).st_size - progress.bytes_done
-        if rest > 0:
-            if b"\n" in os.pread(descriptor, rest, progress.bytes_done):
-                return  # written just before the end; loaded next time
-            progress.crc_errors += 1
-            report.crc_errors += 1
-        progress.removed = True
-        connection.begin()
-        _save(connection, progress)
-        connection.commit()
-        path.unlink()
-        report.removed += 1
-    finally:
-        os.close(descriptor)
+        file.seek(progress.bytes_done)
+        rest = file.read()
+    if b"\n" in rest:
+        return  # written just before the end; loaded next time
+    if rest:
+        progress.crc_errors += 1
+        report.crc_errors += 1
+    progress.removed = True
+    connection.begin()
+    _save(connection, progress)
+    connection.commit()
+    path.unlink()
+    report.removed += 1
 
 
 def _writer_ended(descriptor: int, progress: _Progress) -> bool:

@@ -18,6 +18,7 @@ from spanreplay.store.errors import (
     FullStoreError,
     LockedStoreError,
     MissingStoreError,
+    NewerStoreError,
     ReadOnlyStoreError,
     StoreError,
 )

@@ -190,6 +190,44 @@ def log_form(log: LogRecord, resource: str | None, scope: Form, keep: Keep, attr
     return form
 
 
+def check_form(form: Form) -> None:
+    """Refuses a record that no row can be made of, so that it cannot spoil the ones beside it.
+
+    Raises:
+        ValueError: a field has another type than the formats of this module have.
+    """
+    for key, kinds in _FIELD_TYPES.items():
+        if key in form and type(form[key]) not in kinds:
+            raise ValueError(f"{key} is {form[key]!r}")
+    for key in (EVENTS, LINKS):
+        for item in form.get(key, ()):
+            if type(item) is not dict or type(item.get(TIME, 0)) is not int:
+                raise ValueError(f"{key} holds {item!r}")
+
+
+_FIELD_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    PARENT: (str,),
+    NAME: (str, dict),
+    KIND: (int,),
+    START: (int,),
+    END: (int,),
+    STATUS: (int,),
+    MESSAGE: (str, dict),
+    ATTRIBUTES: (dict,),
+    EVENTS: (list,),
+    LINKS: (list,),
+    RESOURCE: (str,),
+    SCOPE: (dict,),
+    STATE: (str, dict),
+    FLAGS: (int,),
+    TIME: (int,),
+    OBSERVED: (int,),
+    EVENT: (str, dict),
+    SEVERITY: (int,),
+    SEVERITY_TEXT: (str, dict),
+}
+
+
 class FormReader:
     """Turns forms back into records.
 

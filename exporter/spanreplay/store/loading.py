@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spanreplay.semconv.attributes import SERVICE_NAME
 from spanreplay.store.encoding import Json, digest_of, map_pairs, to_readable_json, to_sorted_json
-from spanreplay.store.form import ATTRIBUTES, BODY, EVENT, RESOURCE, SEVERITY, SPAN, TIME, TRACE, Form
+from spanreplay.store.form import ATTRIBUTES, BODY, DROPPED, EVENT, RESOURCE, SEVERITY, SPAN, TIME, TRACE, Form, check_form
 from spanreplay.store.journal_reader import LOST, TYPE
-from spanreplay.store.merging import Effect, apply, choose
+from spanreplay.store.merging import RECORDER, Effect, apply, choose
 from spanreplay.store.span_rows import COLUMNS, Version, row_of, version_of
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 RESOURCE_MEDIA: Final = "application/vnd.spanreplay.resource+json"
 TEXT_MEDIA: Final = "text/plain"
 BYTES_MEDIA: Final = "application/octet-stream"
+
+CONTENT_TYPES: Final = frozenset({"resource", "blob", "open", "close", "span", "patch", "log"})
+"""Types of journal records that bring rows; the others are about the journal itself."""
 
 _BIG: Final = 2**63
 _Key = tuple[str, str]
@@ -39,14 +42,14 @@ class Batch:
         self.rejected = 0
         """Records that no row can be made of."""
         self._spans: dict[_Key, list[tuple[Form, str | None]]] = {}
-        self._logs: dict[str, tuple[Form, str | None]] = {}
+        self._logs: dict[str, tuple[Form, str]] = {}
         self._blobs: dict[str, _Blob] = {}
 
     def add(self, record: Form, process: str | None) -> None:
         """Takes one journal record.
 
         Args:
-            record: of type ``resource``, ``blob``, ``open``, ``close``, ``span``, ``patch`` or ``log``; others are rejected.
+            record: one of :data:`CONTENT_TYPES`.
             process: random id of the process that wrote it, if known.
         """
         self.size += 1
@@ -56,12 +59,14 @@ class Batch:
                 blob = _blob_of(record)
                 self._blobs[blob[0]] = blob
             elif kind == "log":
-                _check_log(record)
-                self._logs[_log_digest(record)] = (record, process)
-            elif kind in ("open", "close", "span", "patch") and is_id(record.get(TRACE)) and is_id(record.get(SPAN)):
-                self._spans.setdefault((record[TRACE], record[SPAN]), []).append((record, process))
+                content = _log_content(record)
+                self._logs[digest_of(to_sorted_json(content).encode("ascii"))] = (content, record.get("origin", RECORDER))
             else:
-                self.rejected += 1
+                check_form(record)
+                _check_dropped(record.get(DROPPED, (0, 0, 0)))
+                if not (is_id(record.get(TRACE)) and is_id(record.get(SPAN))):
+                    raise ValueError("no id")
+                self._spans.setdefault((record[TRACE], record[SPAN]), []).append((record, process))
         except (KeyError, TypeError, ValueError):
             self.rejected += 1
 
@@ -126,11 +131,10 @@ class Batch:
         found = connection.execute("SELECT digest FROM logs WHERE digest IN (SELECT unnest($1))", [list(self._logs)]).fetchall()
         known = {digest for (digest,) in found}
         effects["same"] += len(known)
-        new = {digest: record for digest, (record, _) in self._logs.items() if digest not in known}
+        new = [(digest, content, origin) for digest, (content, origin) in self._logs.items() if digest not in known]
         effects["new"] += len(new)
-        rows = [_log_row(digest, record) for digest, record in new.items()]
-        _append(connection, "logs", rows, _LOG_COLUMNS)
-        return {record[TRACE] for record in new.values() if TRACE in record}
+        _append(connection, "logs", [_log_row(*log) for log in new], _LOG_COLUMNS)
+        return {content[TRACE] for _, content, _ in new if TRACE in content}
 
     def _load_blobs(self, connection: "Connection") -> None:
         if not self._blobs:
@@ -145,10 +149,22 @@ _BLOB_COLUMNS: Final = ("digest", "bytes", "media", "text", "data")
 
 
 def _append(connection: "Connection", table: str, rows: Sequence[tuple[Any, ...]], columns: Sequence[str]) -> None:
-    if rows:
-        appender = connection.appender(table, columns=list(columns))
+    if not rows:
+        return
+    import duckdb
+
+    appender = connection.appender(table, columns=list(columns))
+    try:
         appender.append_rows(rows)
-        appender.flush()
+    except duckdb.InvalidInputException:
+        # Our own writer keeps lone surrogates out of columns; whoever wrote these gets them replaced.
+        appender.clear()
+        appender.append_rows([tuple(_clean(value) for value in row) for row in rows])
+    appender.flush()
+
+
+def _clean(value: Any) -> Any:
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _known_versions(connection: "Connection", keys: list[_Key]) -> dict[_Key, list[Version]]:
@@ -207,33 +223,34 @@ def _service(resource_text: str) -> str | None:
 
 
 def _log_content(record: Form) -> Form:
-    return {key: value for key, value in record.items() if key not in (TYPE, LOST, "origin")}
-
-
-def _log_digest(record: Form) -> str:
-    return digest_of(to_sorted_json(_log_content(record)).encode("ascii"))
-
-
-def _check_log(record: Form) -> None:
+    content = {key: value for key, value in record.items() if key not in (TYPE, LOST, "origin")}
+    if record.get(LOST):
+        content[DROPPED] = content.get(DROPPED, 0) + record[LOST]
+    check_form(content)
     for key in (TRACE, SPAN):
-        if key in record and not is_id(record[key]):
+        if key in content and not is_id(content[key]):
             raise ValueError(key)
-    if not isinstance(record[TIME], int):
-        raise TypeError(TIME)
+    if type(content[TIME]) is not int:
+        raise ValueError(TIME)
+    return content
 
 
-def _log_row(digest: str, record: Form) -> tuple[Any, ...]:
-    content = _log_content(record)
-    time_ns, severity = record[TIME], record.get(SEVERITY, 0)
+def _check_dropped(counts: Sequence[Json]) -> None:
+    if len(counts) != 3 or not all(type(count) is int for count in counts):
+        raise ValueError(DROPPED)
+
+
+def _log_row(digest: str, content: Form, origin: str) -> tuple[Any, ...]:
+    time_ns, severity = content[TIME], content.get(SEVERITY, 0)
     return (
-        record.get(TRACE),
-        record.get(SPAN),
+        content.get(TRACE),
+        content.get(SPAN),
         time_ns if 0 <= time_ns < _BIG else None,
-        _plain(record.get(EVENT)),
+        _plain(content.get(EVENT)),
         severity if abs(severity) < 2**15 else None,
-        to_readable_json(record[BODY]) if BODY in record else None,
+        to_readable_json(content[BODY]) if BODY in content else None,
         to_readable_json(content),
-        record.get("origin", "recorder"),
+        origin,
         digest,
     )
 

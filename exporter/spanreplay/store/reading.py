@@ -1,5 +1,6 @@
 """Spans and logs out of the database, as they were written."""
 
+import contextlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -38,9 +39,18 @@ def load_logs(connection: "Connection", trace_ids: Sequence[str]) -> list[LogRec
     rows = _select(
         connection, "SELECT record FROM logs WHERE trace_id IN (SELECT unnest($1)) ORDER BY trace_id, time_ns, digest", trace_ids
     )
-    forms = [json.loads(row["record"]) for row in rows]
-    reader = _reader(connection, forms)
-    return [reader.log(form) for form in forms]
+    with _damage_named("log records"):
+        forms = [json.loads(row["record"]) for row in rows]
+        reader = _reader(connection, forms)
+        return [reader.log(form) for form in forms]
+
+
+@contextlib.contextmanager
+def _damage_named(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DamagedStoreError(f"{what} in the store are not what was written ({error}). Restore runs.duckdb from a copy.") from error
 
 
 def _select(connection: "Connection", statement: str, trace_ids: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -50,9 +60,10 @@ def _select(connection: "Connection", statement: str, trace_ids: Sequence[str]) 
 
 
 def _read_spans(connection: "Connection", rows: Iterable[dict[str, Any]]) -> list[SpanRecord]:
-    forms = [version_of(row, current=True).form for row in rows]
-    reader = _reader(connection, forms)
-    return [reader.span(form) for form in forms]
+    with _damage_named("spans"):
+        forms = [version_of(row, current=True).form for row in rows]
+        reader = _reader(connection, forms)
+        return [reader.span(form) for form in forms]
 
 
 def _reader(connection: "Connection", forms: Sequence[Form]) -> FormReader:

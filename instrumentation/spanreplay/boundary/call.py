@@ -6,9 +6,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from spanreplay.content.codec import Encoded
 
-Kind: TypeAlias = Literal[
-    "model_call", "tool_call", "agent", "handoff", "retrieval", "memory", "decision", "mcp", "io", "human"
-]
+Kind: TypeAlias = Literal["model_call", "tool_call", "agent", "handoff", "retrieval", "memory", "decision", "mcp", "io", "human"]
 Effect: TypeAlias = Literal["read", "write", "irreversible", "unknown"]
 OutcomeName: TypeAlias = Literal[
     "ok",

@@ -7,5 +7,5 @@
 """
 
 
-class ControlSignal(BaseException):  # noqa: N818 — a signal, like KeyboardInterrupt
+class ControlSignal(BaseException):
     """A replay or a policy stops this call. Never an answer of the tool or the model."""

@@ -3,7 +3,7 @@
 A scope is a run, the body of a step, or a task or thread forked inside one of these. Each counts, for each label, the steps
 begun and the tasks forked in it, so that a path names the same logical call in every execution::
 
-    ~Planner.search#2/tool_call:get_weather#0
+    ~Planner.search  # 2/tool_call:get_weather#0
 
 is the first call of ``get_weather`` in the third task that runs ``Planner.search``.
 """

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.call import Answer, StepEnded, StepStarted
 from spanreplay.boundary.scope import Scope
+from spanreplay.content.canonical import canonical_json
 from spanreplay.content.redaction import RedactionPolicy, Redactor
 
 if TYPE_CHECKING:
@@ -60,7 +61,15 @@ class RunContext:
     fallback: bool = False
     """The recorded command or process: an agent step inside it begins a run of its own."""
     state: dict[str, Any] = field(default_factory=dict)
-    """Facts shared by the steps of the run: call ids asked for, prompts in force."""
+    """Facts shared by the steps of the run, for example the calls that models have asked for."""
+    untaped: dict[tuple[str, str], None] = field(default_factory=dict)
+    """(what, target) of what happened past every seam, in order, each once."""
+
+    def untaped_json(self) -> str | None:
+        """:attr:`untaped` as it is kept with the run; ``None`` where there is nothing."""
+        if not self.untaped:
+            return None
+        return canonical_json([{"what": what, "target": target} for what, target in self.untaped])
 
 
 def new_process_id() -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import json
 import os
 import traceback
 from collections.abc import Iterable, Mapping
@@ -119,6 +120,7 @@ class Step:
         self.seq_end: int | None = None
         self.outcome: OutcomeName | None = None
         self.result: str | None = None
+        self.context: SpanContext
         self.recorded: object = None
         """What a replay matched this step with."""
         self.answer: Answer | None = None
@@ -167,18 +169,8 @@ class Step:
         attributes[names.PROCESS_ID] = self.session.process_id
         if self.parent is not None and not self.starts_run:
             attributes[names.STEP_PARENT] = self.parent.span_id
-        run = self.run
-        if run is not None:
-            attributes[names.RUN_ID] = run.run_id
-            if run.command_id is not None:
-                attributes[names.RUN_COMMAND_ID] = run.command_id
-            if self.starts_run:
-                attributes[names.RUN_ROOT] = True
-                attributes[names.RUN_PATH] = self.path
-                attributes[names.RUN_NAME] = run.name
-                attributes[names.RUN_REDACTION] = self.session.redactor.policy.to_json()
-            elif run.agent is not None:
-                attributes[names.GEN_AI_AGENT_NAME] = run.agent
+        if self.run is not None:
+            self._put_run(attributes, self.run)
         attributes.update(self.session.attributes)
         given = {**scopes.in_force.get(), **call.attributes} if call.kind == "model_call" else call.attributes
         for name, value in given.items():
@@ -198,6 +190,18 @@ class Step:
         if extra:
             attributes.update(extra)
         return attributes
+
+    def _put_run(self, attributes: dict[str, Any], run: "RunContext") -> None:
+        attributes[names.RUN_ID] = run.run_id
+        if run.command_id is not None:
+            attributes[names.RUN_COMMAND_ID] = run.command_id
+        if self.starts_run:
+            attributes[names.RUN_ROOT] = True
+            attributes[names.RUN_PATH] = self.path
+            attributes[names.RUN_NAME] = run.name
+            attributes[names.RUN_REDACTION] = self.session.redactor.policy.to_json()
+        elif run.agent is not None:
+            attributes[names.GEN_AI_AGENT_NAME] = run.agent
 
     def _put_typed(self, attributes: dict[str, Any], value: Encoded, text: str, own: str, standard: str | None) -> None:
         """One text is kept once: under the standard name where it is plain JSON, under ours (with a plain view) otherwise."""
@@ -271,7 +275,10 @@ class Step:
             trace_id = state.get("trace_id") or int.from_bytes(os.urandom(16), "big")
             state["trace_id"] = trace_id
         return SpanContext(
-            trace_id=trace_id, span_id=int.from_bytes(os.urandom(8), "big") or 1, is_remote=False, trace_flags=TraceFlags(TraceFlags.DEFAULT)
+            trace_id=trace_id,
+            span_id=int.from_bytes(os.urandom(8), "big") or 1,
+            is_remote=False,
+            trace_flags=TraceFlags(TraceFlags.DEFAULT),
         )
 
     def _for_span(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
@@ -315,22 +322,24 @@ class Step:
         """The call returned ``value``."""
         try:
             self.end("ok", result=encoded if encoded is not None else codec.encode(value), attributes=attributes)
-        except Exception:
+        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
             self._lost()
 
     def fail(
-        self, error: BaseException, *, outcome: OutcomeName | None = None, items: Iterable[Encoded] | None = None,
+        self,
+        error: BaseException,
+        *,
+        outcome: OutcomeName | None = None,
+        items: Iterable[Encoded] | None = None,
         attributes: Mapping[str, Any] | None = None,
     ) -> None:
         """The call raised ``error``."""
         try:
             self.end(outcome or outcome_of(error), error=error, items=items, attributes=attributes)
-        except Exception:
+        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
             self._lost()
 
     def _lost(self) -> None:
-        if self.session.mode == "replay":
-            raise
         self.session.failed(f"the end of {self.path}")
 
     def end(
@@ -368,6 +377,9 @@ class Step:
                 more[names.RUN_OUTPUT] = text
             else:
                 self._put_typed(more, result, text, names.STEP_RESULT, self.call.result_attribute)
+        untaped = self.run.untaped_json() if self.starts_run and self.run is not None else None
+        if untaped is not None:
+            more[names.RUN_UNTAPED] = self._clean(names.RUN_UNTAPED, untaped)
         if items is not None:
             kept = list(items)
             more[names.STEP_ITEMS] = self._clean(names.STEP_ITEMS, "[" + ",".join(i.text for i in kept) + "]")
@@ -389,7 +401,13 @@ class Step:
         if session.sink is not None:
             session.sink.ended(
                 StepEnded(
-                    trace_id=self.trace_id, span_id=self.span_id, end_ns=end_ns, failed=failed, message=message, attributes=more, events=events
+                    trace_id=self.trace_id,
+                    span_id=self.span_id,
+                    end_ns=end_ns,
+                    failed=failed,
+                    message=message,
+                    attributes=more,
+                    events=events,
                 )
             )
         for interceptor in session.interceptors:
@@ -461,11 +479,9 @@ def outcome_of(error: BaseException) -> OutcomeName:
 def _safe_str(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception:
+    except Exception:  # noqa: BLE001 — a message that cannot be made is no reason to lose the error
         return f"<{type(error).__name__} whose message cannot be made>"
 
 
-def _listed(text: Any) -> list[str]:  # noqa: ANN401
-    import json
-
+def _listed(text: Any) -> list[str]:
     return list(json.loads(text)) if isinstance(text, str) else []

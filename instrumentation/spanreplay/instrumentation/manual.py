@@ -129,9 +129,7 @@ class Prompt:
     def format(self, **variables: object) -> str:
         """Fill the template's ``{name}`` places; the variables are kept with the model calls that follow."""
         texts = {key: str(value) for key, value in variables.items()}
-        in_force.set(
-            MappingProxyType({**self._attributes(), **{names.GEN_AI_PROMPT_VARIABLE_PREFIX + k: v for k, v in texts.items()}})
-        )
+        in_force.set(MappingProxyType({**self._attributes(), **{names.GEN_AI_PROMPT_VARIABLE_PREFIX + k: v for k, v in texts.items()}}))
         return string.Formatter().vformat(self.template, (), texts)
 
     def __str__(self) -> str:
@@ -168,7 +166,7 @@ def prompt(name: str, version: str | None = None, *, template: str) -> Prompt:
     """
     made = Prompt(name=name, version=version, template=template, digest=digest(template))
     if boundary.here() is not None:
-        in_force.set(MappingProxyType(made._attributes()))  # noqa: SLF001 — same idea
+        in_force.set(MappingProxyType(made._attributes()))
     return made
 
 

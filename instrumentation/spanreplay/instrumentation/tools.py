@@ -1,9 +1,10 @@
 """``@tool``: a function whose calls are steps."""
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, Final, ParamSpec, TypeVar, cast, get_type_hints, overload
+from typing import Any, Final, ParamSpec, TypeVar, get_type_hints, overload
 
 from spanreplay.boundary import boundary
 from spanreplay.boundary.asked import claim
@@ -23,10 +24,16 @@ class ToolInfo:
     """What is known of a tool without calling it."""
 
     def __init__(
-        self, function: Callable[..., Any], *, name: str | None, effect: Effect, version: str | None, idempotency_key: str | Callable[..., str] | None
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None,
+        effect: Effect,
+        version: str | None,
+        idempotency_key: str | Callable[..., str] | None,
     ) -> None:
         self.function = function
-        self.name = name or getattr(function, "__name__", type(function).__name__)
+        self.name: str = name or getattr(function, "__name__", type(function).__name__)
         self.effect: Effect = effect
         self.version = version
         self.idempotency_key = idempotency_key
@@ -41,10 +48,8 @@ class ToolInfo:
         made = {names.GEN_AI_TOOL_TYPE: "function", names.TOOL_SCHEMA_DIGEST: digest(canonical_json(shown))}
         if description:
             made[names.GEN_AI_TOOL_DESCRIPTION] = description
-        try:
+        with contextlib.suppress(OSError, TypeError):  # typed at a prompt, or built in
             made[names.TOOL_CODE_DIGEST] = digest(inspect.getsource(self.function))
-        except (OSError, TypeError):  # typed at a prompt, or built in
-            pass
         if self.version is not None:
             made[names.TOOL_VERSION] = self.version
         return made
@@ -54,7 +59,7 @@ class ToolInfo:
         """Declared type of the result; ``None`` where there is none or it cannot be resolved."""
         try:
             return get_type_hints(self.function).get("return")
-        except Exception:  # a name that only a type checker sees
+        except Exception:  # noqa: BLE001 — a name that only a type checker sees
             return None
 
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -158,7 +163,11 @@ def _wrap(
         async def asynchronous_stream(*args: Any, **kwargs: Any) -> Any:
             scope = here()
             made = None if scope is None else prepared(scope, args, kwargs)
-            source = function(*args, **kwargs) if scope is None or made is None else boundary.astream(scope, made, lambda: function(*args, **kwargs))
+            source = (
+                function(*args, **kwargs)
+                if scope is None or made is None
+                else boundary.astream(scope, made, lambda: function(*args, **kwargs))
+            )
             try:
                 async for item in source:
                     yield item
@@ -202,4 +211,4 @@ def _wrap(
 
         wrapper = synchronous
     wrapper.__spanreplay_tool__ = info  # type: ignore[attr-defined]
-    return cast("Callable[..., Any]", wrapper)
+    return wrapper

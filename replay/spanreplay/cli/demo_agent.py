@@ -15,7 +15,6 @@ from spanreplay.boundary.call import Call
 from spanreplay.content import codec
 from spanreplay.instrumentation import agent_run, prompt, record_decision, tool
 from spanreplay.instrumentation.providers import openai_chat
-from spanreplay.semconv import attributes as names
 
 PROMPT: Final = "You plan short trips. Be careful with money, and tell {customer} by e-mail what was booked."
 QUESTION: Final = "Two days in Lisbon next week, please."
@@ -23,7 +22,11 @@ QUESTION: Final = "Two days in Lisbon next week, please."
 _REPLIES: Final[tuple[dict[str, Any], ...]] = (
     {"tool_calls": [("call_1", "find_flight", {"to": "Lisbon"}), ("call_2", "weather", {"city": "Lisbon"})]},
     {"tool_calls": [("call_3", "book_hotel", {"city": "Lisbon", "nights": 2})]},
-    {"tool_calls": [("call_4", "send_email", {"to": "ana@example.com", "subject": "Your trip to Lisbon", "text": "Flight TP573 is booked."})]},
+    {
+        "tool_calls": [
+            ("call_4", "send_email", {"to": "ana@example.com", "subject": "Your trip to Lisbon", "text": "Flight TP573 is booked."})
+        ]
+    },
     {"content": "Your flight TP573 is booked, the hotel was full; the details are in your mail."},
 )
 
@@ -54,7 +57,11 @@ async def ask_model(request: dict[str, Any]) -> dict[str, Any]:
         return await scripted_model(request)
     provider = openai_chat.PROVIDER
     made = Call(
-        kind="model_call", name=request["model"], input=codec.encode({"body": request}), attributes=provider.request(request).attributes, client=True
+        kind="model_call",
+        name=request["model"],
+        input=codec.encode({"body": request}),
+        attributes=provider.request(request).attributes,
+        client=True,
     )
     step = boundary.begin(scope, made)
     if step is None:

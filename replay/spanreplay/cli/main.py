@@ -6,7 +6,7 @@ Everything after the first ``--`` is the user's command and is cut off before an
 import importlib
 import sys
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def user_command(context: click.Context) -> list[str] | None:
     """The user's command, after ``--``; ``None`` where there was no ``--``."""
-    found: Any = (context.find_root().obj or {}).get(_CUT)
+    found: list[str] | None = (context.find_root().obj or {}).get(_CUT)
     return found
 
 

@@ -25,23 +25,25 @@ def command(context: click.Context, run_per: str, store: Path | None, as_json: b
     from spanreplay.cli.interpreters import nobody_reported
     from spanreplay.cli.recorded import summary
     from spanreplay.cli.target import ready_store
-    from spanreplay.recording.command import RecordedCommand
+    from spanreplay.exporter import environment_variables as env
+    from spanreplay.recording.children import child_environment, finish_command
     from spanreplay.replay.command import CommandMissing, run_attached
 
     path = store_path(store).absolute()
-    recorded = RecordedCommand(store=path, argv=argv, run_per=run_per)
+    inner = os.environ.get(env.SPANREPLAY_BOOTSTRAP) == "record"  # a `record` inside a `record`: the outer one sums up
+    command_id, run_id = os.urandom(16).hex(), os.urandom(16).hex()
+    environment = child_environment(command_id, run_id, path, "record", {env.SPANREPLAY_RUN_PER: run_per})
     try:
-        code = run_attached(argv, recorded.environment())
+        code = run_attached(argv, environment)
     except CommandMissing as error:
-        recorded.end(exit_code=127)
         raise click.UsageError(str(error)) from error
-    recorded.end(exit_code=code)
-    if os.environ.get("SPANREPLAY_BOOTSTRAP") == "record":  # an inner `record`: the outer one sums up
+    finish_command(environment, code)
+    if inner:
         context.exit(code)
     with ready_store(path, create=True) as opened:
-        kept = summary(opened, recorded.command_id, recorded.run_id)
+        kept = summary(opened, command_id)
     if as_json:
-        print_json({"schema": 1, "command_id": recorded.command_id, "exit_code": code, **kept.to_json()})
+        print_json({"schema": 1, "command_id": command_id, "exit_code": code, **kept.to_json()})
     else:
         for line in kept.lines():
             say(line, quiet=quiet)

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spanreplay.cli.target import command_runs
-from spanreplay.replay.model import GRADE_WORDS, Run
+from spanreplay.replay.model import GRADE_WORDS, Grade, Run
+from spanreplay.semconv import attributes as names
+from spanreplay.spans.record import SpanRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,9 +22,9 @@ class Kept:
         """Steps kept, over all runs."""
         return sum(len(r.steps) for r in self.runs)
 
-    def inexact(self) -> Counter[tuple[str, str, str]]:
+    def inexact(self) -> Counter[tuple[Grade, str, str]]:
         """(grade, step, reason) of every step that will not replay exactly."""
-        found: Counter[tuple[str, str, str]] = Counter()
+        found: Counter[tuple[Grade, str, str]] = Counter()
         for run in self.runs:
             for step in run.steps:
                 if step.grade != "exact":
@@ -37,11 +38,11 @@ class Kept:
     def lines(self) -> list[str]:
         """For people."""
         runs = ", ".join(f"{r.run_id[:12]}{f' ({r.agent_name})' if r.agent_name else ''}" for r in self.runs if r.steps)
-        lines = [f"spanreplay: kept {_many(self.steps, 'step')} of {_many(sum(bool(r.steps) for r in self.runs), 'run')}{': ' + runs if runs else ''}"]
+        number = sum(bool(r.steps) for r in self.runs)
+        lines = [f"spanreplay: kept {_many(self.steps, 'step')} of {_many(number, 'run')}" + (f": {runs}" if runs else "")]
         for (grade, step, why), number in self.inexact().most_common():
             lines.append(f"  {step}{f' (x{number})' if number > 1 else ''} {_WORDS[grade]}: {why}")
-        for item in self.untaped():
-            lines.append(f"  not recorded: {item.get('what')} {item.get('target')}{_advice(item)}")
+        lines += [f"  not recorded: {item.get('what')} {item.get('target')}{_advice(item)}" for item in self.untaped()]
         dropped = sum(r.dropped for r in self.runs)
         if dropped:
             lines.append(f"  {_many(dropped, 'record')} could not be kept; the runs are incomplete")
@@ -62,14 +63,21 @@ _WORDS = {grade: ("is " + words if grade in ("structure", "incomplete") else wor
 
 
 def _advice(item: dict[str, Any]) -> str:
-    return f"; a replay refuses it unless told --allow-write {item['target']}" if item.get("what") in ("file written", "database opened") else ""
+    if item.get("what") not in ("file written", "database opened"):
+        return ""
+    return f"; a replay refuses it unless told --allow-write {item['target']}"
 
 
 def _many(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def summary(store: Any, command_id: str, run_id: str) -> Kept:  # noqa: ANN401 — the store is imported when it is used
+def summary(store: Any, command_id: str) -> Kept:
     """Collect what ``store`` has of a recorded command."""
-    runs, processes = command_runs(store, command_id, run_id)
-    return Kept(runs=runs, processes=processes)
+    from spanreplay.replay.runs import build_runs
+
+    traces = store.traces_of_command(command_id)
+    records = [*store.traces(traces), *store.logs(traces)] if traces else []
+    processes = {r.attributes.get(names.PROCESS_ID) for r in records if isinstance(r, SpanRecord)} - {None}
+    runs = [r for r in build_runs(records) if r.command_id == command_id]
+    return Kept(runs=runs, processes=len(processes))

@@ -20,7 +20,11 @@ GRADES = ("exact", "semantic", "structure", "incomplete")
 @click.option("--rerun", is_flag=True, help="Re-execute the recorded command instead of one given after --.")
 @click.option("--yes", is_flag=True, help="Do not ask before --rerun.")
 @click.option(
-    "--allow-write", "allow_write", multiple=True, type=click.Path(path_type=Path), help="A file or folder the command may write. May be repeated."
+    "--allow-write",
+    "allow_write",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A file or folder the command may write. May be repeated.",
 )
 @click.option("--require", type=click.Choice(GRADES), help="Exit 125 unless every run has this grade or a better one.")
 @common
@@ -79,9 +83,7 @@ def command(
     context.exit(code)
 
 
-def _re_execute(
-    loaded: "Loaded", argv: list[str], allow_write: tuple[Path, ...], *, as_json: bool, cwd: Path | None = None
-) -> int:
+def _re_execute(loaded: "Loaded", argv: list[str], allow_write: tuple[Path, ...], *, as_json: bool, cwd: Path | None = None) -> int:
     from spanreplay.replay.command import CommandMissing, replay_command
     from spanreplay.replay.reports.json import document
     from spanreplay.replay.reports.verdict import render_verdict

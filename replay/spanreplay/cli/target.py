@@ -88,7 +88,7 @@ def _from_store(path: Path, name: str) -> Loaded:
     return Loaded(runs=chosen, records=records, siblings=siblings, format="store", spans=_count(records), store=path)
 
 
-def _records(store: Any, traces: Sequence[str]) -> list[Record]:  # noqa: ANN401 — the store is imported when it is used
+def _records(store: Any, traces: Sequence[str]) -> list[Record]:
     return [*store.traces(traces), *store.logs(traces)]
 
 
@@ -108,7 +108,7 @@ def ready_store(path: Path, *, create: bool = False) -> Iterator[Any]:
         yield store
 
 
-def _run_id(store: Any, name: str, path: Path) -> str:  # noqa: ANN401
+def _run_id(store: Any, name: str, path: Path) -> str:
     last = _LAST.fullmatch(name)
     if last is not None:
         back = int(last[1] or 0)
@@ -123,7 +123,9 @@ def _run_id(store: Any, name: str, path: Path) -> str:  # noqa: ANN401
     if not ids:
         raise click.UsageError(f"no run of {path} has an id that begins with {name!r}; spanreplay runs lists them")
     if len(ids) > 1:
-        raise click.UsageError(f"{len(ids)} runs of {path} have ids that begin with {name!r}: {', '.join(i[:12] for i in ids[:6])}; write more of it")
+        raise click.UsageError(
+            f"{len(ids)} runs of {path} have ids that begin with {name!r}: {', '.join(i[:12] for i in ids[:6])}; write more of it"
+        )
     return ids[0]
 
 
@@ -136,7 +138,9 @@ def _from_source(where: str, name: str) -> Loaded:
     runs = build_runs(records)
     chosen = [r for r in runs if r.run_id.startswith(name)] if name else runs
     if name and not chosen:
-        raise click.UsageError(f"{where} has no run whose id begins with {name!r}; it has {', '.join(r.run_id[:12] for r in runs[:8]) or 'none'}")
+        raise click.UsageError(
+            f"{where} has no run whose id begins with {name!r}; it has {', '.join(r.run_id[:12] for r in runs[:8]) or 'none'}"
+        )
     command = chosen[0].command_id if len(chosen) == 1 else None
     return Loaded(
         runs=chosen,

@@ -28,7 +28,9 @@ def _cause(difference: Difference, versions: object, asked: object) -> str | Non
     if difference.name.startswith("model_call"):
         if _PROMPT.match(field):
             prompt = versions.get("prompt") if isinstance(versions, dict) else None
-            named = f" {prompt.get('name')} {prompt.get('version') or ''}".rstrip() if isinstance(prompt, dict) and prompt.get("name") else ""
+            named = (
+                f" {prompt.get('name')} {prompt.get('version') or ''}".rstrip() if isinstance(prompt, dict) and prompt.get("name") else ""
+            )
             return f"the prompt{named} has changed since the run was recorded"
         tool = _TOOLS.match(field)
         if tool:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from spanreplay.boundary import session as sessions
 from spanreplay.boundary.session import RunContext
+from spanreplay.recording import plugins
 from spanreplay.replay.engine import ISOLATION, replay_session
 from spanreplay.replay.isolation.guard import Guard
 from spanreplay.replay.isolation.refusal import Refusal
@@ -29,9 +30,7 @@ def start() -> None:
     ledger = Ledger(scratch / LEDGERS / f"{os.getpid()}-{os.urandom(4).hex()}.ledger")
     session, _ = replay_session(read_recording(scratch, plan), ledger)
     command = RunContext(run_id="replay", name="command", fallback=True)
-    from spanreplay.recording import install_seams
-
-    install_seams()
+    plugins.install("auto")
     sessions.activate(session.root(command, os.environ.get("SPANREPLAY_RUN_PATH", "")))
     ledger.enter("started", pid=os.getpid(), argv=sys.orig_argv, isolation=ISOLATION if plan.guard else "none")
     if not plan.guard:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from spanreplay.recording.bootstrap import child_environment
+from spanreplay.recording.children import child_environment
 from spanreplay.replay.ledger import Difference, Ledger, Totals, read_ledgers
 from spanreplay.replay.model import Run
 from spanreplay.replay.plan import ENVIRONMENT, LEDGERS, TEMPORARY, Plan, lay_out
@@ -52,7 +52,7 @@ def replay_command(
         traces = {t for run in runs for t in run.trace_ids}
         plan = Plan(runs=tuple(r.run_id for r in runs), allow_write=tuple(str(p.absolute()) for p in allow_write))
         lay_out(scratch, plan, (r for r in records if r.trace_id in traces))
-        environment = child_environment(mode="replay")
+        environment = child_environment(os.urandom(16).hex(), os.urandom(16).hex(), scratch, "replay")
         temporary = str(scratch / TEMPORARY)
         environment |= {ENVIRONMENT: str(scratch), "TMPDIR": temporary, "TEMP": temporary, "TMP": temporary, "SQLITE_TMPDIR": temporary}
         code = run_attached(argv, environment, cwd)
@@ -86,7 +86,7 @@ def run_attached(argv: Sequence[str], environment: dict[str, str], cwd: Path | N
         CommandMissing: there is no such program.
     """
     try:
-        child = subprocess.Popen(list(argv), env={**os.environ, **environment}, cwd=cwd)  # noqa: S603 — the user's own command
+        child = subprocess.Popen(list(argv), env=environment, cwd=cwd)  # noqa: S603 — the user's own command
     except (FileNotFoundError, PermissionError, NotADirectoryError) as error:
         raise CommandMissing(f"{argv[0]}: {error.strerror}; what stands after -- is run as it is, without a shell") from error
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the child too; it decides

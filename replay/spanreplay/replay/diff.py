@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -37,7 +38,7 @@ def _lines(text: str) -> list[str]:
     return text.splitlines() or [""]
 
 
-def shown(value: Any, other: Any = None) -> str:  # noqa: ANN401
+def shown(value: Any, other: Any = None) -> str:
     """A value as a short text, around the first character that differs from ``other``."""
     if value is ABSENT:
         return "nothing"
@@ -52,7 +53,7 @@ def shown(value: Any, other: Any = None) -> str:  # noqa: ANN401
     return f"{'…' if start else ''}{cut}{'…' if start + _SHOWN < len(text) else ''} ({len(text)} characters)"
 
 
-def differences(recorded: Any, actual: Any, path: str = "") -> Iterator[ValueDifference]:  # noqa: ANN401
+def differences(recorded: Any, actual: Any, path: str = "") -> Iterator[ValueDifference]:
     """Every value that differs, in the order of the recorded document. ``1``, ``1.0`` and ``true`` are different values."""
     stack: list[tuple[Any, Any, str]] = [(recorded, actual, path)]
     while stack:
@@ -65,11 +66,14 @@ def differences(recorded: Any, actual: Any, path: str = "") -> Iterator[ValueDif
             stack.extend(
                 (left[i] if i < len(left) else ABSENT, right[i] if i < len(right) else ABSENT, f"{at}[{i}]") for i in reversed(longest)
             )
-        elif type(left) is not type(right) or left != right:
-            if not (isinstance(left, float) and isinstance(right, float) and left != left and right != right):  # noqa: PLR0124 — NaN
-                yield ValueDifference(path=at, recorded=left, actual=right)
+        elif type(left) is not type(right) or (left != right and not _both_nan(left, right)):
+            yield ValueDifference(path=at, recorded=left, actual=right)
 
 
-def first_difference(recorded: Any, actual: Any) -> ValueDifference | None:  # noqa: ANN401
+def _both_nan(left: Any, right: Any) -> bool:
+    return isinstance(left, float) and isinstance(right, float) and math.isnan(left) and math.isnan(right)
+
+
+def first_difference(recorded: Any, actual: Any) -> ValueDifference | None:
     """The first value that differs, or ``None``."""
     return next(differences(recorded, actual), None)

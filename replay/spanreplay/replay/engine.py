@@ -14,7 +14,9 @@ from typing import Any, Final
 from spanreplay.boundary.errors import ControlSignal
 from spanreplay.boundary.session import RunContext, Session, entered
 from spanreplay.content.redaction import RedactionPolicy, Redactor
-from spanreplay.replay.isolation.guard import Guard, OutsideActionRefused, Refusal
+from spanreplay.recording import plugins
+from spanreplay.replay.isolation.guard import Guard
+from spanreplay.replay.isolation.refusal import OutsideActionRefused, Refusal
 from spanreplay.replay.ledger import Difference, Ledger
 from spanreplay.replay.model import Run
 from spanreplay.replay.stubs import RecordedCalls, enter_unreached
@@ -72,9 +74,7 @@ class Replayer:
 
     def replay(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> ReplayResult:
         """Call ``function`` (a coroutine function is run to its end) with every call in it answered from the record."""
-        from spanreplay.recording import install_seams
-
-        install_seams()
+        plugins.install("auto")
         with tempfile.TemporaryDirectory(prefix="spanreplay-") as folder:
             ledger = Ledger()
             ledger.enter("started", isolation=ISOLATION if self._guard else "none")
@@ -92,7 +92,7 @@ class Replayer:
                         value = _run(function, args, kwargs)
                 except KeyboardInterrupt:
                     raise
-                except BaseException as raised:  # the agent's own failure is a part of the result
+                except BaseException as raised:  # noqa: BLE001 — the agent's own failure is a part of the result
                     error = None if stopped_by_replay(raised) else raised
             enter_unreached(self._runs, ledger)
             if guard.telemetry_dropped:
@@ -111,10 +111,10 @@ def _enter(ledger: Ledger, refusal: Refusal) -> None:
     ledger.enter("refused" if refusal.fatal else "notice", **{k: str(v) for k, v in asdict(refusal).items()})
 
 
-def _run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+def _run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     result = function(*args, **kwargs)
     return asyncio.run(_await(result)) if inspect.isawaitable(result) else result
 
 
-async def _await(awaitable: Any) -> Any:  # noqa: ANN401
+async def _await(awaitable: Any) -> Any:
     return await awaitable

@@ -93,7 +93,7 @@ class Ledger:
         self._lock = threading.Lock()
         self._descriptor: int | None = None if file is None else os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
-    def enter(self, event: str, /, **facts: Any) -> None:  # noqa: ANN401
+    def enter(self, event: str, /, **facts: Any) -> None:
         """Enter one fact; see :func:`apply` for the events."""
         with self._lock:
             apply(self.totals, event, facts)

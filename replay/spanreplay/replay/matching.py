@@ -210,7 +210,7 @@ class Recording:
         return None
 
 
-def parsed(text: str | None) -> Any:  # noqa: ANN401
+def parsed(text: str | None) -> Any:
     """A comparable input as a JSON value; the text itself where it is none."""
     if text is None:
         return None

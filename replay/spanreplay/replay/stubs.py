@@ -262,12 +262,22 @@ def _field(path: str, prefix: str) -> str:
     return f"{prefix}{path}" if path.startswith("[") else f"{prefix}.{path}"
 
 
-_SKIPPED: Final = ("/spanreplay/boundary/", "/spanreplay/content/", "/spanreplay/instrumentation/", "/spanreplay/replay/", "/site-packages/", "/dist-packages/", "/lib/python3", "<frozen", "<string>")
+_SKIPPED: Final = (
+    "/spanreplay/boundary/",
+    "/spanreplay/content/",
+    "/spanreplay/instrumentation/",
+    "/spanreplay/replay/",
+    "/site-packages/",
+    "/dist-packages/",
+    "/lib/python3",
+    "<frozen",
+    "<string>",
+)
 
 
 def _agent_line() -> str | None:
     """``file:line`` of the agent's own code nearest to the call."""
-    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 — cheaper than inspect.stack by far
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
         if not any(part in name for part in _SKIPPED):

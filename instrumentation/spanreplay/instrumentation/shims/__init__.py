@@ -1,6 +1,6 @@
 """Shims that carry the scope to where a call is made: tasks, threads, pools, child processes."""
 
-from spanreplay.instrumentation.shims import processes, tasks, threads
+from spanreplay.instrumentation.shims import processes, tasks, threads, untaped
 
 _installed = False
 
@@ -13,6 +13,7 @@ def install() -> None:
         tasks.install()
         threads.install()
         processes.install()
+        untaped.install()
 
 
 def uninstall() -> None:
@@ -20,6 +21,7 @@ def uninstall() -> None:
     global _installed  # noqa: PLW0603
     if _installed:
         _installed = False
+        untaped.uninstall()
         processes.uninstall()
         threads.uninstall()
         tasks.uninstall()

@@ -10,7 +10,7 @@ class Patches:
     def __init__(self) -> None:
         self._done: list[tuple[Any, str, Any, Any]] = []
 
-    def replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:  # noqa: ANN401
+    def replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
         """Set ``owner.name`` to ``make(original)``."""
         original = getattr(owner, name)
         made = make(original)

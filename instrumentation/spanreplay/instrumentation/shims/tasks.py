@@ -53,7 +53,7 @@ def install() -> None:
 def _uvloop(module: Any) -> None:
     from spanreplay.instrumentation import shims
 
-    if shims._installed:  # noqa: SLF001 — the hook outlives uninstall()
+    if shims._installed:
         _patches.replace(module.Loop, "create_task", _forking)
 
 

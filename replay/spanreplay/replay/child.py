@@ -7,13 +7,15 @@ import atexit
 import os
 import sys
 import tempfile
+import threading
 from dataclasses import asdict
 from pathlib import Path
+from types import TracebackType
 
 from spanreplay.boundary import session as sessions
 from spanreplay.boundary.session import RunContext
 from spanreplay.recording import plugins
-from spanreplay.replay.engine import ISOLATION, replay_session
+from spanreplay.replay.engine import ISOLATION, replay_session, stopped_by_replay
 from spanreplay.replay.isolation.guard import Guard
 from spanreplay.replay.isolation.refusal import Refusal
 from spanreplay.replay.ledger import Ledger
@@ -31,6 +33,7 @@ def start() -> None:
     session, _ = replay_session(read_recording(scratch, plan), ledger)
     command = RunContext(run_id="replay", name="command", fallback=True)
     plugins.install("auto")
+    _quiet_stops()
     sessions.activate(session.root(command, os.environ.get("SPANREPLAY_RUN_PATH", "")))
     ledger.enter("started", pid=os.getpid(), argv=sys.orig_argv, isolation=ISOLATION if plan.guard else "none")
     if not plan.guard:
@@ -39,7 +42,7 @@ def start() -> None:
     sys.dont_write_bytecode = True
 
     def enter(refusal: Refusal) -> None:
-        ledger.enter("refused" if refusal.fatal else "notice", **{k: str(v) for k, v in asdict(refusal).items()})
+        ledger.enter("refused" if refusal.fatal else "notice", **{k: str(v) for k, v in asdict(refusal).items()}, text=refusal.describe())
 
     guard = Guard(scratch=scratch, allow_write=[Path(p) for p in plan.allow_write], on_refusal=enter)
 
@@ -50,3 +53,26 @@ def start() -> None:
 
     atexit.register(leave)
     guard.arm_process()
+
+
+def _quiet_stops() -> None:
+    """A process that the replay stops says so in one line; the command that started the replay prints the rest."""
+    before, before_in_thread = sys.excepthook, threading.excepthook
+
+    def stopped(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if stopped_by_replay(error):
+            print(f"spanreplay: stopped here: {_first(error)}", file=sys.stderr)  # noqa: T201 — there is no other way out
+        else:
+            before(kind, error, trace)
+
+    def stopped_in_thread(arguments: threading.ExceptHookArgs) -> None:
+        if arguments.exc_value is None or not stopped_by_replay(arguments.exc_value):
+            before_in_thread(arguments)
+
+    sys.excepthook, threading.excepthook = stopped, stopped_in_thread
+
+
+def _first(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = next((e for e in error.exceptions if stopped_by_replay(e)), error.exceptions[0])
+    return error

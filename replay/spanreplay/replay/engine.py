@@ -16,7 +16,7 @@ from spanreplay.boundary.session import RunContext, Session, entered
 from spanreplay.content.redaction import RedactionPolicy, Redactor
 from spanreplay.recording import plugins
 from spanreplay.replay.isolation.guard import Guard
-from spanreplay.replay.isolation.refusal import OutsideActionRefused, Refusal
+from spanreplay.replay.isolation.refusal import Refusal
 from spanreplay.replay.ledger import Difference, Ledger
 from spanreplay.replay.model import Run
 from spanreplay.replay.stubs import RecordedCalls, enter_unreached
@@ -104,11 +104,11 @@ def stopped_by_replay(error: BaseException) -> bool:
     """True for the signals of a replay and of its guard, also inside the groups that task groups make of them."""
     if isinstance(error, BaseExceptionGroup):
         return any(stopped_by_replay(inner) for inner in error.exceptions)
-    return isinstance(error, ControlSignal | OutsideActionRefused)
+    return isinstance(error, ControlSignal)
 
 
 def _enter(ledger: Ledger, refusal: Refusal) -> None:
-    ledger.enter("refused" if refusal.fatal else "notice", **{k: str(v) for k, v in asdict(refusal).items()})
+    ledger.enter("refused" if refusal.fatal else "notice", **{k: str(v) for k, v in asdict(refusal).items()}, text=refusal.describe())
 
 
 def _run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -57,7 +57,10 @@ class Difference:
 
     def summary(self) -> str:
         """One line."""
-        place = f"step {self.step}" if self.step is not None else "a call that is not in the record"
+        if self.step is not None:
+            place = f"step {self.step}"
+        else:
+            place = "a call that is not in the record" if self.kind in ("never_recorded", "already_used") else "the run"
         what = f"{place}, {self.name}"
         if self.field is not None:
             return f"{what}: {self.field} differs: recorded {self.recorded}, actual {self.actual}"

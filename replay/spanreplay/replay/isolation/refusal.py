@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from spanreplay.boundary.errors import ControlSignal
+
 Action: TypeAlias = Literal[
     "connect",
     "send",
@@ -79,7 +81,7 @@ class Refusal:
         return f"tried to {_PHRASES[self.action]} {self.target} at {self.where} (thread {self.thread})"
 
 
-class OutsideActionRefused(BaseException):
+class OutsideActionRefused(ControlSignal):
     """Raised in the code that tried to act outside.
 
     A ``BaseException``, so that an agent's ``except Exception`` does not take it for a failed tool. Threads, callbacks, ``__del__`` and

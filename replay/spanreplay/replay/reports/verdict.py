@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from spanreplay.replay.ledger import Difference
+from spanreplay.replay.isolation.refusal import FILES
 from spanreplay.replay.lines import BAD, DIM, GOOD, LOUD, Line, Piece, rendered
 from spanreplay.replay.model import GRADE_ORDER, GRADE_WORDS, Run
 from spanreplay.replay.showing import safe
@@ -23,12 +24,11 @@ def render_verdict(verdict: Verdict, runs: Sequence[Run], *, colour: bool | None
     for difference in verdict.differences:
         lines += _difference(difference)
     for refusal in verdict.refusals:
-        where = refusal.get("where")
-        lines.append([Piece(safe(f"refused: {refusal.get('action')} {refusal.get('target')}"), BAD)])
-        if where not in (None, "None"):
-            lines.append([Piece(safe(f"  called at {where}"), DIM)])
+        lines.append([Piece(safe(f"refused: {refusal.get('text')}"), BAD)])
+        if refusal.get("action") in FILES:
+            lines.append([Piece(safe(f"  a file that the agent may write: --allow-write {refusal.get('target')}"), DIM)])
     for notice in verdict.notices:
-        lines.append([Piece(safe(f"note: {notice.get('action')} {notice.get('target')} was refused (a known probe, or an import)"), DIM)])
+        lines.append([Piece(safe(f"note: {notice.get('text')}: refused, but a known probe or an import and no attempt"), DIM)])
     if verdict.telemetry_dropped:
         lines.append([Piece(f"note: telemetry was not sent ({verdict.telemetry_dropped} connections)", DIM)])
     if verdict.processes == 0:
@@ -57,7 +57,10 @@ def _answered(verdict: Verdict) -> str:
 
 
 def _difference(difference: Difference) -> list[Line]:
-    place = f"step {difference.step}" if difference.step is not None else "not in the record"
+    if difference.step is not None:
+        place = f"step {difference.step}"
+    else:
+        place = "a call that is not in the record" if difference.kind in ("never_recorded", "already_used") else "the run"
     lines: list[Line] = [[Piece(safe(f"difference at {place}: {difference.name}"), LOUD)]]
     if difference.field is not None:
         lines.append([Piece(safe(f"  {difference.field}"))])

@@ -35,6 +35,7 @@ _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
     "autoload_known_extensions": "false",
     "memory_limit": "1GB",
     "threads": "2",
+    "python_enable_replacements": "false",  # a table is a table, never a variable of whoever calls
 }
 _SEALED_CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {**_CONFIG, "enable_external_access": "false"}
 

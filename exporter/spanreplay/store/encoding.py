@@ -42,7 +42,7 @@ _to_readable: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False,
 _to_sorted: Final = json.JSONEncoder(ensure_ascii=True, check_circular=False, allow_nan=False, separators=(",", ":"), sort_keys=True).encode
 
 
-class ContentLostError(Exception):
+class ContentLostError(OSError):
     """Content could not be kept, so nothing may refer to it."""
 
 

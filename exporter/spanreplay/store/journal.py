@@ -247,8 +247,7 @@ class JournalWriter:
                 encode_map({key: value}, self._keep)
             except Exception as error:  # noqa: BLE001 - any value may come from anywhere
                 form[LOST] = form.get(LOST, 0) + 1
-                if not isinstance(error, ContentLostError):  # its own line has been counted
-                    self._file.drop(error)
+                self._file.drop(error)
             else:
                 kept[key] = value
         return encode_map(kept, self._keep)
@@ -278,8 +277,10 @@ class JournalWriter:
         return digest
 
     def _put_once(self, digest: str, form: Form) -> None:
-        if not self._file.put(form):
-            raise ContentLostError(digest)
+        try:
+            self._file.write(form)
+        except OSError as error:
+            raise ContentLostError(error.errno, error.strerror) from error
         self._digests[digest] = None
         if len(self._digests) > _SEEN_DIGESTS:
             del self._digests[next(iter(self._digests))]

@@ -45,18 +45,26 @@ class JournalFile:
 
     def put(self, form: Form) -> bool:
         """Writes one line; ``False``, and a count, if it did not get there whole."""
-        data = to_json(form).encode("ascii")
-        descriptor = self._descriptor
         try:
-            if descriptor is None:
-                descriptor = self._open()
-            self._write(descriptor, data)
+            self.write(form)
         except OSError as error:
             self.drop(error)
             return False
+        return True
+
+    def write(self, form: Form) -> None:
+        """Writes one line.
+
+        Raises:
+            OSError: it did not get there whole.
+        """
+        data = to_json(form).encode("ascii")
+        descriptor = self._descriptor
+        if descriptor is None:
+            descriptor = self._open()
+        self._write(descriptor, data)
         if self._untold:
             self._tell(descriptor)
-        return True
 
     def sync(self) -> None:
         """Everything written is on the disk when this returns.

@@ -64,8 +64,7 @@ class Batch:
             else:
                 check_form(record)
                 _check_dropped(record.get(DROPPED, (0, 0, 0)))
-                if not (is_id(record.get(TRACE)) and is_id(record.get(SPAN))):
-                    raise ValueError("no id")
+                _check_ids(record, TRACE, SPAN)
                 self._spans.setdefault((record[TRACE], record[SPAN]), []).append((record, process))
         except (KeyError, TypeError, ValueError):
             self.rejected += 1
@@ -227,12 +226,16 @@ def _log_content(record: Form) -> Form:
     if record.get(LOST):
         content[DROPPED] = content.get(DROPPED, 0) + record[LOST]
     check_form(content)
-    for key in (TRACE, SPAN):
-        if key in content and not is_id(content[key]):
-            raise ValueError(key)
+    _check_ids(content, *(key for key in (TRACE, SPAN) if key in content))
     if type(content[TIME]) is not int:
         raise ValueError(TIME)
     return content
+
+
+def _check_ids(form: Form, *keys: str) -> None:
+    for key in keys:
+        if not is_id(form.get(key)):
+            raise ValueError(key)
 
 
 def _check_dropped(counts: Sequence[Json]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 from urllib.parse import parse_qsl
+from weakref import WeakKeyDictionary
 
 from spanreplay.content.canonical import canonical_json
 from spanreplay.instrumentation.http_body import Headers, header
@@ -124,9 +125,16 @@ def learn_credentials(head: Head, redactor: SecretKeeper) -> None:
                 _learn(value, redactor)
 
 
+_learnt: Final[WeakKeyDictionary[SecretKeeper, set[str]]] = WeakKeyDictionary()
+
+
 def _learn(secret: str, redactor: SecretKeeper) -> None:
-    if len(secret) >= MIN_SECRET and secret.lower() not in PLACEHOLDERS:
+    known = _learnt.get(redactor)
+    if known is None:
+        known = _learnt.setdefault(redactor, set())
+    if secret not in known and len(secret) >= MIN_SECRET and secret.lower() not in PLACEHOLDERS:
         redactor.learn(secret)
+        known.add(secret)
 
 
 def _password(basic: str) -> str:

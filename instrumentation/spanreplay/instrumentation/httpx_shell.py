@@ -18,6 +18,7 @@ from spanreplay.instrumentation.http_exchange import Exchange
 from spanreplay.instrumentation.http_reply import Reply, reply
 from spanreplay.instrumentation.http_request import Head
 
+_FAMILY: Final = frozenset({"httpx", "httpx2"})
 _EXTENSIONS: Final = {"http_version": b"HTTP/1.1"}
 
 
@@ -33,8 +34,7 @@ class Library:
         self._response: Callable[..., Any] = lib.Response
         self._request_error: type[Exception] = lib.RequestError
         self._in_memory: Any = lib.ByteStream
-        self._name = module.__name__
-        self._errors = module
+        self._module = module
         self.timeouts: tuple[type[BaseException], ...] = (lib.TimeoutException,)
         self._sync_stream = type("ObservedStream", (_SyncStream, lib.SyncByteStream), {})
         self._async_stream = type("AsyncObservedStream", (_AsyncStream, lib.AsyncByteStream), {})
@@ -111,17 +111,19 @@ class Library:
 
     def _recorded_error(self, text: str, request: Any) -> BaseException:
         error = codec.decode_exception(text)
-        if isinstance(error, codec.RecordedError):
+        if not isinstance(error, self._request_error):
             error = self._own_error(error) or error
         if isinstance(error, self._request_error):
             error.request = request  # type: ignore[attr-defined]
         return error
 
-    def _own_error(self, recorded: codec.RecordedError) -> BaseException | None:
-        """The class of the same name here, for a run recorded with the other of the two libraries."""
-        module, _, name = recorded.type_name.replace(":", ".").rpartition(".")
-        own = getattr(self._errors, name, None) if module.partition(".")[0] in ("httpx", "httpx2") else None
-        return own(recorded.message) if isinstance(own, type) and issubclass(own, self._request_error) else None
+    def _own_error(self, error: BaseException) -> BaseException | None:
+        """The class of the same name here, for a run that was recorded with the other of the two libraries."""
+        kind = type(error)
+        recorded = error.type_name if isinstance(error, codec.RecordedError) else f"{kind.__module__}.{kind.__qualname__}"
+        module, _, name = recorded.replace(":", ".").rpartition(".")
+        own = getattr(self._module, name, None) if module.partition(".")[0] in _FAMILY else None
+        return own(str(error)) if isinstance(own, type) and issubclass(own, self._request_error) else None
 
 
 def _pairs(headers: Any) -> list[tuple[str, str]]:
@@ -271,11 +273,14 @@ class _AsyncStream:
 
 
 class _RecordedSync:
+    """The recorded body. Whoever iterates again goes on where the last reader stopped, as on a connection."""
+
     def __init__(self, given: Reply) -> None:
         self._given = given
+        self._left = iter(given.chunks)
 
     def __iter__(self) -> Iterator[bytes]:
-        yield from self._given.chunks
+        yield from self._left
         if self._given.ending is not None:
             raise self._given.ending()
 
@@ -284,12 +289,15 @@ class _RecordedSync:
 
 
 class _RecordedAsync:
+    """The recorded body. Whoever iterates again goes on where the last reader stopped, as on a connection."""
+
     def __init__(self, given: Reply, exchange: Exchange) -> None:
         self._given = given
+        self._left = iter(given.chunks)
         self._answer = exchange.answer
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        for data in self._given.chunks:
+        for data in self._left:
             yield data
         if self._given.pends and self._answer is not None:
             await boundary.pend(self._answer)

@@ -29,8 +29,6 @@ def dumps(value: object) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         text.encode()
-    except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":"))
     except (ValueError, TypeError, RecursionError):
         return json.dumps(_tame(value, 0), separators=(",", ":"))
     return text

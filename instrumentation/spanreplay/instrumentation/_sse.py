@@ -42,6 +42,27 @@ class Frames:
     """What does not parse, or ``None``. An event cut by the end of the stream is no problem, it is left out."""
 
 
+class Growth:
+    """Texts that arrive in pieces, joined once: adding to a string each time costs seconds for an answer of some megabytes."""
+
+    def __init__(self) -> None:
+        self._pieces: dict[tuple[int, str], tuple[dict[str, object], list[str]]] = {}
+
+    def add(self, owner: dict[str, object], field: str, piece: str) -> None:
+        """Continues the text ``owner[field]``, which is complete only after :meth:`settle`."""
+        key = id(owner), field  # unique while the entry below keeps the owner alive
+        if key not in self._pieces:
+            begun = owner.get(field)
+            self._pieces[key] = (owner, [begun if isinstance(begun, str) else ""])
+            owner[field] = ""
+        self._pieces[key][1].append(piece)
+
+    def settle(self) -> None:
+        """Puts every text in its place."""
+        for (_, field), (owner, pieces) in self._pieces.items():
+            owner[field] = "".join(pieces)
+
+
 def is_stream(content_type: str, body: bytes) -> bool:
     """Is the body a stream of events? Decided by content type; by the first bytes where that names neither events nor JSON."""
     kind = content_type.lower()

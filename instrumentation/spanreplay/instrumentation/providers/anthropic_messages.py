@@ -185,6 +185,7 @@ def _assemble(frames: _sse.Frames) -> Assembled:
     written: dict[int, list[str]] = {}
     error: tuple[str, str] | None = None
     ended = False
+    growth = _sse.Growth()
     for name, event in frames.objects:
         kind = text(event.get("type")) or name
         index = integer(event.get("index"))
@@ -193,7 +194,7 @@ def _assemble(frames: _sse.Frames) -> Assembled:
         elif kind == "content_block_start" and index is not None:
             blocks[index] = mapping(event.get("content_block"))
         elif kind == "content_block_delta" and index is not None:
-            _continue(blocks.setdefault(index, {}), written.setdefault(index, []), mapping(event.get("delta")))
+            _continue(blocks.setdefault(index, {}), written.setdefault(index, []), mapping(event.get("delta")), growth)
         elif kind == "message_delta":
             head |= {key: value for key, value in mapping(event.get("delta")).items() if value is not None}
             counted = {key: value for key, value in mapping(event.get("usage")).items() if value is not None}
@@ -202,6 +203,7 @@ def _assemble(frames: _sse.Frames) -> Assembled:
             ended = True
         elif kind == "error":
             error = error or error_in({**event, "type": "error"})
+    growth.settle()
     for index, pieces in written.items():
         if pieces:
             whole = "".join(pieces)
@@ -211,7 +213,7 @@ def _assemble(frames: _sse.Frames) -> Assembled:
     return Assembled(body={**head, "content": content}, complete=ended or error is not None, error=error)
 
 
-def _continue(block: dict[str, object], written: list[str], delta: Mapping[str, object]) -> None:
+def _continue(block: dict[str, object], written: list[str], delta: Mapping[str, object], growth: _sse.Growth) -> None:
     kind = delta.get("type")
     if kind == "input_json_delta":
         piece = delta.get("partial_json")
@@ -224,7 +226,7 @@ def _continue(block: dict[str, object], written: list[str], delta: Mapping[str, 
         piece = delta.get(source)
         if isinstance(piece, str):
             block.setdefault("type", kind.removesuffix("_delta"))
-            block[field] = f"{text(block.get(field)) or ''}{piece}"
+            growth.add(block, field, piece)
 
 
 # ---- the wire written --------------------------------------------------------------------------------------------

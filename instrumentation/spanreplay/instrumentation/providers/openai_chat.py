@@ -258,29 +258,31 @@ def _assemble(frames: _sse.Frames) -> Assembled:
     head: dict[str, object] = {}
     choices: dict[int, dict[str, object]] = {}
     error: tuple[str, str] | None = None
+    growth = _sse.Growth()
     for _, chunk in frames.objects:
         error = error or error_in(chunk)
         head.update({key: value for key, value in chunk.items() if key != "choices" and value not in (None, "")})
         for place, delta in enumerate(map(mapping, items(chunk.get("choices")))):
             index = integer(delta.get("index"))
             choice = choices.setdefault(place if index is None else index, {"message": {}})
-            _continue(mapping(choice["message"]), mapping(delta.get("delta") or delta.get("message")))
+            _continue(mapping(choice["message"]), mapping(delta.get("delta") or delta.get("message")), growth)
             if delta.get("finish_reason"):
                 choice["finish_reason"] = delta["finish_reason"]
+    growth.settle()
     body = {**head, "choices": [choices[index] for index in sorted(choices)]}
     return Assembled(body=body, complete=frames.done or error is not None, error=error)
 
 
-def _continue(message: dict[str, object], delta: dict[str, object]) -> None:
+def _continue(message: dict[str, object], delta: dict[str, object], growth: _sse.Growth) -> None:
     calls = delta.pop("tool_calls", None)
-    _merge(message, delta, 0)
+    _merge(message, delta, growth, 0)
     if not isinstance(calls, list):
         return
     have = message.setdefault("tool_calls", [])
     if isinstance(have, list):
         for call in calls:
             found = mapping(call)
-            _merge(_call_meant(have, found), found, 0)
+            _merge(_call_meant(have, found), found, growth, 0)
 
 
 def _call_meant(have: list[dict[str, object]], delta: Mapping[str, object]) -> dict[str, object]:
@@ -293,15 +295,15 @@ def _call_meant(have: list[dict[str, object]], delta: Mapping[str, object]) -> d
     return have[-1]
 
 
-def _merge(into: dict[str, object], delta: Mapping[str, object], depth: int) -> None:
+def _merge(into: dict[str, object], delta: Mapping[str, object], growth: _sse.Growth, depth: int) -> None:
     for key, value in delta.items():
         old = into.get(key)
         if isinstance(old, str) and isinstance(value, str) and key not in _WHOLE:
-            into[key] = old + value
+            growth.add(into, key, value)
         elif isinstance(old, list) and isinstance(value, list):
             old.extend(value)
         elif isinstance(old, dict) and isinstance(value, dict) and depth < 8:
-            _merge(old, value, depth + 1)
+            _merge(old, value, growth, depth + 1)
         elif old is None or value not in (None, ""):
             into[key] = value
 

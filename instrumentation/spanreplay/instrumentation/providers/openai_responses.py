@@ -264,6 +264,7 @@ def _assemble(frames: _sse.Frames) -> Assembled:
     made: dict[int, dict[str, object]] = {}
     error: tuple[str, str] | None = None
     ended = frames.done
+    growth = _sse.Growth()
     for name, event in frames.objects:
         kind = text(event.get("type")) or name
         if isinstance(event.get("response"), dict):
@@ -277,21 +278,21 @@ def _assemble(frames: _sse.Frames) -> Assembled:
         if kind in ("response.output_item.added", "response.output_item.done"):
             made[index] = mapping(event.get("item"))
         else:
-            _continue(made.setdefault(index, {}), kind, event)
+            _continue(made.setdefault(index, {}), kind, event, growth)
+    growth.settle()
     # Some servers end with an empty output: what was streamed is then the only evidence.
     output = items(head.get("output")) or [made[index] for index in sorted(made)]
-    if not ended and head.get("status") not in (None, "queued"):
-        head["status"] = "in_progress"
+    if not ended:
+        head.setdefault("status", "in_progress")
     return Assembled(body={**head, "output": output}, complete=ended or error is not None, error=error)
 
 
-def _continue(item: dict[str, object], kind: str, event: Mapping[str, object]) -> None:
+def _continue(item: dict[str, object], kind: str, event: Mapping[str, object], growth: _sse.Growth) -> None:
     delta = event.get("delta")
     if not isinstance(delta, str):
         return
     if kind in _STREAMED_ARGUMENTS:
-        field = _STREAMED_ARGUMENTS[kind]
-        item[field] = f"{text(item.get(field)) or ''}{delta}"
+        growth.add(item, _STREAMED_ARGUMENTS[kind], delta)
     elif kind in _STREAMED_TEXT:
         where, position, field = _STREAMED_TEXT[kind]
         item.setdefault("type", "message" if kind in ("response.output_text.delta", "response.refusal.delta") else "reasoning")
@@ -301,8 +302,7 @@ def _continue(item: dict[str, object], kind: str, event: Mapping[str, object]) -
         place = min(max(integer(event.get(position)) or 0, 0), len(chunks))
         if place == len(chunks):
             chunks.append({"type": kind.removeprefix("response.").removesuffix(".delta").replace("reasoning_summary", "summary")})
-        chunk = mapping(chunks[place])
-        chunk[field] = f"{text(chunk.get(field)) or ''}{delta}"
+        growth.add(mapping(chunks[place]), field, delta)
 
 
 # ---- the wire written --------------------------------------------------------------------------------------------

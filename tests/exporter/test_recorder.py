@@ -204,7 +204,8 @@ def test_a_foreign_span_leaves_evidence_when_it_starts_and_is_whole_when_it_ends
     assert whole.events[0].attributes == {"n": 1}
     assert (whole.links[0].trace_state, whole.links[0].attributes) == ("k=v", {"why": "retry"})
     assert whole.resource.attributes == {"service.name": "shop"}
-    assert whole.end_ns is not None and whole.end_ns >= whole.start_ns
+    assert whole.end_ns is not None
+    assert whole.end_ns >= whole.start_ns
 
 
 def test_a_foreign_span_gets_the_run_in_the_record_and_not_on_the_span(journal: Journal, recorder: Recorder, scope: Scope) -> None:
@@ -284,7 +285,7 @@ class Broken(Journal):
     def _no(self, *_: object, **__: object) -> None:
         raise OSError("disk on fire")
 
-    open_span = close_span = write_span = sync = _no  # type: ignore[assignment]
+    open_span = close_span = write_span = sync = _no
 
 
 def test_a_broken_writer_is_counted_and_said_once(caplog: pytest.LogCaptureFixture) -> None:

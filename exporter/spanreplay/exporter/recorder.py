@@ -46,7 +46,10 @@ PENDING: Final = "pending_span"
 class Writer(Protocol):
     """What is needed of :class:`spanreplay.store.journal.JournalWriter`. Nothing raises."""
 
-    dropped: int
+    @property
+    def dropped(self) -> int:
+        """Records that could not be written, in this process."""
+        ...
 
     def open_span(self, record: SpanRecord) -> None:
         """A span has started."""

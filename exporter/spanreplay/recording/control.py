@@ -25,6 +25,7 @@ from spanreplay.recording.exits import ExitWatch
 from spanreplay.recording.place import Place, find_place, traceparent
 from spanreplay.recording.plugins import Installed
 from spanreplay.recording.root import close_root, open_root
+from spanreplay.semconv import attributes as names
 from spanreplay.store.journal import JournalWriter, get_writer
 
 _log: Final = logging.getLogger("spanreplay")
@@ -272,9 +273,13 @@ def _restore_environment(recording: _Recording) -> None:
 
 
 def _close(recording: _Recording) -> None:
-    if recording.place.top and recording.pid == os.getpid():
-        code = None if recording.exits is None else recording.exits.code
-        close_root(recording.writer, recording.place, exit_code=code, dropped=recording.dropped())
+    place, dropped = recording.place, recording.dropped()
+    if place.top and recording.pid == os.getpid():
+        if not recording.command:
+            code = None if recording.exits is None else recording.exits.code
+            close_root(recording.writer, place, exit_code=code, dropped=dropped)
+        elif dropped:  # whoever started the command closes its span, and knows nothing of this
+            recording.writer.patch_span(place.trace_id, place.span_id, attributes={names.RUN_DROPPED: dropped})
     recording.writer.close()
 
 

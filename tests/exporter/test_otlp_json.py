@@ -18,7 +18,7 @@ from spanreplay.spans.record import LogRecord, Record, Resource, Scope, SpanReco
 
 TRACE = "5b8efff798038103d269b633813fc60c"
 SPAN = "eee19b7ec3c1b174"
-EXAMPLES = 400 if FULL else 20
+EXAMPLES = 400 if FULL else 15
 SPEC_EXAMPLE = Path(__file__).parents[3] / "shared/material/interop/opentelemetry-proto/trace.json"
 
 

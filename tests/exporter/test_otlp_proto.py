@@ -22,7 +22,7 @@ from spanreplay.spans.record import LogRecord, Record, Resource, Scope, SpanReco
 
 TRACE = "5b8efff798038103d269b633813fc60c"
 SPAN = "eee19b7ec3c1b174"
-EXAMPLES = 400 if FULL else 20
+EXAMPLES = 400 if FULL else 15
 
 
 def read(data: bytes) -> tuple[list[Record], list[Problem]]:

@@ -23,6 +23,7 @@ SCOPE_GROUPS: Final = (2, 1000)
 """Fields of a resource group that hold scope groups; 1000 is that of OTLP before 0.16, of equal layout."""
 RECORDS: Final = 2
 SCHEMA_URL: Final = 3
+_TAG_2: Final = b"\x12"
 _GROUP_FIELDS: Final = (1, 2, 3, 1000)
 
 _MAX_VARINT: Final = 10
@@ -153,6 +154,9 @@ def looks_like(head: bytes, *, whole: bool) -> bool:
         whole: Whether ``head`` is the whole message, so that nothing in it may be cut.
     """
     seen = False
+    if _TAG_2 not in head:
+        # Scope groups and attribute values are field 2: without one there is no record, and text has no such byte.
+        return False
     try:
         for group in fields(memoryview(head)):
             if group.number == 0:

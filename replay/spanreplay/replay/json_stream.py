@@ -11,12 +11,13 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 from spanreplay.replay.source import ReadReport
 
+_BLANK: Final = (b"\n", b"\r\n")
 BOM: Final = b"\xef\xbb\xbf"
 
 _DECODER: Final = json.JSONDecoder()
 _GAP: Final = re.compile(r"[\s,\x1e\ufeff]*")
-_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
-_TOKEN: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|["{}\[\]:\n]')
+_STRING: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
+_TOKEN: Final = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|["{}\[\]:\n]')
 _CLOSER: Final = {"{": "}", "[": "]"}
 
 
@@ -70,7 +71,7 @@ class _Frame(NamedTuple):
     level: int
 
 
-def whole_elements(text: str, lists: Collection[str]) -> Any:
+def whole_elements(text: str, lists: Collection[str]) -> tuple[Any, int] | None:
     """What a cut text holds whole: the document without the last, unfinished element of the lists named ``lists``.
 
     Args:
@@ -78,11 +79,12 @@ def whole_elements(text: str, lists: Collection[str]) -> Any:
         lists: Names of the arrays whose elements stand for themselves, such as ``spans``.
 
     Returns:
-        The parsed document, or ``None`` if no such element is whole.
+        The parsed document and how many elements it has, or ``None`` if no such element is whole.
     """
     stack: list[tuple[str, str]] = []
     string = ""
     cut: tuple[int, str] | None = None
+    count = 0
     for match in _TOKEN.finditer(text):
         mark = match.group()
         if mark == '"':
@@ -93,13 +95,14 @@ def whole_elements(text: str, lists: Collection[str]) -> Any:
             if not stack or _CLOSER[stack.pop()[0]] != mark:
                 break
             if mark == "}" and stack and stack[-1][0] == "[" and stack[-1][1] in lists:
+                count += 1
                 cut = match.end(), "".join(_CLOSER[opener] for opener, _ in reversed(stack))
         elif len(mark) > 1:
             string = mark[1:-1]
     if cut is None:
         return None
     try:
-        return json.loads(text[: cut[0]] + cut[1])
+        return json.loads(text[: cut[0]] + cut[1]), count
     except (ValueError, RecursionError):
         return None
 
@@ -127,6 +130,8 @@ def documents(
     number = 0
     while line := stream.readline(limit):
         number += 1
+        if line in _BLANK:
+            continue
         if len(line) == limit and not line.endswith(b"\n"):
             _skip_line(stream, limit)
             reader.reject(number, f"a document of at most {limit} bytes", "a longer one")
@@ -248,9 +253,9 @@ class _Reader:
         self.reject(number, expected, found)
         if not isinstance(error, json.JSONDecodeError):
             return
-        value = whole_elements(text, self._lists)
-        if value is not None:
-            yield f"line {number}", value
+        if kept := whole_elements(text, self._lists):
+            self._report.note("document-cut", "comes from a document that is cut: what followed it there is missing", spans=kept[1])
+            yield f"line {number}", kept[0]
 
 
 def _decode_all(text: str) -> tuple[list[Any], int, Exception | None]:

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol, cast
 
-from spanreplay.replay.input_stream import DEFAULT_LIMITS, InputStream, Limits
+from spanreplay.replay.input_stream import DEFAULT_LIMITS, HEAD_BYTES, InputStream, Limits
 from spanreplay.spans.errors import REJECTED, SIGNAL_SKIPPED, FormatError, Problem, Problems
 from spanreplay.spans.record import Record, SpanRecord
 
@@ -214,6 +214,8 @@ def open_source(target: str, *, stdin: BinaryIO | None = None, limits: Limits = 
     if target == STDIN:
         source, stream = _recognise("standard input", stdin or sys.stdin.buffer, limits)
         return Opened(format=source.NAME, records=_read(source, stream, "standard input", report), report=report)
+    if not target:
+        raise UnreadableSource("", "", "a file or folder", "an empty name")
     path = Path(target)
     with _Translated(target):
         mode = path.stat().st_mode
@@ -271,6 +273,8 @@ def _source_of(file: str, stream: InputStream) -> Source:
     if stream.head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         hint = "convert it with: iconv -f UTF-16 -t UTF-8"
         raise UnreadableSource(file, "byte 0", "UTF-8 text or a binary format", "UTF-16 text", hint=hint)
+    if stream.fault is not None and len(stream.head) < HEAD_BYTES:
+        raise UnreadableSource(file, stream.fault.where, stream.fault.expected, stream.fault.found)
     raise UnreadableSource(file, "byte 0", f"a trace ({_format_names()})", _glimpse(stream.head))
 
 

@@ -35,6 +35,8 @@ class Assembly:
     """Decisions that no step carries, by a key made up for each."""
     decided_for: dict[SpanKey, Decided] = field(default_factory=dict)
     """Decisions by the step that carries them."""
+    agents: dict[SpanKey, str | None] = field(default_factory=dict)
+    """The nearest agent at or around a span, as far as looked up."""
 
     @property
     def root_draft(self) -> RunDraft | None:
@@ -239,12 +241,21 @@ def _parents(assembly: Assembly, seq: Mapping[SpanKey, int]) -> dict[SpanKey, Sp
 
 
 def _agent(assembly: Assembly, key: SpanKey) -> str | None:
+    """The agent that a step without a name of one belongs to: the nearest around it, else the run's."""
+    walked: list[SpanKey] = []
+    found: str | None = None
     for outer in assembly.forest.ancestors(key):
+        if outer in assembly.agents:
+            found = assembly.agents[outer]
+            break
         draft = assembly.draft(outer)
+        walked.append(outer)
         if draft is not None and draft.agent is not None and draft.kind == "agent":
-            return draft.agent
+            found = draft.agent
+            break
+    assembly.agents.update(dict.fromkeys(walked, found))
     run = assembly.root_draft
-    return None if run is None else run.agent_name
+    return found if found is not None or run is None else run.agent_name
 
 
 def _step(assembly: Assembly, key: SpanKey, shared: Mapping[str, Json], seq: Mapping[SpanKey, int], by_span: Mapping[str, SpanKey]) -> Step:

@@ -170,9 +170,17 @@ def combined(draft: StepDraft, other: StepDraft, where: str) -> StepDraft:
     return replace(
         draft,
         **filled,
-        versions={**other.versions, **draft.versions},
+        versions=_joined(other.versions, draft.versions),
         attempt=max(draft.attempt, other.attempt),
         transport=draft.transport and other.transport,
         grade=grade,
         reasons=tuple(reasons),
     )
+
+
+def _joined(less: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    both = {**less, **more}
+    for name in less.keys() & more.keys():
+        if isinstance(less[name], dict) and isinstance(more[name], dict):
+            both[name] = {**less[name], **more[name]}
+    return both

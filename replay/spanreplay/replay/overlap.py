@@ -4,7 +4,7 @@ What is inside a step does not count as beside it. Two steps that one process co
 touching is not overlapping. What never ended is taken to run on.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple
 
@@ -21,15 +21,19 @@ class Extent(NamedTuple):
         """The smallest extent that holds both."""
         return Extent(min(self.start, other.start), max(self.end, other.end))
 
+    def meets(self, other: "Extent") -> bool:
+        """Whether they have a point in common."""
+        return self.start <= other.end and other.start <= self.end
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Branch(Generic[K]):
-    """A moment, all that is inside it, and the extents of the whole."""
+    """A moment and all that is inside it, and from where to where the whole goes."""
 
     moment: Moment[K]
     clock: Extent
-    counts: Extent | None
-    """Of those that the moment's own process counted."""
+    counts: Mapping[str, Extent]
+    """By each process that counted some of it."""
 
 
 def overlapping(moments: Sequence[Moment[K]]) -> dict[K, list[K]]:
@@ -78,44 +82,40 @@ def _branches(children: Mapping[K | None, Sequence[Moment[K]]], starts: Mapping[
         downwards.extend(children.get(moment.key, ()))
     branches: dict[K, _Branch[K]] = {}
     for moment in reversed(downwards):
-        clock, counts = _clock(moment, starts), _counts(moment)
+        clock, own = _clock(moment, starts), _counts(moment)
+        counts = {moment.process: own} if own is not None and moment.process is not None else {}
         for child in children.get(moment.key, ()):
             inner = branches[child.key]
             clock = clock.hull(inner.clock)
-            if counts is not None and inner.counts is not None and child.process == moment.process:
-                counts = counts.hull(inner.counts)
+            for process, extent in inner.counts.items():
+                counts[process] = extent.hull(counts.get(process, extent))
         branches[moment.key] = _Branch(moment=moment, clock=clock, counts=counts)
     return branches
 
 
 def _meet(one: _Branch[K], other: _Branch[K]) -> bool:
-    if one.clock.start <= other.clock.end and other.clock.start <= one.clock.end:
-        return True
-    a, b = one.counts, other.counts
-    return a is not None and b is not None and one.moment.process == other.moment.process and a.start < b.end and b.start < a.end
+    return one.clock.meets(other.clock) or any(
+        process in other.counts and extent.meets(other.counts[process]) for process, extent in one.counts.items()
+    )
 
 
 def _neighbours(siblings: Sequence[_Branch[K]]) -> Iterator[tuple[_Branch[K], _Branch[K]]]:
     """The pairs of sibling branches whose extents meet, each once."""
     found: set[tuple[int, int]] = set()
-    numbers = range(len(siblings))
-    by_process: dict[str | None, list[int]] = {}
-    for number in numbers:
-        if siblings[number].counts is not None:
-            by_process.setdefault(siblings[number].moment.process, []).append(number)
-    for left, right in _sweep(numbers, lambda number: siblings[number].clock):
-        found.add((min(left, right), max(left, right)))
-    for counted in by_process.values():
-        for left, right in _sweep(counted, lambda number: siblings[number].counts or Extent(0, 0)):
-            found.add((min(left, right), max(left, right)))
+    by_process: dict[str, dict[int, Extent]] = {}
+    for number, branch in enumerate(siblings):
+        for process, extent in branch.counts.items():
+            by_process.setdefault(process, {})[number] = extent
+    for extents in (dict(enumerate(branch.clock for branch in siblings)), *by_process.values()):
+        found.update((min(pair), max(pair)) for pair in _sweep(extents))
     for left, right in sorted(found):
         yield siblings[left], siblings[right]
 
 
-def _sweep(numbers: Sequence[int], extent: Callable[[int], Extent]) -> Iterator[tuple[int, int]]:
+def _sweep(extents: Mapping[int, Extent]) -> Iterator[tuple[int, int]]:
     running: list[int] = []
-    for number in sorted(numbers, key=extent):
-        running = [other for other in running if extent(other).end >= extent(number).start]
+    for number in sorted(extents, key=extents.__getitem__):
+        running = [other for other in running if extents[other].end >= extents[number].start]
         for other in running:
             yield other, number
         running.append(number)

@@ -45,4 +45,5 @@ UNTAPED: Final = "untaped"
 
 def worst(grades: Iterable[Grade], otherwise: Grade = "exact") -> Grade:
     """The lowest of some grades, ``otherwise`` of none."""
-    return max(grades, key=GRADE_ORDER.index, default=otherwise)
+    places = [GRADE_ORDER.index(grade) for grade in grades]
+    return GRADE_ORDER[max(places)] if places else otherwise

@@ -9,7 +9,7 @@ from spanreplay.replay.dialect import RunDraft, StepDraft
 from spanreplay.replay.fields import Fields
 from spanreplay.replay.grouping import group, read_spans
 from spanreplay.replay.model import Grade, Json, OutcomeName, Reason, Run, Step
-from spanreplay.replay.reasons import CYCLE, LOG_WITHOUT_SPAN, NO_ROOT, RECORDS_DROPPED, SEVERAL_ROOTS, UNTAPED, worst
+from spanreplay.replay.reasons import CYCLE, FOREIGN, LOG_WITHOUT_SPAN, NO_ROOT, RECORDS_DROPPED, SEVERAL_ROOTS, UNTAPED, worst
 from spanreplay.replay.rows import run_row, step_row
 from spanreplay.replay.tree import build
 from spanreplay.replay.versions import run_versions
@@ -19,6 +19,8 @@ from spanreplay.spans.record import STATUS_ERROR, Record, SpanRecord
 if TYPE_CHECKING:
     from spanreplay.store.store import Store
 
+OWN: Final = "spanreplay"
+"""The dialect whose steps hold the exact exchange."""
 TRACES_AT_ONCE: Final = 64
 """Traces whose runs are derived together."""
 
@@ -140,6 +142,13 @@ def _grade(assembly: Assembly, root: RunDraft | None, steps: Sequence[Step]) -> 
     else:
         what = "the root of this run is not here" if assembly.group.named else "no agent or workflow span is around the steps"
         reasons.append(Reason(code=NO_ROOT, detail=what))
+    others = sorted({step.dialect for step in steps if step.grade == "semantic" and step.dialect != OWN})
+    if others:
+        count = sum(step.grade == "semantic" and step.dialect != OWN for step in steps)
+        detail = (
+            f"{count} steps were recorded by other instrumentation ({', '.join(others)}): the messages are here, not the exact exchange"
+        )
+        reasons.append(Reason(code=FOREIGN, detail=detail))
     reasons += orphan_reasons(assembly, steps)
     for key in keys:
         fault = assembly.readings[key].fault

@@ -102,9 +102,10 @@ def _step(span: SpanRecord, fields: Fields, kind: Kind, operation: str) -> StepD
     asked, answered = _VIEWS[kind](fields)
     error = failure(span, fields)
     result = answered.get("result") if isinstance(answered, dict) else None
-    ended = outcome(span, error, result)
+    ended: OutcomeName = outcome(span, error, result)
     if ended == "ok" and kind == "model_call":
-        ended = _STATUSES.get(fields.text(a.GEN_AI_RESPONSE_STATUS) or "", "error" if finish_reason(fields) == "error" else "ok")
+        told = _STATUSES.get(fields.text(a.GEN_AI_RESPONSE_STATUS) or "")
+        ended = told if told is not None else "error" if finish_reason(fields) == "error" else "ok"
     versions = step_versions(span, fields)
     grade, reasons = _grade(span, fields, kind, asked, answered, ended)
     return StepDraft(

@@ -42,14 +42,15 @@ def render_run(run: Run, *, colour: bool | None = None) -> str:
     """
     lines = _heading(run)
     number = len(str(len(run.steps)))
+    graded = any(step.grade != run.grade for step in run.steps)  # else the heading says it for all
     depths: dict[int, int] = {}
     for step in run.steps:
         depths[step.seq] = 0 if step.parent_seq is None else depths.get(step.parent_seq, -1) + 1
-        lines += _step_lines(step, number, min(depths[step.seq], _INDENT_LIMIT))
+        lines += _step_lines(step, number, min(depths[step.seq], _INDENT_LIMIT), graded=graded)
     if not run.steps:
         lines.append([Piece("  no steps", _DIM)])
     if run.output is not None:
-        lines += [[], [Piece("  output  ", _DIM), Piece(short(run.output, 160))]]
+        lines += [[], [Piece("  output  ", _DIM), Piece(_gist(run.output))]]
     lines += _reason_lines(run.grade_reasons)
     return _rendered(lines, colour)
 
@@ -71,12 +72,18 @@ def _heading(run: Run) -> list[Line]:
     if run.error is not None:
         lines.append([Piece(f"  {_error_text(run.error)}", _BAD)])
     if run.input is not None:
-        lines.append([Piece("  input   ", _DIM), Piece(short(run.input, 160))])
+        lines.append([Piece("  input   ", _DIM), Piece(_gist(run.input))])
     lines.append([])
     return lines
 
 
-def _step_lines(step: Step, number: int, depth: int) -> list[Line]:
+def _gist(value: Json, limit: int = 160) -> str:
+    """A run's input or output on one line: of messages the last text, else the value."""
+    said = list(_said(value)) if isinstance(value, dict) else []
+    return short(said[-1] if said else value, limit)
+
+
+def _step_lines(step: Step, number: int, depth: int, *, graded: bool) -> list[Line]:
     pad = "  " * depth
     beside = "┃" if step.overlaps else " "
     first: Line = [
@@ -95,7 +102,7 @@ def _step_lines(step: Step, number: int, depth: int) -> list[Line]:
     first.append(Piece("  " + " · ".join(notes), _DIM))
     if step.outcome != "ok":
         first.append(Piece(f"  {step.outcome.replace('_', ' ')}", _BAD if step.outcome not in ("abandoned", "deferred") else "yellow"))
-    if step.grade != "exact":
+    if graded and step.grade != "exact":
         first.append(Piece(f"  [{GRADE_WORDS[step.grade]}]", _GRADE_STYLES[step.grade]))
     lines = [first]
     margin = " " * (number + 5) + pad
@@ -128,6 +135,7 @@ def _told(step: Step) -> Iterable[tuple[str, str, str]]:
 
 
 def _said(output: Json) -> Iterable[str]:
+    """The texts of the messages in a view of a model call."""
     messages = output.get("messages")
     for message in messages if isinstance(messages, list) else ():
         parts = message.get("parts") if isinstance(message, dict) else None

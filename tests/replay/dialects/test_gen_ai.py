@@ -1,0 +1,278 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fixtures.runs.spans import agent, asking, chat, event, log, said, span, tool
+from spanreplay.replay.dialect import StepDraft, registry
+from spanreplay.replay.dialects.gen_ai import DIALECT
+from spanreplay.replay.events import with_content
+from spanreplay.replay.runs import build_runs
+from spanreplay.semconv import attributes as a
+from spanreplay.spans.record import STATUS_ERROR, STATUS_OK, SpanRecord, Value
+
+MESSAGES = [{"role": "user", "parts": [{"type": "text", "content": "q"}]}]
+
+
+def read(record: SpanRecord) -> StepDraft:
+    assert DIALECT.claims(record)
+    draft = DIALECT.read(record, ())
+    assert draft is not None
+    return draft
+
+
+@pytest.mark.parametrize("value", [MESSAGES, json.dumps(MESSAGES), json.dumps(json.dumps(MESSAGES))], ids=["structured", "text", "twice"])
+def test_messages_are_read_in_every_encoding(value: Value) -> None:
+    draft = read(
+        chat(1, attributes={a.GEN_AI_INPUT_MESSAGES: value, a.GEN_AI_SYSTEM_INSTRUCTIONS: '[{"type":"text","content":"be kind"}]'})
+    )
+    assert draft.input["messages"] == MESSAGES
+    assert draft.input["system"] == [{"type": "text", "content": "be kind"}]
+    assert draft.input["params"] == {"model": "gpt-4o"}
+    assert draft.grade == "semantic"
+
+
+def test_older_spellings_of_parts_and_chat_messages_are_read() -> None:
+    given: list[Any] = [
+        {"role": "system", "content": "s"},
+        {"role": "user", "content": [{"type": "text", "text": "look"}, {"type": "image", "data": "x"}]},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"n":1}'}}],
+        },
+        {"role": "tool", "tool_call_id": "c", "content": "one"},
+        {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c", "result": 1}]},
+        {"role": "model", "parts": [{"type": "thinking", "content": "hm"}, "bare"]},
+    ]
+    draft = read(chat(1, attributes={a.GEN_AI_INPUT_MESSAGES: json.dumps(given)}))
+    assert [(m["role"], m["parts"]) for m in draft.input["messages"]] == [
+        ("system", [{"type": "text", "content": "s"}]),
+        ("user", [{"type": "text", "content": "look"}, {"type": "image", "data": "x"}]),
+        ("assistant", [{"type": "tool_call", "id": "c", "name": "f", "arguments": '{"n":1}'}]),
+        ("tool", [{"type": "tool_call_response", "id": "c", "response": "one"}]),
+        ("tool", [{"type": "tool_call_response", "id": "c", "response": 1}]),
+        ("assistant", [{"type": "reasoning", "content": "hm"}, {"type": "text", "content": "bare"}]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("[1,2,3]", [1, 2, 3]),
+        ("null", "null"),
+        ('"x"', "x"),
+        ('{"a": 1}', {"a": 1}),
+        ('"{\\"a\\": 1}"', {"a": 1}),
+        ("plain words", "plain words"),
+        ("[note] no JSON", "[note] no JSON"),
+        ("", ""),
+        ("7", "7"),
+    ],
+)
+def test_any_arguments_are_kept_as_given(text: str, value: Any) -> None:  # B25
+    draft = read(tool(1, args=text, result=text))
+    assert (draft.input, draft.output) == ({"arguments": value}, {"result": value})
+    assert json.loads(draft.typed_input or "") == value
+    assert draft.grade == "semantic"
+
+
+@pytest.mark.parametrize("text", ['{"a": [1, 2', '{"a": "tex', '{"a": tru', '{"a":', "[", '{"a": "b\\u00'])
+def test_json_that_stops_in_the_middle_is_cut(text: str) -> None:
+    draft = read(tool(1, args=text))
+    assert draft.grade == "incomplete"
+    (reason,) = draft.reasons
+    assert reason.code == "cut"
+    assert a.GEN_AI_TOOL_CALL_ARGUMENTS in reason.detail
+    assert draft.input == {"arguments": text}, "what is there is kept"
+
+
+def test_cut_messages_are_kept_raw() -> None:
+    text = json.dumps(MESSAGES)[:-9]
+    draft = read(chat(1, attributes={a.GEN_AI_INPUT_MESSAGES: text}))
+    assert draft.grade == "incomplete"
+    assert (draft.input["messages"], draft.input["raw"]) == (None, text)
+
+
+@pytest.mark.parametrize("call_id", ["", "unknown", "<not specified>"])
+def test_words_for_no_call_id_are_none(call_id: str) -> None:
+    assert read(tool(1, call=call_id)).call_id is None
+    assert read(tool(1, call="call_1")).call_id == "call_1"
+
+
+def test_usage_by_present_and_old_names() -> None:
+    new = chat(1, attributes={a.GEN_AI_USAGE_INPUT_TOKENS: 5, a.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS: 2, "gen_ai.usage.prompt_tokens": 99})
+    old = chat(
+        1,
+        attributes={"gen_ai.usage.prompt_tokens": 5, "gen_ai.usage.completion_tokens": "7", "gen_ai.usage.cache_creation.input_tokens": 1},
+    )
+    assert read(new).usage == {"input_tokens": 5, "cache_read_input_tokens": 2}
+    assert read(old).usage == {"input_tokens": 5, "output_tokens": 7, "cache_write_input_tokens": 1}
+
+
+@pytest.mark.parametrize(
+    ("operation", "kind"),
+    [
+        ("chat", "model_call"),
+        ("generate_content", "model_call"),
+        ("text_completion", "model_call"),
+        ("execute_tool", "tool_call"),
+        ("invoke_agent", "agent"),
+        ("create_agent", "agent"),
+        ("invoke_workflow", "agent"),
+        ("plan", "agent"),
+        ("retrieval", "retrieval"),
+        ("embeddings", "retrieval"),
+        ("search_memory", "memory"),
+        ("upsert_memory", "memory"),
+    ],
+)
+def test_operations_have_kinds(operation: str, kind: str) -> None:
+    assert read(span(1, attributes={a.GEN_AI_OPERATION_NAME: operation})).kind == kind
+
+
+@pytest.mark.parametrize("operation", ["fetch_response", "agent_step", "something new"])
+def test_other_operations_are_no_steps(operation: str) -> None:
+    assert DIALECT.read(span(1, attributes={a.GEN_AI_OPERATION_NAME: operation}), ()) is None
+
+
+def test_the_operation_is_read_from_the_name_where_a_limit_dropped_it() -> None:
+    record = span(1, name="execute_tool search", attributes={a.GEN_AI_TOOL_CALL_ARGUMENTS: "{}"}, dropped_attributes=3)
+    draft = read(record)
+    assert (draft.kind, draft.name, draft.grade) == ("tool_call", "search", "incomplete")
+    assert not DIALECT.claims(span(1, name="chat room", attributes={"room": 1}))
+
+
+def test_mcp_requests() -> None:
+    call = read(span(1, name="tools/call get", attributes={"mcp.method.name": "tools/call", a.GEN_AI_TOOL_NAME: "get"}))
+    assert (call.kind, call.name) == ("tool_call", "get")
+    listing = read(span(1, attributes={"mcp.method.name": "resources/read", "mcp.resource.uri": "file:///a"}))
+    assert (listing.kind, listing.name, listing.input) == ("mcp", "resources/read", {"arguments": {"uri": "file:///a"}})
+
+
+def test_retrieval_and_memory() -> None:
+    found = read(
+        span(
+            1,
+            attributes={
+                a.GEN_AI_OPERATION_NAME: "retrieval",
+                "gen_ai.retrieval.query.text": "q",
+                "gen_ai.retrieval.documents": '[{"id":"d"}]',
+            },
+        )
+    )
+    assert (found.input, found.output) == ({"arguments": {"query": "q"}}, {"result": [{"id": "d"}]})
+    kept = read(span(1, attributes={a.GEN_AI_OPERATION_NAME: "create_memory", "gen_ai.memory.records": '[{"content":"m"}]'}))
+    assert kept.input == {"arguments": {"records": [{"content": "m"}]}}
+
+
+def test_a_hand_off_is_no_tool_call() -> None:
+    draft = read(span(1, attributes={a.GEN_AI_OPERATION_NAME: "execute_tool", "gen_ai.handoff.to_agent": "billing"}))
+    assert (draft.kind, draft.name) == ("handoff", "billing")
+
+
+# ---- outcomes --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "attributes", "outcome"),
+    [
+        (STATUS_OK, {}, "ok"),
+        (STATUS_ERROR, {}, "error"),
+        (0, {a.ERROR_TYPE: "ValueError"}, "error"),
+        (STATUS_ERROR, {a.ERROR_TYPE: "asyncio.exceptions.CancelledError"}, "cancelled"),
+        (STATUS_ERROR, {a.ERROR_TYPE: "httpx.ReadTimeout"}, "timeout"),
+        (STATUS_ERROR, {a.ERROR_TYPE: "tool_error"}, "tool_error"),
+        (0, {a.GEN_AI_TOOL_CALL_RESULT: '{"isError":true,"content":[]}'}, "tool_error"),
+    ],
+)
+def test_outcomes(status: int, attributes: dict[str, Value], outcome: str) -> None:  # B35
+    assert read(tool(1, status=status, attributes=attributes)).outcome == outcome
+
+
+def test_an_exception_event_alone_is_no_failure() -> None:
+    raised = event("exception", {a.EXCEPTION_TYPE: "KeyError", a.EXCEPTION_MESSAGE: "x"})
+    assert read(tool(1, events=(raised,))).error is None
+    assert read(tool(1, status=STATUS_ERROR, events=(raised,))).error == {"type": "KeyError", "message": "x"}
+
+
+def test_a_model_that_ended_abnormally() -> None:
+    assert read(chat(1, attributes={a.GEN_AI_RESPONSE_FINISH_REASONS: ["error"]})).outcome == "error"
+    assert read(chat(1, attributes={a.GEN_AI_RESPONSE_STATUS: "failed"})).outcome == "error"
+    assert read(chat(1, attributes={a.GEN_AI_RESPONSE_FINISH_REASONS: '["stop"]'})).output["finish"] == "stop"
+
+
+# ---- grades ----------------------------------------------------------------------------------------------------------
+
+
+def test_grades() -> None:
+    assert read(chat(1, content=False)).grade == "structure"
+    assert read(tool(1, result=None)).grade == "structure"
+    assert read(tool(1, result=None, status=STATUS_ERROR)).grade == "semantic", "how it failed is its answer"
+    assert read(agent(1)).grade == "semantic", "an agent is passed through"
+    assert read(chat(1, end=None)).grade == "incomplete"
+    assert read(chat(1, dropped_attributes=1)).grade == "incomplete"
+    assert read(chat(1, dropped_events=1)).grade == "incomplete"
+
+
+@pytest.mark.parametrize("placeholder", ["<REDACTED>", "__REDACTED__", "<elided>"])
+def test_placeholders_are_not_content(placeholder: str) -> None:
+    draft = read(chat(1, attributes={a.GEN_AI_INPUT_MESSAGES: placeholder}))
+    assert (draft.input, draft.grade) == (None, "structure")
+
+
+def test_uploaded_content_is_pointed_to() -> None:
+    draft = read(chat(1, content=False, attributes={"gen_ai.input.messages_ref": "s3://b/1_inputs.json"}))
+    assert any(reason.code == "content-elsewhere" and "s3://b/1_inputs.json" in reason.detail for reason in draft.reasons)
+
+
+# ---- content in events -----------------------------------------------------------------------------------------------
+
+
+def test_content_from_events_is_added_where_the_span_lacks_it() -> None:
+    told = {a.GEN_AI_INPUT_MESSAGES: said("from event"), a.GEN_AI_OUTPUT_MESSAGES: asking(("c", "f", {})), a.GEN_AI_REQUEST_MODEL: "wrong"}
+    by_log = with_content(chat(1, content=False), [log(1, a.GEN_AI_INFERENCE_DETAILS_EVENT, told)])
+    by_old_log = with_content(chat(1, content=False), [log(1, "", {"event.name": a.GEN_AI_INFERENCE_DETAILS_EVENT}, body=told)])
+    by_event = with_content(chat(1, content=False, events=(event(a.GEN_AI_INFERENCE_DETAILS_EVENT, told),)), [])
+    for record in (by_log, by_old_log, by_event):
+        draft = read(record)
+        assert draft.input["messages"][0]["parts"][0]["content"] == "from event"
+        assert (draft.name, draft.grade) == ("gpt-4o", "semantic")
+    kept = with_content(chat(1), [log(1, a.GEN_AI_INFERENCE_DETAILS_EVENT, told)])
+    assert read(kept).input["messages"][0]["parts"][0]["content"] == "hello"
+
+
+# ---- whole kinds -----------------------------------------------------------------------------------------------------
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats()
+    | st.text(max_size=5)
+    | st.binary(max_size=3)
+    | st.sampled_from(["[", '{"a', "[[1"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+NAMES = st.sampled_from(sorted(value for name, value in vars(a).items() if name.isupper() and isinstance(value, str)))
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.dictionaries(NAMES, VALUES, max_size=8), st.sampled_from(["chat", "execute_tool", "invoke_agent", "plan", "retrieval", "x"]))
+def test_no_attribute_of_any_type_costs_a_span(attributes: dict[str, Any], operation: str) -> None:
+    record = span(1, name=f"{operation} y", attributes={a.GEN_AI_OPERATION_NAME: operation, **attributes})
+    for dialect in registry():
+        if dialect.claims(record):
+            dialect.read(record, ())
+    (run,) = build_runs([record])
+    assert "unreadable" not in {reason.code for reason in run.grade_reasons}
+    json.dumps(run.to_json())
+
+
+def test_nested_beyond_reason_is_text() -> None:
+    deep = "[" * 5000 + "]" * 5000
+    draft = read(tool(1, args=deep))
+    assert draft.input == {"arguments": deep}

@@ -174,8 +174,8 @@ def made_id(prefix: str, *content: object) -> str:
 
 
 def count(usage: Mapping[str, int], name: str) -> int:
-    """A token count by its attribute name, given with or without the common prefix; 0 if absent."""
-    return integer(usage.get(name, usage.get(name.removeprefix(_USAGE_PREFIX)))) or 0
+    """A token count by its attribute name, or as a step names it (no common prefix, underscores for dots); 0 if absent."""
+    return integer(usage.get(name, usage.get(name.removeprefix(_USAGE_PREFIX).replace(".", "_")))) or 0
 
 
 def input_tokens(usage: Mapping[str, int]) -> int:

@@ -115,7 +115,7 @@ class Provider(Protocol):
             request: the parsed body of the request to answer.
             response_id: ``gen_ai.response.id``.
             model: ``gen_ai.response.model``; the requested model if ``None``.
-            usage: token counts by attribute name, with or without ``gen_ai.usage.``.
+            usage: token counts by attribute name, or as ``Step.usage`` names them (``cache_read_input_tokens``).
 
         Returns:
             Content type and body.

@@ -7,9 +7,10 @@ says ``matched_by=input``. Call ids help nobody here: real traces reuse them.
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any, Final, Literal, TypeAlias
 
 from spanreplay.content.canonical import canonical_json
@@ -67,6 +68,7 @@ class RecordedRun:
         self._inputs: dict[int, str | None] = {}
         self._alike: dict[tuple[str, str], list[Step]] = defaultdict(list)
         self._in_scope: dict[str, list[Step]] = defaultdict(list)
+        self._first_free: dict[str, int] = defaultdict(int)
         self._children: dict[int, list[int]] = defaultdict(list)
         for step in run.steps:
             self._alike[step.kind, step.name].append(step)
@@ -74,6 +76,8 @@ class RecordedRun:
                 self._in_scope[scope_of(step.path)].append(step)
             if step.parent_seq is not None:
                 self._children[step.parent_seq].append(step.seq)
+        for steps in self._in_scope.values():
+            steps.sort(key=lambda s: s.seq_start or 0)
 
     def input_of(self, step: Step) -> str | None:
         """The comparable input of a recorded step, computed once."""
@@ -110,18 +114,23 @@ class RecordedRun:
     def _checked(self, step: Step) -> Found | Missed:
         """The step at the very path: is it its turn among the calls made one after the other from the same place?"""
         if step.seq_start is not None:
-            for earlier in self._in_scope[scope_of(step.path or "")]:
-                if (
-                    earlier.seq_end is not None
-                    and earlier.process == step.process
-                    and earlier.seq_end < step.seq_start
-                    and self.free(earlier)
-                    and earlier.kind != "agent"
-                ):
+            for earlier in self._free_from(scope_of(step.path or "")):
+                if earlier.seq_start is None or earlier.seq_start >= step.seq_start:
+                    break
+                if earlier.seq_end is not None and earlier.process == step.process and earlier.seq_end < step.seq_start and self.free(earlier):
                     return Missed(kind="order", step=earlier)
         if step.outcome == "unknown" or step.grade not in _STUB_GRADES:
             return Missed(kind="not_replayable", step=step)
         return Found(step=step, by="path")
+
+    def _free_from(self, scope: str) -> Iterator[Step]:
+        """The steps of a scope in the order they began, from the first that is still free."""
+        steps = self._in_scope[scope]
+        first = self._first_free[scope]
+        while first < len(steps) and not self.free(steps[first]):
+            first += 1
+        self._first_free[scope] = first
+        return islice(steps, first, None)
 
     def _elsewhere(self, kind: str, name: str, path: str, asked: str | None) -> Found | None:
         """A free step with this very input, made from another place (or from no known place)."""

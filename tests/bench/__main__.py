@@ -1,0 +1,28 @@
+"""``make bench``: prints every ratio; writes them to ``bench-results.json``."""
+
+import json
+import platform
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+from tests.bench import cases
+from tests.bench.measure import Ratio
+
+
+def main() -> None:
+    """Measure what the arguments name, or everything."""
+    wanted = sys.argv[1:]
+    results: list[dict[str, object]] = []
+    for case in (cases.off, cases.seen_content, cases.new_content, cases.model_step, cases.stubbed_tools, cases.help_time):
+        if wanted and case.__name__ not in wanted:
+            continue
+        found = case()
+        cases.deactivate()
+        results.append(found.to_json() if isinstance(found, Ratio) else found)
+        print(found.line() if isinstance(found, Ratio) else f"{found['verdict']:9}  {found['name']}: {found['median']:.0f}  goal >= {found['goal']}", flush=True)
+    machine = {"python": platform.python_version(), "machine": platform.machine(), "spanreplay": version("spanreplay")}
+    Path("bench-results.json").write_text(json.dumps({"schema": 1, "machine": machine, "results": results}, indent=2) + "\n", encoding="utf-8")
+
+
+main()

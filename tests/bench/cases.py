@@ -1,0 +1,225 @@
+"""What is measured. Each case makes its own two callables and tears down what it set up."""
+
+import itertools
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import openai
+import wrapt
+from opentelemetry.sdk.trace import SynchronousMultiSpanProcessor, TracerProvider
+
+from spanreplay import recording
+from spanreplay.boundary import session as sessions
+from spanreplay.boundary.scope import process
+from spanreplay.boundary.session import RunContext, entered
+from spanreplay.instrumentation import agent_run, tool
+from spanreplay.replay.engine import replay_session
+from spanreplay.replay.ledger import Ledger
+from spanreplay.replay.model import Run
+from tests.bench.measure import Ratio, ratio
+
+_WORDS = "the agent asked a tool for what it needed and the model went on with the answer it was given".split()
+
+
+def text(size: int, seed: int = 0) -> str:
+    """Prose of about ``size`` characters."""
+    chance = random.Random(seed)
+    words = [chance.choice(_WORDS) + str(chance.randrange(1000)) for _ in range(size // 6)]
+    return " ".join(words)[:size]
+
+
+@contextmanager
+def recorded() -> Iterator[Path]:
+    """A recording into a store of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        recording.start(store=Path(folder) / "store")
+        try:
+            yield Path(folder) / "store"
+        finally:
+            recording.stop()
+
+
+def seen_content() -> Ratio:
+    """A recorded tool step, its span included, against the bare SDK span with the same attributes."""
+    asked, answer = text(2000), text(500, 1)
+    bare_provider, provider = TracerProvider(), TracerProvider()
+    tracer = bare_provider.get_tracer("bench")
+    arguments, result = json.dumps({"query": asked}), json.dumps(answer)
+
+    def bare() -> None:
+        with tracer.start_as_current_span("execute_tool search") as span:
+            span.set_attribute("gen_ai.operation.name", "execute_tool")
+            span.set_attribute("gen_ai.tool.name", "search")
+            span.set_attribute("gen_ai.tool.call.arguments", arguments)
+            span.set_attribute("gen_ai.tool.call.result", result)
+            span.set_attribute("gen_ai.agent.name", "bench")
+
+    @tool(effect="read", name="search")
+    def search(query: str) -> str:
+        return answer
+
+    import opentelemetry.trace as api
+
+    api.set_tracer_provider(provider)
+    with recorded(), agent_run("bench"):
+        bare_provider._active_span_processor = SynchronousMultiSpanProcessor()  # the recorder joins every provider; this one is to stay bare
+        return ratio("recorded step, content seen / bare SDK span", bare, lambda: search(asked), goal=3.5, times=200)
+
+
+def new_content() -> Ratio:
+    """What new content adds to a recorded step, against ``json.dumps`` of the same text."""
+    numbers = itertools.count()
+    body = text(64_000)
+
+    def fresh() -> str:
+        return f"{next(numbers)} {body}"
+
+    @tool(effect="read", name="read_page")
+    def read_page(page: str) -> None:
+        return None
+
+    with recorded(), agent_run("bench"):
+        return ratio(
+            "recorded step with new content / json.dumps of it",
+            lambda: json.dumps({"page": fresh()}),
+            lambda: read_page(fresh()),
+            goal=5,
+            times=20,
+            note="64 kB of text",
+        )
+
+
+def off() -> Ratio:
+    """A tool with spanreplay off against an empty wrapt wrapper."""
+    process.active = False
+
+    def plain(query: str) -> str:
+        return query
+
+    @wrapt.decorator
+    def nothing(wrapped, instance, args, kwargs):  # type: ignore[no-untyped-def]
+        return wrapped(*args, **kwargs)
+
+    wrapped, ours = nothing(plain), tool(effect="read")(plain)
+    return ratio("call with the Boundary off / empty wrapt wrapper", lambda: wrapped("x"), lambda: ours("x"), goal=1.5, times=20_000)
+
+
+REPLY = {
+    "id": "chatcmpl-1",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "gpt-4o-mini",
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": text(500)}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20},
+}
+MESSAGES = [{"role": "system", "content": text(300)}, {"role": "user", "content": text(700, 2)}]
+
+
+def _client(replies: httpx2.MockTransport) -> openai.OpenAI:
+    return openai.OpenAI(api_key="bench", base_url="http://model.test/v1", http_client=httpx2.Client(transport=replies))
+
+
+def model_step() -> Ratio:
+    """A replayed model step against the same SDK call over its own mock transport."""
+    client = _client(httpx2.MockTransport(lambda _: httpx2.Response(200, json=REPLY)))
+
+    def ask() -> object:
+        return client.chat.completions.create(model="gpt-4o-mini", messages=MESSAGES)  # type: ignore[arg-type]
+
+    rounds = 20
+    pairs = 40
+    run = _recorded_run(lambda: [ask() for _ in range(1)])
+    many = _repeated(run, (rounds + 10) * (pairs + 4))
+    session, _ = replay_session([many], Ledger())
+    scope = session.root(RunContext(run_id="replay", name="replay", fallback=True))
+
+    def replayed() -> object:
+        with entered(scope):
+            return ask()
+
+    return ratio("replayed model step / SDK over its mock transport", ask, replayed, goal=1.25, times=rounds, pairs=pairs)
+
+
+def stubbed_tools() -> dict[str, object]:
+    """Stubbed tool steps a second on one core."""
+    import time
+
+    @tool(effect="read")
+    def look_up(key: int) -> dict[str, int]:
+        raise AssertionError("the body must not run")
+
+    @tool(effect="read", name="look_up")
+    def live(key: int) -> dict[str, int]:
+        return {"key": key}
+
+    run = _recorded_run(lambda: [live(1)])
+    steps = 5000
+    rates = []
+    for _ in range(5):
+        session, _ = replay_session([_repeated(run, steps)], Ledger())
+        with entered(session.root(RunContext(run_id="replay", name="replay", fallback=True))):
+            start = time.process_time()
+            for _ in range(steps):
+                look_up(1)
+            rates.append(steps / (time.process_time() - start))
+    rate = sorted(rates)[len(rates) // 2]
+    return {"name": "stubbed tool steps a second", "goal": 5000, "median": rate, "all": rates, "verdict": "met" if min(rates) >= 5000 else "missed"}
+
+
+def _recorded_run(body) -> Run:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    from spanreplay.cli.target import load
+
+    with recorded() as store:
+        body()
+        recording.stop()
+        return load("last", store).one()
+
+
+def _repeated(run: Run, times: int) -> Run:
+    """The run with its one step recorded over and over, one after the other."""
+    from dataclasses import replace
+
+    step = run.steps[0]
+    base = step.path.rpartition("#")[0] if step.path else ""
+    steps = tuple(
+        replace(step, seq=i + 1, path=f"{base}#{i}", seq_start=2 * i + 1, seq_end=2 * i + 2, parent_seq=None, overlaps=()) for i in range(times)
+    )
+    return replace(run, steps=steps)
+
+
+def help_time() -> Ratio:
+    """``spanreplay --help`` against ``python -c "import click"``, in processes of their own."""
+    import resource
+    import time
+
+    program = str(Path(sys.executable).parent / "spanreplay")
+
+    def children() -> float:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    def run(*argv: str) -> None:
+        subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+
+    del time
+    return ratio(
+        "spanreplay --help / python -c 'import click'",
+        lambda: run(sys.executable, "-c", "import click"),
+        lambda: run(program, "--help"),
+        goal=2,
+        times=1,
+        pairs=30,
+        clock=children,
+    )
+
+
+def deactivate() -> None:
+    """Leave nothing active behind."""
+    sessions.deactivate()

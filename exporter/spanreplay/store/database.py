@@ -222,6 +222,7 @@ _MEANINGS: Final[tuple[tuple[str, Callable[[Path, str], StoreError]], ...]] = (
     ("No space left", lambda path, message: FullStoreError(f"cannot write {path}: {message}. Free some space; what was stored is kept.")),
     ("File too large", lambda path, message: FullStoreError(f"cannot write {path}: {message}. Free some space; what was stored is kept.")),
     ("not a valid DuckDB database", _damaged_error),
+    ("Could not read enough bytes", _damaged_error),
     ("orrupt", _damaged_error),
     ("checksum", _damaged_error),
     ("Serialization Error", _damaged_error),

@@ -23,14 +23,17 @@ def schema_version(connection: "Connection") -> int:
     Raises:
         DamagedStoreError: this is a database of something else.
     """
-    rows = connection.execute("SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary").fetchall()
-    tables = {name for (name,) in rows}
-    if "migrations" in tables:
-        found = connection.execute("SELECT max(version) FROM migrations").fetchone()
-        return int(found[0] or 0) if found else 0
-    if tables:
-        raise DamagedStoreError(f"expected a spanreplay database, found the tables {', '.join(sorted(tables))}. Use another --store.")
-    return 0
+    import duckdb
+
+    try:
+        ((found,),) = connection.execute("SELECT max(version) FROM migrations").fetchall()
+    except (duckdb.CatalogException, duckdb.BinderException):
+        rows = connection.execute("SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary").fetchall()
+        if rows:
+            tables = ", ".join(sorted(name for (name,) in rows))
+            raise DamagedStoreError(f"expected a spanreplay database, found the tables {tables}. Use another --store.") from None
+        return 0
+    return int(found or 0)
 
 
 def migrate(connection: "Connection", upto: int = SCHEMA_VERSION) -> int:

@@ -229,16 +229,47 @@ def test_the_run_is_found_by_the_parent_where_the_scope_is_not_known(journal: Jo
     assert journal.of("recorder")[0].attributes[names.RUN_ID] == "r" * 32
 
 
-def test_dropped_counts_of_foreign_spans_are_kept(journal: Journal, recorder: Recorder, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_limits_drop_from_a_foreign_span_is_kept_here_and_only_here(
+    journal: Journal, recorder: Recorder, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.ERROR, logger="opentelemetry.attributes")
-    tracer = provider_of(recorder, span_limits=SpanLimits(max_attributes=8, max_events=1)).get_tracer("theirs")
-    with tracer.start_as_current_span("chat") as span:
+    sent = InMemorySpanExporter()
+    provider = provider_of(recorder, span_limits=SpanLimits(max_attributes=8, max_events=1))
+    provider.add_span_processor(SimpleSpanProcessor(sent))
+    with provider.get_tracer("theirs").start_as_current_span("chat") as span:
         for number in range(11):
             span.set_attribute(f"k{number}", number)
+        span.set_attribute("k5", "again")
         span.add_event("a")
         span.add_event("b")
     (whole,) = journal.of("recorder")
-    assert (len(whole.attributes), whole.dropped_attributes, whole.dropped_events) == (8, 3, 1)
+    assert whole.attributes == {**{f"k{number}": number for number in range(11)}, "k5": "again"}
+    assert (whole.dropped_attributes, whole.dropped_events) == (0, 1)
+    (theirs,) = sent.get_finished_spans()
+    assert set(theirs.attributes or {}) == {f"k{number}" for number in range(3, 11)}
+    assert theirs.dropped_attributes == 3
+
+
+def test_attributes_cut_before_a_span_begins_are_counted(journal: Journal, recorder: Recorder, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR, logger="opentelemetry.attributes")
+    tracer = provider_of(recorder, span_limits=SpanLimits(max_attributes=2)).get_tracer("theirs")
+    span = tracer.start_span("chat", attributes={"a": 1, "b": 2, "c": 3})
+    span.set_attribute("d", 4)
+    span.end()
+    (whole,) = journal.of("recorder")
+    assert (whole.attributes, whole.dropped_attributes) == ({"b": 2, "c": 3, "d": 4}, 1)
+
+
+def test_what_a_user_adds_survives_the_limit_too(
+    journal: Journal, recorder: Recorder, scope: Scope, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.ERROR, logger="opentelemetry.attributes")
+    use(provider_of(recorder, span_limits=SpanLimits(max_attributes=2)), monkeypatch)
+    scope.session.open_spans = True
+    step = tool(scope)
+    step._span.set_attribute("shop.basket", 3)
+    step.succeed(1)
+    assert journal.of("close")[0]["attributes"]["shop.basket"] == 3
 
 
 def test_spans_of_another_session_are_left_out(journal: Journal, recorder: Recorder) -> None:

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 from opentelemetry import trace
+from opentelemetry._logs import LogRecord
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import SimpleLogRecordProcessor
 from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -19,6 +22,7 @@ from opentelemetry.util._once import Once
 
 from spanreplay import recording
 from spanreplay.boundary.session import Session, activate, deactivate
+from spanreplay.exporter import DuckDBLogExporter
 from spanreplay.exporter import environment_variables as env
 from spanreplay.instrumentation import agent_run, tool
 from spanreplay.recording import control, definition, providers
@@ -189,6 +193,27 @@ def test_with_logfire_configured_twice(tmp_path: Path, order: str) -> None:
     assert set(found) == {"invoke_agent barista", "execute_tool brew", "boil {kind}"}
     assert found["boil {kind}"].parent_span_id == found["execute_tool brew"].span_id
     assert found["boil {kind}"].attributes["kind"] == "green"
+
+
+@pytest.mark.parametrize("exporter", [True, False], ids=["our-exporter-too", "recorder-alone"])
+def test_content_that_arrives_as_events_is_kept_once(tmp_path: Path, exporter: bool) -> None:
+    recording.start(store=tmp_path)
+    provider = LoggerProvider(shutdown_on_exit=False)
+    if exporter:
+        provider.add_log_record_processor(SimpleLogRecordProcessor(DuckDBLogExporter(tmp_path)))
+    logger = provider.get_logger("theirs")
+    with agent_run("barista"):
+        logger.emit(LogRecord(event_name="gen_ai.user.message", body={"content": "tea"}))
+        logger.emit(LogRecord(body="an ordinary line"))
+    recording.stop()
+    logger.emit(LogRecord(event_name="gen_ai.user.message", body="late")) if not exporter else None
+    with Store.open(tmp_path) as opened:
+        opened.compact()
+        traces = opened.stale_traces()
+        (log,) = opened.logs(traces)
+        run_ids = {span.attributes[names.RUN_ID] for span in opened.traces(traces) if span.name == "invoke_agent barista"}
+    assert log.body == {"content": "tea"}
+    assert {log.attributes[names.RUN_ID]} == run_ids
 
 
 # ---- starting and stopping ---------------------------------------------------------------------------------------
@@ -397,6 +422,9 @@ def test_secret_variables_stay_out_of_the_definition(tmp_path: Path, monkeypatch
 FORK = """
 import os, sys
 from opentelemetry import trace
+from opentelemetry._logs import LogRecord
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import SimpleLogRecordProcessor
 from opentelemetry.sdk.trace import TracerProvider
 from spanreplay import recording
 from spanreplay.instrumentation import agent_run, tool

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from spanreplay.content.redaction import Redactor
+from spanreplay.exporter.overflow import overflow
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord, Value
 
 if TYPE_CHECKING:
-    from opentelemetry.sdk._logs import ReadableLogRecord
+    from opentelemetry.sdk._logs import ReadableLogRecord, ReadWriteLogRecord
     from opentelemetry.sdk.trace import ReadableSpan
 
 MAX_DEPTH: Final = 32
@@ -49,7 +50,8 @@ class Converter:
         notes = _Notes(self._redactor)
         context = span.get_span_context()
         parent = span.parent
-        attributes = notes.attributes(span.attributes)
+        spilled, lost = overflow(span)
+        attributes = notes.attributes({**spilled, **(span.attributes or {})} if spilled else span.attributes)
         if extra:
             attributes = {**extra, **attributes}
         events = tuple(_event(event, notes) for event in _each(span.events))
@@ -75,7 +77,7 @@ class Converter:
             scope=scope,
             trace_state=context.trace_state.to_header() if context and context.trace_state else "",
             flags=_flags(context, parent),
-            dropped_attributes=_count(span, "dropped_attributes"),
+            dropped_attributes=_count(span, "dropped_attributes") if lost is None else lost,
             dropped_events=_count(span, "dropped_events"),
             dropped_links=_count(span, "dropped_links"),
         )
@@ -116,11 +118,11 @@ class Converter:
         notes = _Notes(self._redactor)
         return tuple(_link(link, notes) for link in links)
 
-    def log(self, data: "ReadableLogRecord") -> LogRecord:
-        """One log record. The LogData of SDKs before 1.39 has the same three parts."""
+    def log(self, data: "ReadableLogRecord | ReadWriteLogRecord", extra: Mapping[str, Value] | None = None) -> LogRecord:
+        """One log record. ``extra`` is added where the record has no attribute of that name."""
         record: Any = data.log_record
         notes = _Notes(self._redactor)
-        attributes = notes.attributes(record.attributes)
+        attributes = {**(extra or {}), **notes.attributes(record.attributes)}
         body = notes.value("body", record.body)
         notes.put_into(attributes)
         severity = getattr(record, "severity_number", None)

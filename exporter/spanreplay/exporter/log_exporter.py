@@ -10,9 +10,8 @@ from typing import Any
 
 from opentelemetry.sdk._logs.export import LogRecordExporter, LogRecordExportResult
 
+from spanreplay.exporter.events import is_event, is_kept
 from spanreplay.exporter.pipeline import Pipeline
-
-_PREFIXES = ("gen_ai.", "spanreplay.")
 
 
 class DuckDBLogExporter(LogRecordExporter):
@@ -44,7 +43,7 @@ class DuckDBLogExporter(LogRecordExporter):
         before = pipeline.lost
         for data in batch:
             try:
-                if is_event(data.log_record):
+                if is_event(data.log_record) and not is_kept(data.log_record):
                     pipeline.writer.write_log(pipeline.converter.log(data))
             except Exception:  # noqa: BLE001 — telemetry never breaks the agent
                 pipeline.failed("a log event")
@@ -60,11 +59,3 @@ class DuckDBLogExporter(LogRecordExporter):
         """Put everything on the disk."""
         self._pipeline.sync()
         return True
-
-
-def is_event(record: Any) -> bool:  # the SDK's LogRecord, of several versions
-    """Whether a log record may carry content of a model or tool call: it is an event, or has an attribute of the GenAI conventions."""
-    if getattr(record, "event_name", None):
-        return True
-    attributes = record.attributes or {}
-    return "event.name" in attributes or any(str(name).startswith(_PREFIXES) for name in attributes)

@@ -8,8 +8,9 @@ from typing import Final
 
 from spanreplay.exporter.convert import Converter
 from spanreplay.exporter.environment_variables import store_folder
-from spanreplay.exporter.recorder import Recorder, Writer
+from spanreplay.exporter.recorder import Recorder
 from spanreplay.exporter.redacting import redactor_for
+from spanreplay.exporter.writer import Writer
 from spanreplay.store.journal import get_writer
 
 _log: Final = logging.getLogger("spanreplay")

@@ -1,20 +1,23 @@
 """The recorder: what the Boundary says and what foreign instrumentation says go into one journal, each span once.
 
-It is the :class:`~spanreplay.boundary.session.CaptureSink` of a recording session and a span processor of every tracer provider of
-the application. It has the methods of ``opentelemetry.sdk.trace.SpanProcessor`` without being derived from it: recording must not import
-the SDK into processes that never use it.
+It is the :class:`~spanreplay.boundary.session.CaptureSink` of a recording session and a processor of every tracer and logger
+provider of the application. It has the methods of the SDK's ``SpanProcessor`` and ``LogRecordProcessor`` without being derived from them:
+recording must not import the SDK into processes that never use it.
 """
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from spanreplay.boundary.call import StepEnded, StepStarted
 from spanreplay.boundary.scope import current_scope
 from spanreplay.content.redaction import Redactor
 from spanreplay.exporter.convert import Converter
+from spanreplay.exporter.events import is_event, mark_kept
 from spanreplay.exporter.origin import process_resource
+from spanreplay.exporter.overflow import overflow, watch
+from spanreplay.exporter.writer import Writer
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import (
     KIND_CLIENT,
@@ -23,7 +26,6 @@ from spanreplay.spans.record import (
     STATUS_UNSET,
     EventRecord,
     LinkRecord,
-    LogRecord,
     Resource,
     Scope,
     SpanRecord,
@@ -32,6 +34,7 @@ from spanreplay.spans.record import (
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
+    from opentelemetry.sdk._logs import ReadWriteLogRecord
     from opentelemetry.sdk.trace import ReadableSpan, Span
 
 _log: Final = logging.getLogger("spanreplay")
@@ -41,62 +44,6 @@ _MAX_OPEN: Final = 100_000
 
 PENDING: Final = "pending_span"
 """Value of ``logfire.span_type`` on the copies that Logfire sends when a span begins; the span itself follows."""
-
-
-class Writer(Protocol):
-    """What is needed of :class:`spanreplay.store.journal.JournalWriter`. Nothing raises."""
-
-    @property
-    def dropped(self) -> int:
-        """Records that could not be written, in this process."""
-        ...
-
-    def open_span(self, record: SpanRecord) -> None:
-        """A span has started."""
-        ...
-
-    def close_span(
-        self,
-        trace_id: str,
-        span_id: str,
-        *,
-        end_ns: int,
-        status: int,
-        status_message: str,
-        attributes: Mapping[str, Value],
-        events: tuple[EventRecord, ...] = (),
-        links: tuple[LinkRecord, ...] = (),
-    ) -> None:
-        """The rest of a span opened before."""
-        ...
-
-    def write_span(self, record: SpanRecord, origin: str) -> None:
-        """A whole span."""
-        ...
-
-    def patch_span(
-        self,
-        trace_id: str,
-        span_id: str,
-        *,
-        attributes: Mapping[str, Value],
-        events: Sequence[EventRecord] = (),
-        links: Sequence[LinkRecord] = (),
-    ) -> None:
-        """Adds to a span."""
-        ...
-
-    def write_log(self, record: LogRecord) -> None:
-        """A log record."""
-        ...
-
-    def sync(self) -> None:
-        """Everything is on disk on return."""
-        ...
-
-    def seen(self, trace_id: str, span_id: str) -> bool:
-        """Whether this process has written the span."""
-        ...
 
 
 _Key = tuple[str, str]
@@ -210,7 +157,7 @@ class Recorder:
         started = own.started or {}
         more = {
             name: value
-            for name, value in (span.attributes or {}).items()
+            for name, value in {**overflow(span)[0], **(span.attributes or {})}.items()
             if name not in started and name not in step.attributes and name != names.STEP_DIGESTS
         }
         told = {(event.name, event.time_ns) for event in step.events}
@@ -229,6 +176,7 @@ class Recorder:
             if is_pending(span):
                 return
             key = (f"{context.trace_id:032x}", f"{context.span_id:016x}")
+            watch(span)
             if _is_own(span):
                 scope = current_scope()
                 if scope is None or scope.session.sink is self:
@@ -272,6 +220,29 @@ class Recorder:
                 self.writer.sync()
         except Exception:  # noqa: BLE001 — telemetry never breaks the agent
             self.failed("a span")
+
+    # ---- the log record processor --------------------------------------------------------------------------------
+
+    def on_emit(self, log_record: "ReadWriteLogRecord") -> None:
+        """A log record is made: kept if it may carry content of a model or tool call."""
+        if not self.active:
+            return
+        try:
+            record = log_record.log_record
+            if not is_event(record) or self._elsewhere():
+                return
+            scope = current_scope()
+            run_id = scope.run.run_id if scope is not None and scope.run is not None else None
+            self.writer.write_log(self.converter.log(log_record, None if run_id is None else {names.RUN_ID: run_id}))
+            mark_kept(record)
+        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+            self.failed("a log event")
+
+    def enabled(self, *_: object, **__: object) -> bool:
+        """Events are wanted."""
+        return self.active
+
+    # ---- both processors -----------------------------------------------------------------------------------------
 
     def shutdown(self) -> None:
         """Nothing: one provider's end is not the recorder's; others go on."""

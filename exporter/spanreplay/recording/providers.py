@@ -1,4 +1,4 @@
-"""Attaching a recorder to every tracer provider of the application, those that exist and those that are made later.
+"""Attaching a recorder to every tracer and logger provider of the application, those that exist and those that are made later.
 
 The global provider is never set: that can be done once only, and is the application's to do.
 """
@@ -9,134 +9,170 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final
 
 import wrapt
 
 from spanreplay.exporter.recorder import Recorder
 
-if TYPE_CHECKING:
-    from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
-
 _log: Final = logging.getLogger("spanreplay")
-_SDK: Final = "opentelemetry.sdk.trace"
-
 _lock = threading.RLock()
-_known: "weakref.WeakSet[Any]" = weakref.WeakSet()
-"""Providers made since the first attachment of this process."""
 _recorder: Recorder | None = None
-_hooked = False
-_patched: tuple[Any, Callable[..., None], Callable[..., None]] | None = None
+
+
+@dataclass(slots=True)
+class _Kind:
+    """One kind of provider: where the SDK has it, and where it keeps its processors.
+
+    The SDK can add a processor but not take one out again, and a subclass may not be ready for its own ``add_…`` method while it is being
+    made; so the provider's list of processors is used itself, guarded by what is looked up before.
+    """
+
+    module: str
+    provider: str
+    multi: str
+    """Attribute of a provider: what hands spans or log records to all processors."""
+    processors: str
+    """Attribute of that: a tuple."""
+    add: str
+    api: str
+    current: str
+    """Variable of the API module ``api`` with the provider that the application has set."""
+    known: "weakref.WeakSet[Any]" = field(default_factory=weakref.WeakSet)
+    """Providers made since the first attachment of this process."""
+    hooked: bool = False
+    patched: tuple[Any, Callable[..., None], Callable[..., None]] | None = None
+
+    def attach(self) -> None:
+        module = sys.modules.get(self.module)
+        if module is not None:
+            self.patch(module)
+        elif not self.hooked:
+            self.hooked = True
+            wrapt.register_post_import_hook(self.patch, self.module)
+        for provider in (*self.known, self.found()):
+            self.take(provider)
+
+    def patch(self, module: ModuleType) -> None:
+        with _lock:
+            if _recorder is None or self.patched is not None:
+                return
+            owner: Any = getattr(module, self.provider)
+            original = owner.__init__
+
+            @functools.wraps(original)
+            def __init__(provider: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 — it stands in for one
+                original(provider, *args, **kwargs)
+                with _lock:
+                    self.take(provider)
+
+            owner.__init__ = __init__
+            self.patched = (owner, original, __init__)
+
+    def found(self) -> object:
+        """The provider that the application has set, if any; a proxy of its own is looked through."""
+        api = sys.modules.get(self.api)
+        provider = None if api is None else getattr(api, self.current, None)
+        for _ in range(4):
+            if provider is None or hasattr(provider, self.multi):
+                break
+            provider = getattr(provider, "provider", None)
+        return provider
+
+    def take(self, provider: object) -> None:
+        recorder = _recorder
+        if provider is None or recorder is None or not hasattr(provider, self.multi):
+            return
+        try:
+            self.known.add(provider)
+            if not self.has(provider, recorder):
+                getattr(getattr(provider, self.multi), self.add)(recorder)
+        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+            recorder.failed("what one provider is told")
+
+    def has(self, provider: object, recorder: Recorder) -> bool:
+        processors = getattr(getattr(provider, self.multi, None), self.processors, ())
+        return any(processor is recorder for processor in processors)
+
+    def detach(self, recorder: Recorder) -> None:
+        for provider in list(self.known):
+            try:
+                multi = getattr(provider, self.multi, None)
+                if multi is not None and self.has(provider, recorder):
+                    with multi._lock:
+                        setattr(multi, self.processors, tuple(p for p in getattr(multi, self.processors) if p is not recorder))
+            except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+                _log.debug("spanreplay could not be taken out of a provider", exc_info=True)
+        if self.patched is not None:
+            owner, original, made = self.patched
+            if owner.__init__ is made:
+                owner.__init__ = original
+                self.patched = None
+
+
+_TRACERS: Final = _Kind(
+    module="opentelemetry.sdk.trace",
+    provider="TracerProvider",
+    multi="_active_span_processor",
+    processors="_span_processors",
+    add="add_span_processor",
+    api="opentelemetry.trace",
+    current="_TRACER_PROVIDER",
+)
+_LOGGERS: Final = _Kind(
+    module="opentelemetry.sdk._logs._internal",
+    provider="LoggerProvider",
+    multi="_multi_log_record_processor",
+    processors="_log_record_processors",
+    add="add_log_record_processor",
+    api="opentelemetry._logs._internal",
+    current="_LOGGER_PROVIDER",
+)
+_KINDS: Final = (_TRACERS, _LOGGERS)
 
 
 def attach(recorder: Recorder, provider: object = None) -> None:
     """Attach ``recorder`` everywhere until :func:`detach`.
 
     Args:
-        recorder: the one that is told of every span.
-        provider: a provider that is not the global one and was made before; found by itself otherwise.
+        recorder: the one that is told of every span and event.
+        provider: a tracer provider that is not the global one and was made before; others are found without being named.
     """
-    global _recorder, _hooked  # noqa: PLW0603 — one recorder for the process
+    global _recorder  # noqa: PLW0603 — one recorder for the process
     with _lock:
         _recorder = recorder
-        module = sys.modules.get(_SDK)
-        if module is not None:
-            _patch(module)
-        elif not _hooked:
-            _hooked = True
-            wrapt.register_post_import_hook(_patch, _SDK)
-        for found in (*_known, _global(), provider):
-            _add(found)
+        for kind in _KINDS:
+            kind.attach()
+        _TRACERS.take(provider)
 
 
 def attach_global() -> None:
-    """Look again for the global provider, for one that was set without being seen."""
+    """Look again for the global providers, for one that was set without being seen."""
     with _lock:
-        _add(_global())
+        for kind in _KINDS:
+            kind.take(kind.found())
 
 
 def detach() -> None:
     """Take the recorder out of every provider and the SDK back to what it was."""
-    global _recorder, _patched  # noqa: PLW0603
+    global _recorder
     with _lock:
         recorder, _recorder = _recorder, None
         if recorder is not None:
-            for provider in list(_known):
-                _remove(provider, recorder)
-        if _patched is not None:
-            owner, original, made = _patched
-            if owner.__init__ is made:
-                owner.__init__ = original
-                _patched = None
+            for kind in _KINDS:
+                kind.detach(recorder)
 
 
 def attached() -> int:
-    """How many living providers tell the recorder of their spans."""
+    """How many living tracer providers tell the recorder of their spans."""
     with _lock:
         recorder = _recorder
-        return 0 if recorder is None else sum(1 for provider in list(_known) if _has(provider, recorder))
+        return 0 if recorder is None else sum(1 for provider in list(_TRACERS.known) if _TRACERS.has(provider, recorder))
 
 
 def after_fork() -> None:
     """In a forked child: another thread may have held the lock."""
     global _lock  # noqa: PLW0603
     _lock = threading.RLock()
-
-
-def _patch(module: ModuleType) -> None:
-    global _patched  # noqa: PLW0603
-    with _lock:
-        if _recorder is None or _patched is not None:
-            return
-        owner: type[TracerProvider] = module.TracerProvider
-        original = owner.__init__
-
-        @functools.wraps(original)
-        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 — it stands in for one
-            original(self, *args, **kwargs)
-            with _lock:
-                _add(self)
-
-        owner.__init__ = __init__  # type: ignore[method-assign]
-        _patched = (owner, original, __init__)
-
-
-def _global() -> object:
-    """The provider that the application has set, if any; a proxy of its own is looked through."""
-    api = sys.modules.get("opentelemetry.trace")
-    provider = None if api is None else getattr(api, "_TRACER_PROVIDER", None)
-    for _ in range(4):
-        if provider is None or hasattr(provider, "_active_span_processor"):
-            break
-        provider = getattr(provider, "provider", None)
-    return provider
-
-
-def _add(provider: object) -> None:
-    recorder = _recorder
-    if provider is None or recorder is None or not hasattr(provider, "_active_span_processor"):
-        return
-    try:
-        _known.add(provider)
-        if not _has(provider, recorder):
-            # The base class's method: a subclass may not be ready for its own while it is being made.
-            sdk = cast("TracerProvider", provider)
-            sdk._active_span_processor.add_span_processor(cast("SpanProcessor", recorder))
-    except Exception:  # noqa: BLE001 — telemetry never breaks the agent
-        recorder.failed("the spans of one tracer provider")
-
-
-def _has(provider: object, recorder: Recorder) -> bool:
-    processors = getattr(getattr(provider, "_active_span_processor", None), "_span_processors", ())
-    return any(processor is recorder for processor in processors)
-
-
-def _remove(provider: object, recorder: Recorder) -> None:
-    try:
-        multi = getattr(provider, "_active_span_processor", None)
-        if multi is not None and _has(provider, recorder):
-            with multi._lock:  # the SDK has no way to take a processor out
-                multi._span_processors = tuple(p for p in multi._span_processors if p is not recorder)
-    except Exception:  # noqa: BLE001 — telemetry never breaks the agent
-        _log.debug("spanreplay could not be taken out of a tracer provider", exc_info=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from spanreplay.content.canonical import digest
 from spanreplay.content.redaction import Redactor
-from spanreplay.exporter.recorder import Writer
+from spanreplay.exporter.writer import Writer
 from spanreplay.recording.definition import definition, program
 from spanreplay.recording.place import Place
 from spanreplay.semconv import attributes as names

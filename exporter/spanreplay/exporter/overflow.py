@@ -1,0 +1,52 @@
+"""Keeping what the SDK drops from a span when it has more attributes than its limit.
+
+The SDK drops the oldest attribute, often the one that says what the span is. What it hands to the application's exporters stays as the
+application configured it; only our record gets the rest. Attributes given when a span is made are cut before anybody can see them and stay
+lost, and counted.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import ReadableSpan
+
+
+class Overflow(dict[str, Any]):
+    """The dictionary inside a span's attributes; remembers what is deleted from it."""
+
+    __slots__ = ("lost_before", "spilled")
+
+    def __init__(self, attributes: Mapping[str, Any], lost_before: int = 0) -> None:
+        super().__init__(attributes)
+        self.spilled: dict[str, Any] = {}
+        self.lost_before = lost_before
+        """How many were lost before this could watch."""
+
+    def __delitem__(self, name: str) -> None:
+        self.spilled[name] = self[name]
+        super().__delitem__(name)
+
+    def popitem(self, last: bool = True) -> tuple[str, Any]:
+        """As of ``OrderedDict``, which SDKs before 1.44 use."""
+        name = next(reversed(self)) if last else next(iter(self))
+        value = self.spilled[name] = super().pop(name)
+        return name, value
+
+
+def watch(span: "ReadableSpan") -> None:
+    """Remember what will be dropped from ``span``, where it has a limit and its attributes are built as we know them."""
+    attributes: Any = getattr(span, "_attributes", None)
+    inner = getattr(attributes, "_dict", None)
+    if getattr(attributes, "maxlen", None) and isinstance(inner, dict) and not isinstance(inner, Overflow):
+        attributes._dict = Overflow(inner, attributes.dropped)
+
+
+def overflow(span: "ReadableSpan") -> tuple[dict[str, Any], int | None]:
+    """What was dropped from ``span`` and can be kept all the same, and how many attributes really are lost (``None``: as the SDK says)."""
+    attributes: Any = getattr(span, "_attributes", None)
+    inner = getattr(attributes, "_dict", None)
+    if not isinstance(inner, Overflow) or not inner.spilled:
+        return {}, None
+    spilled = {name: value for name, value in inner.spilled.items() if name not in inner}
+    return spilled, max(inner.lost_before, attributes.dropped - len(spilled))

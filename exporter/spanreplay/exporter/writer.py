@@ -1,0 +1,62 @@
+"""What recorder and exporters write to."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, SpanRecord, Value
+
+
+class Writer(Protocol):
+    """What is needed of :class:`spanreplay.store.journal.JournalWriter`. Nothing raises."""
+
+    @property
+    def dropped(self) -> int:
+        """Records that could not be written, in this process."""
+        ...
+
+    def open_span(self, record: SpanRecord) -> None:
+        """A span has started."""
+        ...
+
+    def close_span(
+        self,
+        trace_id: str,
+        span_id: str,
+        *,
+        end_ns: int,
+        status: int,
+        status_message: str,
+        attributes: Mapping[str, Value],
+        events: tuple[EventRecord, ...] = (),
+        links: tuple[LinkRecord, ...] = (),
+    ) -> None:
+        """The rest of a span opened before."""
+        ...
+
+    def write_span(self, record: SpanRecord, origin: str) -> None:
+        """A whole span."""
+        ...
+
+    def patch_span(
+        self,
+        trace_id: str,
+        span_id: str,
+        *,
+        attributes: Mapping[str, Value],
+        events: Sequence[EventRecord] = (),
+        links: Sequence[LinkRecord] = (),
+    ) -> None:
+        """Adds to a span."""
+        ...
+
+    def write_log(self, record: LogRecord) -> None:
+        """A log record."""
+        ...
+
+    def sync(self) -> None:
+        """Everything is on disk on return."""
+        ...
+
+    def seen(self, trace_id: str, span_id: str) -> bool:
+        """Whether this process has written the span."""
+        ...

@@ -147,6 +147,17 @@ class ReadReport:
         """Spans and log records read so far."""
         return self.spans + self.logs
 
+    def warnings(self) -> list[str]:
+        """For people: what was left out and where, then what else differs from what was recorded. Empty where nothing does."""
+        lines = [str(unreadable) for unreadable in self.unreadable]
+        lines += [f"left out: {rejection}" for rejection in self.rejections]
+        if self.rejected > len(self.rejections):
+            lines.append(f"left out: {self.rejected - len(self.rejections)} more")
+        for code, tally in self._tallies.items():
+            if code != REJECTED:
+                lines.append(f"{tally.spans} record{'' if tally.spans == 1 else 's'}: {tally.detail}")
+        return lines
+
 
 class Source(Protocol):
     """One readable format: what a module in :mod:`spanreplay.replay.sources` offers."""

@@ -84,12 +84,15 @@ def _counts(value: Json) -> Mapping[str, int]:
     return {name: count for name, count in given.items() if isinstance(count, int) and count > 0}
 
 
-def typed_view(text: str | None) -> Json:
-    """A typed JSON text as people and the command line's JSON see it: without type tags; text that is no JSON is itself."""
-    if text is None:
-        return None
+def typed_view(text: str) -> tuple[Json, bool]:
+    """A typed JSON text as people and the command line's JSON see it, without type tags; and whether it is JSON at all.
+
+    A text that is none is itself: it is what was found of a longer one.
+    """
     try:
         value = json.loads(plain(text))
-    except (CodecError, ValueError, RecursionError):
-        return text
-    return text if too_deep(value) else value
+    except (CodecError, ValueError):
+        return text, False
+    except RecursionError:
+        return text, True
+    return (text if too_deep(value) else value), True

@@ -192,6 +192,18 @@ def test_a_cut_value_is_proved_by_its_digest(prefix: str) -> None:
         assert word in reason.detail
 
 
+@pytest.mark.parametrize("name", [a.STEP_INPUT, a.STEP_RESULT, a.STEP_ITEMS])
+def test_a_cut_value_is_seen_without_digests_too(name: str) -> None:
+    draft = read(own(2, attributes={a.STEP_INPUT: "1", a.STEP_RESULT: "null", name: '{"a": "tex'}))
+    assert (draft.grade, codes(draft)) == ("incomplete", ["cut"])
+
+
+def test_a_cut_view_beside_a_whole_typed_result_is_not_needed() -> None:
+    assert step(STEP_INPUT="1", STEP_RESULT="null", GEN_AI_TOOL_CALL_RESULT='{"a": "tex').grade == "exact"
+    model_step = step("model_call", GEN_AI_INPUT_MESSAGES='[{"role":', GEN_AI_OUTPUT_MESSAGES="[]")
+    assert (model_step.grade, model_step.input["messages"]) == ("incomplete", None)
+
+
 def test_content_that_was_left_off_the_span_is_no_damage() -> None:
     whole = {**wired(), a.GEN_AI_INPUT_MESSAGES: said("q"), a.GEN_AI_OUTPUT_MESSAGES: said("a", "assistant")}
     proof = digests(whole, a.WIRE_RESPONSE_BODY, a.GEN_AI_INPUT_MESSAGES)

@@ -14,7 +14,7 @@ from spanreplay.replay.fields import Fields
 from spanreplay.replay.messages import model_input, model_output, usage
 from spanreplay.replay.model import Grade, Json, Kind, OutcomeName, Reason, Wire
 from spanreplay.replay.outcomes import failure, outcome
-from spanreplay.replay.reasons import INPUT_ABSENT, NEVER_ENDED, OUTPUT_ABSENT, WIRE_ABSENT, worst
+from spanreplay.replay.reasons import CUT, INPUT_ABSENT, NEVER_ENDED, OUTPUT_ABSENT, WIRE_ABSENT, worst
 from spanreplay.replay.versions import step_versions
 from spanreplay.replay.wire import read_wire, wire_gap
 from spanreplay.semconv import attributes as a
@@ -56,13 +56,15 @@ def _step(span: SpanRecord, fields: Fields, kind: Kind) -> StepDraft:
     typed_items = _typed(fields, a.STEP_ITEMS)
     typed_error = _typed(fields, a.STEP_ERROR)
     wire, wire_reasons = read_wire(fields)
-    asked, answered = _views(fields, kind, typed_input, typed_result, typed_items)
+    asked, answered = _views(fields, kind, {"input": typed_input, "result": typed_result, "items": typed_items})
     error = failure(span, fields)
     ended = _outcome(span, fields, error)
     findings, left_off = proof(span, fields)
-    findings += [("incomplete", reason) for reason in wire_reasons if reason.code != WIRE_ABSENT]
+    damage = [reason for reason in wire_reasons if reason.code != WIRE_ABSENT]
+    if not any(reason.code == CUT for _, reason in findings):  # else the digests have said so already, and more exactly
+        damage += fields.reasons.values()
     if span.end_ns is None:
-        findings.append(("incomplete", Reason(code=NEVER_ENDED, detail="started, and no end was recorded")))
+        damage.append(Reason(code=NEVER_ENDED, detail="started, and no end was recorded"))
     best, reason = _held(
         kind=kind,
         outcome=ended,
@@ -72,13 +74,15 @@ def _step(span: SpanRecord, fields: Fields, kind: Kind) -> StepDraft:
         raised=typed_error is not None,
         viewed=(asked is not None, answered is not None or typed_error is not None or error is not None),
     )
-    # The text of a view is not checked for being cut: the digests do that, and prove it.
-    reasons = [reason for _, reason in findings] + [reason for reason in (reason, *wire_reasons) if reason is not None]
+    reasons = [*(reason for _, reason in findings), *damage, *([reason] if reason is not None else []), *wire_reasons]
+    grades: list[Grade] = [best, *(grade for grade, _ in findings)]
+    if damage:
+        grades.append("incomplete")
     name = fields.text(a.STEP_NAME, a.GEN_AI_TOOL_NAME, a.GEN_AI_REQUEST_MODEL, a.GEN_AI_AGENT_NAME) or span.name or kind
     return StepDraft(
         kind=kind,
         name=name,
-        grade=worst([best, *(grade for grade, _ in findings)]),
+        grade=worst(grades),
         reasons=tuple(dict.fromkeys(reasons)),
         outcome=ended,
         call_id=fields.identifier(a.GEN_AI_TOOL_CALL_ID),
@@ -120,18 +124,26 @@ def _typed(fields: Fields, *names: str) -> str | None:
     return None
 
 
-def _views(fields: Fields, kind: Kind, typed_input: str | None, typed_result: str | None, typed_items: str | None) -> tuple[Json, Json]:
+def _views(fields: Fields, kind: Kind, typed: Mapping[str, str | None]) -> tuple[Json, Json]:
+    """Input and output as people see them: the messages of a model or an agent, else the typed values without their tags."""
+    plain = {what: _plain(fields, what, text) for what, text in typed.items() if text is not None}
     asked: Json = None
     answered: Json = None
     if kind in ("model_call", "agent"):
         asked, answered = model_input(fields), model_output(fields)
-    if asked is None and typed_input is not None:
-        asked = {"arguments": typed_view(typed_input)}
-    if answered is None and typed_result is not None:
-        answered = {"result": typed_view(typed_result)}
-    if typed_items is not None and (answered is None or answered == {"result": None}):
-        answered = {"result": typed_view(typed_items)}
+    if asked is None and "input" in plain:
+        asked = {"arguments": plain["input"]}
+    if answered is None and ("result" in plain or "items" in plain):
+        result = plain.get("result")
+        answered = {"result": plain["items"] if result is None and "items" in plain else result}
     return asked, answered
+
+
+def _plain(fields: Fields, what: str, text: str) -> Json:
+    value, whole = typed_view(text)
+    if not whole:
+        fields.cut(what, f"the {what} is not whole JSON ({len(text.encode('utf-8', 'surrogatepass'))} bytes)")
+    return value
 
 
 def _outcome(span: SpanRecord, fields: Fields, error: Json) -> OutcomeName:
@@ -182,8 +194,8 @@ def _with_run(draft: StepDraft, span: SpanRecord, fields: Fields) -> StepDraft:
         outcome=draft.outcome,
         error=draft.error,
         definition=definition,
-        input=typed_view(typed_input) if typed_input is not None else draft.input,
-        output=typed_view(typed_output) if typed_output is not None else draft.output,
+        input=typed_view(typed_input)[0] if typed_input is not None else draft.input,
+        output=typed_view(typed_output)[0] if typed_output is not None else draft.output,
         artifacts=_list(fields.json(a.RUN_ARTIFACTS)),
         versions=draft.versions,
         grade=draft.grade,

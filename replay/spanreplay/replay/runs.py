@@ -146,7 +146,7 @@ def _grade(assembly: Assembly, root: RunDraft | None, steps: Sequence[Step]) -> 
     if others:
         count = sum(step.grade == "semantic" and step.dialect != OWN for step in steps)
         detail = (
-            f"{count} steps were recorded by other instrumentation ({', '.join(others)}): the messages are here, not the exact exchange"
+            f"{count} step{'s were' if count > 1 else ' was'} recorded by other instrumentation ({', '.join(others)}): the messages are here, not the exact exchange"
         )
         reasons.append(Reason(code=FOREIGN, detail=detail))
     reasons += orphan_reasons(assembly, steps)

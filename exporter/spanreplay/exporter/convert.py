@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from spanreplay.content.redaction import Redactor
-from spanreplay.exporter.overflow import overflow
+from spanreplay.exporter.overflow import attributes_of, overflow, raw
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord, Value
 
@@ -51,7 +51,7 @@ class Converter:
         context = span.get_span_context()
         parent = span.parent
         spilled, lost = overflow(span)
-        attributes = notes.attributes({**spilled, **(span.attributes or {})} if spilled else span.attributes)
+        attributes = notes.attributes({**spilled, **attributes_of(span)} if spilled else attributes_of(span))
         if extra:
             attributes = {**extra, **attributes}
         events = tuple(_event(event, notes) for event in _each(span.events))
@@ -218,8 +218,16 @@ class _Notes:
 
     def attributes(self, attributes: Any) -> dict[str, Value]:
         kept: dict[str, Value] = {}
-        if attributes:
-            for name, value in attributes.items():
+        if not attributes:
+            return kept
+        clean = self._redactor is not None
+        for name, value in raw(attributes).items():
+            kind = value.__class__
+            if kind is str:
+                kept[name] = self.text(name, value) if clean else value
+            elif kind is int or kind is bool or kind is float:
+                kept[name] = value
+            else:
                 kept[str(name)] = self.value(str(name), value)
         return kept
 

@@ -16,7 +16,7 @@ from spanreplay.content.redaction import Redactor
 from spanreplay.exporter.convert import Converter
 from spanreplay.exporter.events import is_event, mark_kept
 from spanreplay.exporter.origin import process_resource
-from spanreplay.exporter.overflow import overflow, watch
+from spanreplay.exporter.overflow import attributes_of, overflow, watch
 from spanreplay.exporter.writer import Writer
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import (
@@ -154,16 +154,15 @@ class Recorder:
     def _additions(
         self, own: _Own, span: "ReadableSpan", step: StepEnded
     ) -> tuple[dict[str, Value], tuple[EventRecord, ...], tuple[LinkRecord, ...]]:
-        started = own.started or {}
-        more = {
-            name: value
-            for name, value in {**overflow(span)[0], **(span.attributes or {})}.items()
-            if name not in started and name not in step.attributes and name != names.STEP_DIGESTS
-        }
+        spilled, present = overflow(span)[0], attributes_of(span)
+        if spilled:
+            present = {**spilled, **present}
+        added = present.keys() - step.attributes.keys() - (own.started or {}).keys()
+        added.discard(names.STEP_DIGESTS)
+        attributes = self.converter.attributes({name: present[name] for name in present if name in added}) if added else {}
         told = {(event.name, event.time_ns) for event in step.events}
         events = [event for event in span.events if (event.name, event.timestamp) not in told]
-        attributes = self.converter.attributes(more) if more else {}
-        return attributes, self.converter.events(events), self.converter.links(span.links)
+        return attributes, self.converter.events(events) if events else (), self.converter.links(span.links) if span.links else ()
 
     # ---- the span processor --------------------------------------------------------------------------------------
 
@@ -295,7 +294,7 @@ class Recorder:
         return own
 
     def _run_of(self, span: "ReadableSpan") -> str | None:
-        if names.RUN_ID in (span.attributes or {}):
+        if names.RUN_ID in attributes_of(span):
             return None
         parent = span.parent
         if parent is not None:
@@ -320,8 +319,7 @@ def _is_own(span: "ReadableSpan") -> bool:
 
 def is_pending(span: "ReadableSpan") -> bool:
     """Whether this is the copy of a span that Logfire sends when the span begins."""
-    attributes = span.attributes
-    return attributes is not None and attributes.get("logfire.span_type") == PENDING
+    return attributes_of(span).get("logfire.span_type") == PENDING
 
 
 def _cap(table: dict[_Key, Any]) -> None:

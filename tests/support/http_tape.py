@@ -172,8 +172,8 @@ def record(agent: Callable[[], T], **session: Any) -> tuple[T, Recorder]:
 def replay(agent: Callable[[], T], tape: Tape, **session: Any) -> tuple[T, Recorder]:
     """Run an agent with every call answered from the tape."""
     recorder = Recorder()
-    session.setdefault("redactor", Redactor(POLICY))
-    made = Session(mode="replay", sink=recorder, interceptors=[tape], open_spans=False, **session)
+    session = {"redactor": Redactor(POLICY), "sink": recorder, **session}
+    made = Session(mode="replay", interceptors=[tape], open_spans=False, **session)
     with entered(made.root(RunContext(run_id="0" * 32, name="agent"))):
         return agent(), recorder
 

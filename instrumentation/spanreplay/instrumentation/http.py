@@ -16,7 +16,7 @@ from spanreplay.content.codec import Encoded
 from spanreplay.content.redaction import Redactor
 from spanreplay.instrumentation import http_attempts, http_telemetry
 from spanreplay.instrumentation.http_body import MAX_BODY, Kept, content_decoded, header
-from spanreplay.instrumentation.http_exchange import Exchange, end_collected
+from spanreplay.instrumentation.http_exchange import Exchange, end_collected, is_watched
 from spanreplay.instrumentation.http_request import Head, learn_credentials, matching_form
 from spanreplay.instrumentation.provider import Provider, recognise
 from spanreplay.semconv import attributes as names
@@ -123,26 +123,28 @@ def _call(scope: Scope, head: Head, body: bytes, view: bytes, known: tuple[Provi
     url, _ = redactor.url(head.url)
     place = url.removeprefix(f"{head.scheme}://")
     target = place[place.find("/") :] if "/" in place else "/"
-    headers, _ = redactor.headers(head.headers)
-    attributes: dict[str, Any] = {
-        names.SERVER_ADDRESS: head.host,
-        names.HTTP_REQUEST_METHOD: head.method,
-        names.URL_FULL: url,
-        names.WIRE_REQUEST_HEADERS: canonical_json(headers),
-    }
-    if head.effective_port is not None:
-        attributes[names.SERVER_PORT] = head.effective_port
-    _put_request_body(attributes, head, body, view, redactor)
+    attributes: dict[str, Any] = {names.HTTP_REQUEST_METHOD: head.method}
+    watched = is_watched(scope.session)
+    if watched:
+        attributes[names.URL_FULL] = url
+        attributes[names.WIRE_REQUEST_HEADERS] = canonical_json(redactor.headers(head.headers)[0])
+        attributes[names.SERVER_ADDRESS] = head.host
+        if head.effective_port is not None:
+            attributes[names.SERVER_PORT] = head.effective_port
+        _put_request_body(attributes, head, body, view, redactor)
     if known is None:
         name = f"{head.method} {head.host}{target.partition('?')[0]}"
         form = matching_form(head, target, view, model=False)
         return Call(kind="io", name=name, input=_plain(form), attributes=attributes, span_name=name, client=True)
     provider, parsed = known
-    asked = provider.request(parsed)
-    attributes.update(asked.attributes)
+    model = parsed.get("model") if isinstance(parsed, dict) and not watched else None
+    if not isinstance(model, str):
+        asked = provider.request(parsed)
+        model = asked.model
+        attributes.update(asked.attributes)
     attributes[names.WIRE_PROVIDER] = provider.NAME
     form = matching_form(head, target, view, parsed=parsed, model=True)
-    return Call(kind="model_call", name=asked.model or provider.NAME, input=_plain(form), attributes=attributes, client=True)
+    return Call(kind="model_call", name=model or provider.NAME, input=_plain(form), attributes=attributes, client=True)
 
 
 def _put_request_body(attributes: dict[str, Any], head: Head, body: bytes, view: bytes, redactor: Redactor) -> None:

@@ -81,6 +81,8 @@ def _inflate(body: bytes, window: int) -> bytes:
     while machine.eof and machine.unused_data and window > zlib.MAX_WBITS:  # gzip members may follow one another
         machine, rest = zlib.decompressobj(window), machine.unused_data
         decoded += machine.decompress(rest, MAX_DECODED)
+        if machine.unconsumed_tail or len(decoded) > MAX_DECODED:
+            raise ValueError("too large")
     return decoded
 
 

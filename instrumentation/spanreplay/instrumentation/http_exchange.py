@@ -14,10 +14,12 @@ from types import FrameType
 from typing import Any, Final
 
 from spanreplay.boundary.call import Answer, OutcomeName
+from spanreplay.boundary.session import Session
 from spanreplay.boundary.step import Step, outcome_of
 from spanreplay.content.canonical import canonical_json
-from spanreplay.instrumentation import http_attempts
-from spanreplay.instrumentation.http_body import MAX_BODY, Headers, Kept, content_decoded, header, joined, without_encoding
+from spanreplay.content.codec import Encoded
+from spanreplay.instrumentation import http_attempts, http_meaning
+from spanreplay.instrumentation.http_body import MAX_BODY, UTF_8, Headers, Kept, content_decoded, header, joined, without_encoding
 from spanreplay.instrumentation.http_request import Head
 from spanreplay.instrumentation.provider import ModelResponse, Provider
 from spanreplay.semconv import attributes as names
@@ -25,6 +27,11 @@ from spanreplay.semconv import attributes as names
 _TAIL: Final = 65_536
 _BODYLESS: Final = frozenset({101, 204, 304})
 _now: Final = time.monotonic_ns
+
+
+def is_watched(session: Session) -> bool:
+    """Does anybody see the attributes of this session's steps? Nobody does where a replay only compares."""
+    return session.sink is not None or session.open_spans
 
 
 class Exchange:
@@ -140,8 +147,13 @@ class Exchange:
 
     def _end(self, complete: bool | None, error: BaseException | None) -> None:
         step = self.step
+        answer = self.answer
+        if answer is not None and not is_watched(step.session):
+            self._end_unwatched(answer, complete, error)
+            return
         attributes: dict[str, Any] = {}
         read: ModelResponse | None = None
+        result: Encoded | None = None
         if self._status is not None:
             body = joined(data for data, _ in self._chunks)
             view = content_decoded(body, header(self._headers, "content-encoding"))
@@ -152,13 +164,25 @@ class Exchange:
                 read = self.provider.response(self._status, header(self._headers, "content-type"), view or b"", self.request)
                 attributes.update(read.attributes)
                 self._note_requested(read)
+                result = self._withhold_scattered_secret(attributes, read)
         outcome, error_type, message = self._judge(read, complete=bool(complete), error=error)
         attributes.pop(names.ERROR_TYPE, None)
         if error_type:
             attributes[names.ERROR_TYPE] = error_type
         if http_attempts.is_retried(self._status, error):
             http_attempts.remember(step, self._attempt)
-        step.end(outcome, error=error, attributes=attributes, message=step.session.redactor.text(message)[0])
+        step.end(outcome, result=result, error=error, attributes=attributes, message=step.session.redactor.text(message)[0])
+
+    def _end_unwatched(self, answer: Answer, complete: bool | None, error: BaseException | None) -> None:
+        """Only the outcome counts, and it is the recorded one unless the reader left earlier."""
+        if error is not None:
+            outcome, _, _ = self._judge(None, complete=False, error=error)
+        else:
+            received = answer.exchange is None or self._size == len(answer.exchange.response_body)
+            outcome = answer.outcome if complete or received else "abandoned"
+        if http_attempts.is_retried(self._status, error):
+            http_attempts.remember(self.step, self._attempt)
+        self.step.end(outcome, error=error)
 
     def _came_whole(self, view: bytes) -> bool:
         """Had everything been received when the reader stopped?"""
@@ -186,6 +210,23 @@ class Exchange:
         run = self.step.run
         if run is not None and read.tool_calls:
             run.state.setdefault("requested", {}).update({call.id: self.step.span_id for call in read.tool_calls if call.id})
+
+    def _withhold_scattered_secret(self, attributes: dict[str, Any], read: ModelResponse) -> Encoded | None:
+        """A secret said piece by piece, over several events, is seen only where they are put together: keep what was said instead.
+
+        Returns the step's result, of which :func:`~spanreplay.instrumentation.http_meaning.render` makes a body again; ``None`` where the
+        body is fit to be kept.
+        """
+        said = read.attributes.get(names.GEN_AI_OUTPUT_MESSAGES)
+        body = attributes.get(names.WIRE_RESPONSE_BODY)
+        redactor = self.step.session.redactor
+        if not isinstance(said, str) or not isinstance(body, str) or not redactor.text(said)[1]:
+            return None
+        if attributes[names.WIRE_RESPONSE_BODY_ENCODING] == UTF_8 and redactor.text(body)[1]:
+            return None
+        for name in (names.WIRE_RESPONSE_BODY, names.WIRE_RESPONSE_BODY_ENCODING, names.WIRE_RESPONSE_CHUNKS):
+            attributes.pop(name)
+        return Encoded(text=http_meaning.of(read.attributes), lossy=False, typed=False)
 
     def _put_response(self, attributes: dict[str, Any], body: bytes, view: bytes | None, *, complete: bool) -> None:
         redactor = self.step.session.redactor

@@ -1,12 +1,11 @@
 """The response that the record answers a request with, before a client library's own classes are made of it."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from spanreplay.boundary.call import Answer
 from spanreplay.boundary.call import Exchange as RecordedExchange
+from spanreplay.instrumentation import http_meaning
 from spanreplay.instrumentation.http_body import Headers
 from spanreplay.instrumentation.http_exchange import Exchange
 
@@ -33,9 +32,8 @@ def reply(exchange: Exchange, answer: Answer, decode_error: Callable[[str], Base
 
     Args:
         exchange: the exchange to answer.
-        answer: what the interceptors found. Where it has no recorded exchange, ``answer.result`` is JSON:
-            ``{"messages": [gen_ai.output.messages], "model": …, "response_id": …, "usage": {…}}``, all but the messages optional, and the
-            provider makes a body of it; for a request that is no model call it is the body itself (a string as it is, else its JSON).
+        answer: what the interceptors found. Where it has no recorded exchange, ``answer.result`` is the response's meaning, of which the
+            provider makes a body; see :mod:`~spanreplay.instrumentation.http_meaning`.
         decode_error: makes the client library's exception of typed JSON text.
 
     Raises:
@@ -59,7 +57,7 @@ def reply(exchange: Exchange, answer: Answer, decode_error: Callable[[str], Base
     if answer.error is not None:
         raise exchange.gave(decode_error(answer.error))
     if answer.result is not None and answer.outcome in ("ok", "abandoned"):
-        content_type, body = _rendered(exchange, json.loads(answer.result))
+        content_type, body = http_meaning.render(answer.result, exchange.provider, exchange.request)
         return Reply(status=200, headers=(("content-type", content_type),), chunks=(body,))
     stop = answer.beyond or _nothing
     raise stop()
@@ -77,22 +75,6 @@ def chunks_of(recorded: RecordedExchange) -> list[bytes]:
         pieces.append(body[start : start + size])
         start += size
     return pieces
-
-
-def _rendered(exchange: Exchange, result: Any) -> tuple[str, bytes]:
-    if exchange.provider is None:
-        return (
-            ("text/plain; charset=utf-8", result.encode()) if isinstance(result, str) else ("application/json", json.dumps(result).encode())
-        )
-    given = result if isinstance(result, dict) else {}
-    usage = given.get("usage")
-    return exchange.provider.render(
-        given.get("messages") or [],
-        request=exchange.request,
-        response_id=given.get("response_id"),
-        model=given.get("model"),
-        usage=usage if isinstance(usage, dict) else {},
-    )
 
 
 def _nothing() -> BaseException:

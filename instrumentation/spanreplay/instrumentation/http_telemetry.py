@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -31,14 +32,13 @@ class Destination:
     content_type: str = ""
     """Beginning of the content type; empty for any."""
 
+    def is_at(self, host: str) -> bool:
+        """Is this one of its hosts?"""
+        return not self.host or host == self.host or host.endswith("." + self.host)
+
     def takes(self, head: Head) -> bool:
-        """Does this request go there?"""
-        host = head.host.lower()
-        return (
-            (not self.host or host == self.host or host.endswith("." + self.host))
-            and (not self.paths or head.path.startswith(self.paths))
-            and head.content_type.lower().startswith(self.content_type)
-        )
+        """Does this request, sent to one of its hosts, report to it?"""
+        return (not self.paths or head.path.startswith(self.paths)) and head.content_type.lower().startswith(self.content_type)
 
 
 VENDORS: Final[tuple[Destination, ...]] = (
@@ -74,7 +74,12 @@ def is_telemetry(head: Head) -> bool:
     """Is this an OTLP export or a vendor's own telemetry?"""
     if head.method in ("POST", "PUT") and head.path.rstrip("/").endswith(OTLP_PATHS):
         return head.content_type.partition(";")[0].strip().lower() in OTLP_TYPES
-    return any(vendor.takes(head) for vendor in VENDORS)
+    return any(vendor.takes(head) for vendor in _vendors_at(head.host))
+
+
+@lru_cache(maxsize=256)
+def _vendors_at(host: str) -> tuple[Destination, ...]:
+    return tuple(vendor for vendor in VENDORS if vendor.is_at(host.lower()))
 
 
 # ---- what a replay dropped ----------------------------------------------------------------------------------------

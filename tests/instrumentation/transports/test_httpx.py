@@ -40,6 +40,10 @@ def experiment(server: ModelServer, agent: Callable[[], Any], *script: Scripted)
     assert len(server.requests) == before
     assert [(s[names.STEP_PATH], s.outcome) for s in replayed.steps] == [(s[names.STEP_PATH], s.outcome) for s in recorded.steps]
     assert [turn.given_up for turn in tape.turns] == [1] * len(tape.turns)
+    unwatched = Tape(recorded)
+    assert replay(agent, unwatched, sink=None)[0] == value
+    assert [(s.path, s.outcome) for s in unwatched.ended_steps] == [(s.path, s.outcome) for s in tape.ended_steps]
+    assert len(server.requests) == before
     return value, recorded
 
 
@@ -173,7 +177,7 @@ def test_a_body_read_whole_but_closed_before_its_end_was_seen_is_complete(server
 def test_failures_replay_as_the_same_exceptions(server: ModelServer, lib: Any) -> None:
     never = threading.Event()
 
-    def failing(error: type[Exception]) -> list[Callable[[], Any]]:
+    def failing(error: Any) -> list[Callable[[], Any]]:
         def agent() -> Any:
             with lib.Client(verify=False, timeout=lib.Timeout(5, read=0.05)) as c, pytest.raises(error) as caught:
                 c.get(f"{server.url}/x")

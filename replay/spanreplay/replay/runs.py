@@ -145,9 +145,8 @@ def _grade(assembly: Assembly, root: RunDraft | None, steps: Sequence[Step]) -> 
     others = sorted({step.dialect for step in steps if step.grade == "semantic" and step.dialect != OWN})
     if others:
         count = sum(step.grade == "semantic" and step.dialect != OWN for step in steps)
-        detail = (
-            f"{count} step{'s were' if count > 1 else ' was'} recorded by other instrumentation ({', '.join(others)}): the messages are here, not the exact exchange"
-        )
+        who = f"{count} step{'s were' if count > 1 else ' was'} recorded by other instrumentation ({', '.join(others)})"
+        detail = f"{who}: the messages are here, not the exact exchange"
         reasons.append(Reason(code=FOREIGN, detail=detail))
     reasons += orphan_reasons(assembly, steps)
     for key in keys:

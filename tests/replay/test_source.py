@@ -178,6 +178,21 @@ def test_an_opened_source_left_unread_holds_no_file(tmp_path: Path) -> None:
     open_source(str(path))  # an open file would be a ResourceWarning, which fails the test
 
 
+def test_standard_input_stays_open_and_may_be_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.BytesIO(line(span()))
+    assert list(open_source("-", stdin=stream).records) == [span()]
+    assert not stream.closed
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(UnreadableSource, match="no standard input"):
+        open_source("-")
+
+
+def test_every_source_has_a_name_of_its_own_and_claims_nothing_at_random() -> None:
+    assert len({source.NAME for source in registry()}) == len(registry()) >= 2
+    for source in registry():
+        assert not any(source.handles(head) for head in (b"x", b"{}", b"[]", b"\x00", b"\n\n"))
+
+
 # ---- What is in the fixtures -------------------------------------------------------------------------------------------
 
 

@@ -28,6 +28,7 @@ MAX_DEPTH: Final = 64
 """Arrays and key-value lists within each other. Deeper values break the JSON writers of a later step, so they stop here."""
 
 EXACT_FLOAT_INT: Final = 2**53
+INT64_DIGITS: Final = 19
 
 Fault = tuple[ProblemCode, str, str, str]
 """A problem seen from the value being read: code, relative path, expected, found."""
@@ -60,10 +61,19 @@ def read_attributes(items: object, faults: list[Fault], depth: int = 0) -> dict[
             key = item["key"]
         except (TypeError, ValueError, KeyError, AttributeError):
             kind = raw = key = None
-        if isinstance(key, str) and ((kind == "stringValue" and raw.__class__ is str) or (kind == "intValue" and raw.__class__ is int)):
-            out[key] = raw
-        else:
-            lost += not _read_attribute(index, item, out, faults, depth)
+        if isinstance(key, str):
+            if kind == "stringValue":
+                if isinstance(raw, str):
+                    out[key] = raw
+                    continue
+            elif kind == "intValue":
+                if isinstance(raw, str) and len(raw) < INT64_DIGITS and raw.isdigit() and raw.isascii():
+                    out[key] = int(raw)
+                    continue
+            elif kind == "doubleValue" and isinstance(raw, float):
+                out[key] = raw
+                continue
+        lost += not _read_attribute(index, item, out, faults, depth)
     if len(out) + lost != len(items):
         _note_duplicates(items, faults)
     return out

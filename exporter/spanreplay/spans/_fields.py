@@ -17,7 +17,7 @@ MAX_UINT32: Final = 2**32 - 1
 MAX_INT32: Final = 2**31 - 1
 
 _HEX: Final = re.compile(r"[0-9a-fA-F]+", re.ASCII)
-_NO_ID: Final = "nothing"
+_LOWER_HEX: Final = re.compile(r"[0-9a-f]+", re.ASCII)
 
 
 @lru_cache(maxsize=4096)
@@ -60,6 +60,8 @@ def hex_id(raw: object, size: int, field: str) -> str | None:
     """
     if raw is None or raw == "":
         return None
+    if isinstance(raw, str) and len(raw) == 2 * size and _LOWER_HEX.fullmatch(raw) and raw.strip("0"):
+        return raw
     digits = _id(raw, size) if isinstance(raw, str) and len(raw) < 128 else None
     if digits is None:
         raise FormatError(field, f"an id of {2 * size} hex digits", describe(raw))

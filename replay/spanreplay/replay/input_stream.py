@@ -35,14 +35,14 @@ DEFAULT_LIMITS: Final = Limits()
 
 
 class InputStream(io.BufferedReader):
-    """A buffered reader over ``raw`` from its present position, unpacked. Closing it closes ``raw``.
+    """A buffered reader over ``raw`` from its present position, unpacked. Closing it closes ``raw``, if ``owned``.
 
     Attributes:
         head: The first :data:`HEAD_BYTES` unpacked bytes; they are still to be read.
         limits: The bounds that hold.
     """
 
-    def __init__(self, raw: BinaryIO, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, raw: BinaryIO, limits: Limits = DEFAULT_LIMITS, *, owned: bool = True) -> None:
         self.limits = limits
         packed = _Counted(raw)
         start = packed.look(8)
@@ -51,7 +51,7 @@ class InputStream(io.BufferedReader):
         if unpack := _unpacker(start, packed, limits):
             chunks = self._unpacked = _Unpacked(unpack, packed, limits)
         self.head = _fill(chunks, HEAD_BYTES)
-        super().__init__(_Joined(self.head, chunks, raw), HEAD_BYTES)
+        super().__init__(_Joined(self.head, chunks, raw if owned else None), HEAD_BYTES)
 
     @property
     def fault(self) -> FormatError | None:
@@ -110,7 +110,7 @@ class _Counted:
 class _Joined(io.RawIOBase):
     """The head again, then the rest."""
 
-    def __init__(self, head: bytes, rest: _Readable, raw: BinaryIO) -> None:
+    def __init__(self, head: bytes, rest: _Readable, raw: BinaryIO | None) -> None:
         self._head = memoryview(head)
         self._rest = rest
         self._raw = raw
@@ -128,7 +128,7 @@ class _Joined(io.RawIOBase):
         return len(part)
 
     def close(self) -> None:
-        if not self.closed:
+        if not self.closed and self._raw is not None:
             self._raw.close()
         super().close()
 

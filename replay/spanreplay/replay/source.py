@@ -223,7 +223,10 @@ def open_source(target: str, *, stdin: BinaryIO | None = None, limits: Limits = 
     """
     report = ReadReport()
     if target == STDIN:
-        source, stream = _recognise("standard input", stdin or sys.stdin.buffer, limits)
+        given: BinaryIO | None = stdin if stdin is not None else getattr(sys.stdin, "buffer", None)
+        if given is None:
+            raise UnreadableSource("standard input", "", "something to read", "no standard input")
+        source, stream = _recognise("standard input", given, limits, owned=False)
         return Opened(format=source.NAME, records=_read(source, stream, "standard input", report), report=report)
     if not target:
         raise UnreadableSource("", "", "a file or folder", "an empty name")
@@ -263,9 +266,9 @@ def _open_file(path: Path, limits: Limits) -> tuple[Source, InputStream]:
         return _recognise(str(path), path.open("rb"), limits)
 
 
-def _recognise(file: str, raw: BinaryIO, limits: Limits) -> tuple[Source, InputStream]:
+def _recognise(file: str, raw: BinaryIO, limits: Limits, *, owned: bool = True) -> tuple[Source, InputStream]:
     with _Translated(file):
-        stream = InputStream(raw, limits)
+        stream = InputStream(raw, limits, owned=owned)
         try:
             return _source_of(file, stream), stream
         except BaseException:

@@ -2,18 +2,15 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from spanreplay.content._tokens import Span, starts_word
 
 REPLACED: Final = re.compile(r"(?:\[|%5[Bb])redacted:([a-z][a-z_]*):[0-9a-f]{8}(?:\]|%5[Dd])")
 
-_NAME_HINTS: Final = (
-    re.compile(rb"k(?<=[a-z_-]k)(?:ey|en|ie)(?:[\"'\\]| ?=)"),
-    re.compile(rb"pass(?:wo?r?d)"),
-    re.compile(rb"z(?<=authoriz)"),
-)
-_SECRET: Final = b"secret"
+_ANCHORS: Final = (r"k(?<=[a-z_-]k)(?:ey|en|ie)", r"pass(?:wor|w|phrase)d?", r"z(?<=authoriz)ation", r"secret")
+"""How the names end that nearly every policy holds. Each begins with a rare letter, so that the search runs almost like memchr."""
 
 _AFTER_NAME: Final = re.compile(
     r"""(?:(?P<key_run>\\*+)(?P<key_quote>["'])\s{0,16}+"""
@@ -27,6 +24,46 @@ _PAIR_END: Final = re.compile(r"""\\*["']\s*[\])]""")
 _VALUE_END: Final = re.compile(r"""[\s,}\])"']|\\""")
 
 _USERINFO: Final = re.compile(r"""://([^\s/?#"'<>\\@]{1,512}+(?:@[^\s/?#"'<>\\@]{1,512}+(?=@))*+)@""")
+_PARAMETER_VALUE: Final = re.compile(r"""[^&\s"'<>#\\]++""")
+_PARAMETER_START: Final = re.compile(r"(?:[?&#](?:amp;)?|\\u0026)\Z")
+_FORM_NEXT: Final = re.compile(r"&|\\u0026|\Z")
+
+
+class _Names:
+    """A set of names, and the quick way to where one of them may end in a text."""
+
+    def __init__(self, names: Iterable[str], anchors: Iterable[str], follow: str) -> None:
+        self._names = frozenset(names)
+        self._lengths: dict[str, list[int]] = {}
+        for name in sorted(self._names, key=len, reverse=True):
+            lengths = self._lengths.setdefault(name[-3:], [])
+            if len(name) not in lengths:
+                lengths.append(len(name))
+        self._anchors = [_Anchor.of(anchor + follow) for anchor in anchors]
+
+    def hits(self, low: bytes) -> "list[_Anchor]":
+        """Return the anchors that occur in a text, given as lower-case UTF-8."""
+        return [anchor for anchor in self._anchors if anchor.quick.search(low)]
+
+    def before(self, lower: str, end: int) -> str | None:
+        """Return the longest of the names that ends here."""
+        for length in self._lengths.get(lower[max(0, end - 3) : end], ()):
+            name = lower[end - length : end] if end >= length else ""
+            if name in self._names:
+                return name
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchor:
+    """One pattern, over bytes to ask whether, and over characters to ask where."""
+
+    quick: re.Pattern[bytes]
+    exact: re.Pattern[str]
+
+    @classmethod
+    def of(cls, pattern: str) -> "_Anchor":
+        return cls(re.compile(pattern.encode()), re.compile(pattern))
 
 
 class NamedFinder:
@@ -35,63 +72,70 @@ class NamedFinder:
     Args:
         headers: Names of HTTP headers, looked for as members too.
         members: Names of members and keyword arguments.
-        query: Names of URL parameters; in a form the names of members count as well.
+        query: Names of URL parameters. There, and in forms, the names of members count as well.
     """
 
     def __init__(self, headers: Iterable[str], members: Iterable[str], query: Iterable[str]) -> None:
         self._headers = frozenset(name.lower() for name in headers)
         names = self._headers | {name.lower() for name in members}
-        parameters = {name.lower() for name in query} | names
-        self._needles = [name.encode() for name in sorted(names) if not _hinted(f'"{name}"'.encode())]
-        self._names = _alternatives(names)
-        self._parameter_hint = _parameter_hint(parameters)
-        self._parameter = re.compile(rf"(?:[?&#](?:amp;)?|\\u0026)(?:{_alternatives(parameters).pattern})=([^&\s\"'<>#\\]+)")
-        self._form_start = re.compile(rf"(?:{_alternatives(parameters).pattern})=([^&\s\"'<>#\\]+)(?=&|\Z)")
-        self._form_quoted = re.compile(rf"[\"'](?:{_alternatives(parameters).pattern})=([^&\s\"'<>#\\]+)(?=&|\\u0026)")
+        known = re.compile("(?:" + "|".join(_ANCHORS) + r")\Z")
+        own = [re.escape(name) for name in sorted(names) if not known.search(name)]
+        used = [anchor for anchor in _ANCHORS if any(re.search(anchor + r"\Z", name) for name in names)]
+        self._members = _Names(names, [*used, *own], r"(?=[\"'\\]| {0,4}=)")
+        parameters = names | {name.lower() for name in query}
+        endings = sorted({re.escape(name[-3:]) for name in parameters})
+        self._query = _Names(parameters, ["=(?:" + "|".join(f"(?<={ending}=)" for ending in endings) + ")"] if endings else [], "")
 
     def spans(self, text: str, low: bytes) -> Iterator[Span]:
         """Find the values in a text; ``low`` is the same as UTF-8, ASCII letters in lower case."""
-        members = _hinted(low) or any(needle in low for needle in self._needles)
-        equals = self._parameter_hint.search(low) is not None
-        if members or equals:
+        members, parameters = self._members.hits(low), self._query.hits(low)
+        if members or parameters:
             lower = text.lower()
             if len(lower) != len(text):  # the only letter that grows is a dotted capital I
                 lower = text.replace("\u0130", "i").lower()
             if members:
-                yield from self._members(text, lower)
-            if equals:
-                yield from self._parameters(lower)
-        if b"@" in low:
+                yield from self._member_spans(text, lower, members)
+            for anchor in parameters:
+                yield from self._parameter_spans(lower, anchor)
+        if b"@" in low and b"://" in low:
             for match in _USERINFO.finditer(text):
                 if match[1] != "git" and not REPLACED.fullmatch(match[1]):
-                    yield Span(start=match.start(1), end=match.end(1), kind="userinfo")
+                    yield Span(match.start(1), match.end(1), "userinfo")
 
-    def _parameters(self, lower: str) -> Iterator[Span]:
-        found = [*self._parameter.finditer(lower)]
-        start = self._form_start.match(lower)
-        if start is not None:
-            found.append(start)
-        if "&" in lower or "\\u0026" in lower:
-            found.extend(self._form_quoted.finditer(lower))
-        for match in found:
-            if not REPLACED.fullmatch(match[1]):
-                yield Span(start=match.start(1), end=match.end(1), kind="query")
-
-    def _members(self, text: str, lower: str) -> Iterator[Span]:
+    def _parameter_spans(self, lower: str, anchor: _Anchor) -> Iterator[Span]:
         done = 0
-        for match in self._names.finditer(lower):
-            if match.start() < done:
+        for match in anchor.exact.finditer(lower):
+            at = match.start()
+            name = self._query.before(lower, at) if at >= done else None
+            if name is None:
                 continue
-            after = _AFTER_NAME.match(text, match.end())
-            if after is None or not _is_name(text, match.start(), after):
+            start = at - len(name)
+            parameter = _PARAMETER_START.search(lower, max(0, start - 6), start)
+            if not parameter and lower[start - 1 : start] not in {"", '"', "'"}:
                 continue
-            kind = "header" if match[0] in self._headers else "member"
+            value = _PARAMETER_VALUE.match(lower, at + 1)
+            if value is None or not (parameter or _FORM_NEXT.match(lower, value.end())):
+                continue
+            done = value.end()
+            if not REPLACED.fullmatch(value[0]):
+                yield Span(value.start(), done, "query")
+
+    def _member_spans(self, text: str, lower: str, anchors: list[_Anchor]) -> Iterator[Span]:
+        done = 0
+        for name_end in sorted({match.end() for anchor in anchors for match in anchor.exact.finditer(lower)}):
+            if name_end <= done:
+                continue
+            name = self._members.before(lower, name_end)
+            after = _AFTER_NAME.match(text, name_end) if name is not None else None
+            if name is None or after is None or not _is_name(text, name_end - len(name), after):
+                continue
+            kind = "header" if name in self._headers else "member"
             start, end = after.end(), _string_end(text, after.end(), after["quote"], len(after["run"]))
             if after["separator"] == "," and not _PAIR_END.match(text, end):
                 continue
             while True:
                 if end > start and not REPLACED.fullmatch(text, start, end):
-                    yield Span(start=start, end=end, kind=kind)
+                    yield Span(start, end, kind)
                 done = end
                 item = _NEXT_ITEM.match(text, end) if after["list"] else None
                 if item is None:
@@ -99,27 +143,12 @@ class NamedFinder:
                 start, end = item.end(), _string_end(text, item.end(), item["quote"], len(item["run"]))
 
 
-def _hinted(low: bytes) -> bool:
-    return any(hint.search(low) for hint in _NAME_HINTS) or _SECRET in low
-
-
-def _alternatives(names: Iterable[str]) -> re.Pattern[str]:
-    ordered = sorted(names, key=lambda name: (-len(name), name))
-    return re.compile("|".join(re.escape(name) for name in ordered) or r"(?!)")
-
-
-def _parameter_hint(names: Iterable[str]) -> re.Pattern[bytes]:
-    """Make a pattern for an equals sign after the last letters of one of the names; it skips from sign to sign."""
-    endings = sorted({name.encode()[-3:] for name in names})
-    return re.compile(b"=(?:" + b"|".join(b"(?<=" + re.escape(ending) + b"=)" for ending in endings) + b")" if endings else rb"(?!)")
-
-
 def _is_name(text: str, start: int, after: re.Match[str]) -> bool:
     """Tell whether the whole name was matched, not the end of a longer one."""
+    before = text[start - 1 : start] if start else ""
     quote = after["key_quote"]
     if quote is None:
-        return starts_word(text, start) and text[start - 1 : start] != "-"
-    before = text[start - 1 : start]
+        return before != "-" and starts_word(text, start)
     if before == ".":
         return text[max(0, start - 7) : start].lower() == "header."  # http.request.header.authorization
     if before != quote:

@@ -8,14 +8,13 @@ import binascii
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 _AFTER_ESCAPE: Final = re.compile(r"(?:\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2})\Z")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
-    """A secret in a text: ``text[start:end]``, and the word that stands in its replacement."""
+class Span(NamedTuple):
+    """A secret in a text: ``text[start:end]``, and the word that stands in its replacement. A tuple: texts may hold thousands."""
 
     start: int
     end: int
@@ -142,4 +141,4 @@ def token_spans(text: str, raw: bytes, low: bytes, tokens: tuple[Token, ...]) ->
             group = match.lastindex or 0
             secret = match.group(group).rstrip(".")
             if starts_word(text, match.start()) and token.check(secret):
-                yield Span(start=match.start(group), end=match.start(group) + len(secret), kind=token.kind)
+                yield Span(match.start(group), match.start(group) + len(secret), token.kind)

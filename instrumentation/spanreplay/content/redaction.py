@@ -30,7 +30,7 @@ MEMBERS: Final = (
     *("password", "passwd", "passphrase", "secret", "client_secret", "clientsecret", "api_key", "apikey", "access_token", "accesstoken"),
     *("refresh_token", "refreshtoken", "id_token", "idtoken", "auth_token", "authtoken", "bearer_token", "session_token", "sessiontoken"),
     *("private_key", "privatekey", "secret_key", "secretkey", "secret_access_key", "secretaccesskey", "aws_secret_access_key"),
-    *("aws_session_token", "client_assertion", "authorization"),
+    *("aws_session_token", "authorization"),
 )
 QUERY: Final = (
     *("key", "api_key", "apikey", "api-key", "token", "access_token", "refresh_token", "id_token", "auth_token", "sig", "signature"),
@@ -197,7 +197,7 @@ class Redactor:
         for form in found:
             at = text.find(form)
             while at >= 0:
-                spans.append(Span(start=at, end=at + len(form), kind="secret"))
+                spans.append(Span(at, at + len(form), "secret"))
                 at = text.find(form, at + len(form))
         result = self._replace(text, spans)
         if _may_break_json(text, found):
@@ -205,12 +205,12 @@ class Redactor:
         return result
 
     def _replace(self, text: str, spans: list[Span]) -> tuple[str, int]:
-        spans.sort(key=lambda span: (span.start, -span.end))
+        spans.sort(key=_outer_first)
         parts: list[str] = []
         done = count = 0
         at = 0
         while at < len(spans):
-            start, end, kind = spans[at].start, spans[at].end, spans[at].kind
+            start, end, kind = spans[at]
             at += 1
             while at < len(spans) and spans[at].start < end:
                 end = max(end, spans[at].end)
@@ -297,6 +297,10 @@ def _unescaped(secret: str) -> str:
         except ValueError:
             break
     return secret
+
+
+def _outer_first(span: Span) -> tuple[int, int]:
+    return span.start, -span.end
 
 
 def _may_break_json(text: str, found: list[str]) -> bool:

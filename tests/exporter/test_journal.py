@@ -12,6 +12,7 @@ import sys
 import textwrap
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,15 +27,16 @@ TRACE = "0af7651916cd43dd8448eb211c80319c"
 SPAN = "b7ad6b7169203331"
 
 
-def span(number: int = 1, **fields: object) -> SpanRecord:
-    return SpanRecord(**{"trace_id": TRACE, "span_id": f"{number:016x}", "name": "step", "start_ns": number, **fields})
+def span(number: int = 1, **fields: Any) -> SpanRecord:
+    known: dict[str, Any] = {"trace_id": TRACE, "span_id": f"{number:016x}", "name": "step", "start_ns": number}
+    return SpanRecord(**(known | fields))
 
 
 def journals(store: Path) -> list[Path]:
     return sorted((store / "journal").glob("*.journal"))
 
 
-def records(store: Path) -> list[dict]:
+def records(store: Path) -> list[dict[str, Any]]:
     found = []
     for path in journals(store):
         reader = read_journal(path)
@@ -43,7 +45,7 @@ def records(store: Path) -> list[dict]:
     return found
 
 
-def of_type(store: Path, kind: str) -> list[dict]:
+def of_type(store: Path, kind: str) -> list[dict[str, Any]]:
     return [record for record in records(store) if record["t"] == kind]
 
 
@@ -200,15 +202,15 @@ class Awkward:
         raise RuntimeError("no")
 
 
-def nested(depth: int) -> list:
-    value: list = []
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
     for _ in range(depth):
         value = [value]
     return value
 
 
-def circular() -> list:
-    value: list = []
+def circular() -> list[Any]:
+    value: list[Any] = []
     value.append(value)
     return value
 
@@ -392,7 +394,7 @@ def test_a_full_disk_costs_only_what_did_not_fit(store: Path, writer: JournalWri
 def test_content_that_did_not_fit_is_left_out_and_tried_again(store: Path, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch) -> None:
     real = JournalFile.write
 
-    def write(self: JournalFile, form: dict) -> None:
+    def write(self: JournalFile, form: dict[str, Any]) -> None:
         if form["t"] == "blob":
             raise OSError(errno.ENOSPC, "full")
         real(self, form)
@@ -429,6 +431,16 @@ def test_the_reader_goes_on_where_it_stopped_and_leaves_a_torn_tail(store: Path,
         assert (torn.offset, torn.bad_lines) == (reader.offset, 0)
     journal.write_bytes(whole)
     assert [record["span"] for _, record in read_journal(journal, reader.offset)] == [f"{2:016x}"]
+
+
+def test_the_reader_ends_where_the_file_ended_when_it_began(store: Path, writer: JournalWriter) -> None:
+    writer.open_span(span(1))
+    (journal,) = journals(store)
+    found = 0
+    for _, record in read_journal(journal):
+        found += record["t"] == "open"
+        writer.open_span(span(2))
+    assert found == 1
 
 
 def test_a_damaged_line_is_skipped_and_counted(store: Path, writer: JournalWriter) -> None:

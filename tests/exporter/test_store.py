@@ -12,14 +12,15 @@ import tempfile
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord
-from spanreplay.store.encoding import EncodingError, decode_value, digest_of, encode_value, to_json, to_readable_json
-from spanreplay.store.errors import DamagedStoreError, LockedStoreError, MissingStoreError, ReadOnlyStoreError, StoreError
+from spanreplay.store.encoding import decode_value, digest_of, encode_value, to_json, to_readable_json
+from spanreplay.store.errors import DamagedStoreError, EncodingError, LockedStoreError, MissingStoreError, ReadOnlyStoreError, StoreError
 from spanreplay.store.journal import JournalWriter
 from spanreplay.store.process import current_process
 from spanreplay.store.rows import RunRow, StepRow
@@ -28,11 +29,12 @@ from spanreplay.store.store import Store
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 
-def span(number: int = 1, **fields: object) -> SpanRecord:
-    return SpanRecord(**{"trace_id": TRACE, "span_id": f"{number:016x}", "name": "step", "start_ns": number, **fields})
+def span(number: int = 1, **fields: Any) -> SpanRecord:
+    known: dict[str, Any] = {"trace_id": TRACE, "span_id": f"{number:016x}", "name": "step", "start_ns": number}
+    return SpanRecord(**(known | fields))
 
 
-def plain(value: object) -> object:
+def plain(value: object) -> Any:
     """A value that compares as it should: NaN equals itself, 1 is not 1.0 nor true, tuples are lists, order of keys is no matter."""
     if dataclasses.is_dataclass(value):
         return (type(value).__name__, *(plain(getattr(value, field.name)) for field in dataclasses.fields(value)))
@@ -120,7 +122,7 @@ any_log = st.builds(
 traces = itertools.count(1)
 
 
-def moved(records: list, trace_id: str) -> list:
+def moved(records: list[Any], trace_id: str) -> list[Any]:
     """The same records in another trace, spans with ids of their own."""
     unique = {record.span_id: record for record in records}.values() if records and isinstance(records[0], SpanRecord) else records
     return [dataclasses.replace(record, trace_id=trace_id) for record in unique]
@@ -190,7 +192,7 @@ def test_logs_come_back_as_they_were(shared: Store, logs: list[LogRecord], impor
 @slow
 @given(any_span, any_span, attributes, st.lists(event, max_size=2).map(tuple))
 def test_open_and_close_make_one_span(
-    shared: Store, start: SpanRecord, end: SpanRecord, more: dict, events: tuple[EventRecord, ...]
+    shared: Store, start: SpanRecord, end: SpanRecord, more: dict[str, Any], events: tuple[EventRecord, ...]
 ) -> None:
     trace = f"{next(traces):032x}"
     start = dataclasses.replace(start, trace_id=trace, end_ns=None)
@@ -218,7 +220,7 @@ def test_open_and_close_make_one_span(
 
 @given(value)
 @settings(max_examples=150, deadline=None)
-def test_the_json_form_of_a_value_gives_the_value_back(original: object) -> None:
+def test_the_json_form_of_a_value_gives_the_value_back(original: Any) -> None:
     content: dict[str, bytes] = {}
 
     def keep(item: str | bytes) -> str:
@@ -278,10 +280,10 @@ def test_one_and_one_point_nought_differ(store: Store) -> None:
 
 
 def test_records_without_a_usable_id_are_rejected_and_the_rest_is_kept(store: Store) -> None:
-    deep: list = []
+    deep: list[Any] = []
     for _ in range(300):
         deep = [deep]
-    bad = [
+    bad: list[Any] = [
         span(1, trace_id=""),
         span(2, span_id="\ud800"),
         span(3, attributes={"a": deep}),
@@ -351,8 +353,9 @@ def test_text_is_text_in_the_database_and_bytes_are_not(store: Store) -> None:
 OTHER = "f" * 32
 
 
-def step(run_id: str, seq: int, **fields: object) -> StepRow:
-    return StepRow(**{"run_id": run_id, "seq": seq, "kind": "tool_call", "name": "add", "trace_id": TRACE, "span_id": "1" * 16, **fields})
+def step(run_id: str, seq: int, **fields: Any) -> StepRow:
+    known: dict[str, Any] = {"run_id": run_id, "seq": seq, "kind": "tool_call", "name": "add", "trace_id": TRACE, "span_id": "1" * 16}
+    return StepRow(**(known | fields))
 
 
 def test_derived_rows_are_replaced_and_stale_is_cleared(store: Store) -> None:
@@ -394,7 +397,7 @@ def test_runs_are_found_by_every_filter_newest_first(store: Store) -> None:
     ]
     store.put_runs([TRACE], runs, [step("bb", 1, name="mail"), step("aa2", 1, kind="model_call", name="mail")])
 
-    def found(**filters: object) -> list[str]:
+    def found(**filters: Any) -> list[str]:
         return [run.run_id for run in store.find_runs(**filters)]
 
     assert found() == ["aa2", "bb", "aa1"]
@@ -444,7 +447,8 @@ def test_a_store_that_is_not_there(tmp_path: Path) -> None:
 
 def test_an_empty_store_answers(store: Store) -> None:
     assert store.compact().journals == 0
-    assert list(store.traces([TRACE])) == list(store.logs([TRACE])) == store.find_runs() == store.stale_traces() == []
+    answers: list[list[Any]] = [list(store.traces([TRACE])), list(store.logs([TRACE])), store.find_runs(), store.stale_traces()]
+    assert answers == [[], [], [], []]
 
 
 def test_a_store_in_place_of_a_file(tmp_path: Path) -> None:

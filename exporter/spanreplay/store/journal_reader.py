@@ -20,7 +20,8 @@ _CRC_DIGITS: Final = 8
 class JournalReader(Iterator[tuple[int, Form]]):
     """Iterates over the records of one journal file from a byte offset: ``(offset after the record, record)``.
 
-    A line whose checksum or JSON is wrong is skipped and counted. A last line without its newline is left for the next time.
+    A line whose checksum or JSON is wrong is skipped and counted. A last line without its newline is left for the next time, and so is what
+    is written after the reader was made: a fast writer cannot keep it for ever.
 
     Args:
         path: the journal file.
@@ -35,6 +36,7 @@ class JournalReader(Iterator[tuple[int, Form]]):
         """Bytes that need not be read again."""
         self.bad_lines = 0
         self._file: io.BufferedReader = path.open("rb")
+        self._end = self._file.seek(0, io.SEEK_END)
         self._file.seek(offset)
 
     def __enter__(self) -> Self:
@@ -44,7 +46,7 @@ class JournalReader(Iterator[tuple[int, Form]]):
         self.close()
 
     def __next__(self) -> tuple[int, Form]:
-        while (line := self._file.readline()).endswith(b"\n"):
+        while self.offset < self._end and (line := self._file.readline()).endswith(b"\n"):
             self.offset += len(line)
             form = parse_line(line)
             if form is not None:

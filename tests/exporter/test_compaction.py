@@ -1,0 +1,384 @@
+"""Compaction: each record exactly once, through kills, live writers, torn tails and journals from later versions."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import pytest
+
+from spanreplay.spans.record import LogRecord, SpanRecord
+from spanreplay.store import compaction
+from spanreplay.store.journal import JournalWriter
+from spanreplay.store.process import ProcessInfo, current_process
+from spanreplay.store.store import Store
+
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+SIZE = int(os.environ.get("SPANREPLAY_TEST_SIZE", "1"))
+
+
+def span(number: int = 1, **fields: Any) -> SpanRecord:
+    known: dict[str, Any] = {"trace_id": TRACE, "span_id": f"{number:016x}", "name": "step", "start_ns": number}
+    return SpanRecord(**(known | fields))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.open(tmp_path / "store", create=True)
+
+
+@pytest.fixture
+def writer(store: Store) -> JournalWriter:
+    return JournalWriter(store.path, process=current_process())
+
+
+def journals(store: Store) -> list[Path]:
+    return sorted((store.path / "journal").iterdir())
+
+
+def other_process(**fields: Any) -> ProcessInfo:
+    known: dict[str, Any] = {"host": current_process().host, "pid": os.getpid(), "process_id": "f" * 16, "started_ns": 1}
+    return ProcessInfo(**(known | fields))
+
+
+def everything(store: Store) -> list[object]:
+    tables = ("spans", "span_versions", "logs", "blobs", "journals", "stale")
+    return [sorted(map(repr, store.query(f"SELECT * FROM {table}").rows)) for table in tables]
+
+
+def line(form: dict[str, Any]) -> bytes:
+    data = json.dumps(form).encode()
+    return b"%08x %s\n" % (crc32(data), data)
+
+
+def test_compacting_again_changes_nothing(store: Store, writer: JournalWriter) -> None:
+    writer.open_span(span(1, attributes={"a": "x" * 600}))
+    writer.close_span(TRACE, f"{1:016x}", end_ns=2, status=1, status_message="", attributes={"b": 1})
+    writer.write_log(LogRecord(time_ns=1, trace_id=TRACE, body="hello"))
+    first = store.compact()
+    assert (first.journals, first.records, first.new, first.changed) == (1, 4, 2, 1)
+    before = everything(store)
+    second = store.compact()
+    assert (second.records, second.new, second.same, second.changed) == (0, 0, 0, 0)
+    assert everything(store) == before
+
+
+@pytest.mark.parametrize("often", [True, False])
+def test_pieces_of_a_span_are_one_row_whenever_they_arrive(store: Store, writer: JournalWriter, often: bool) -> None:
+    def pause() -> None:
+        if often:
+            store.compact()
+
+    writer.open_span(span(1, attributes={"a": 1, "b": 1}))
+    pause()
+    writer.patch_span(TRACE, f"{1:016x}", attributes={"late": True})
+    pause()
+    writer.close_span(TRACE, f"{1:016x}", end_ns=9, status=2, status_message="why", attributes={"b": 2})
+    pause()
+    writer.patch_span(TRACE, f"{1:016x}", attributes={"later": True})
+    store.compact()
+    expected = span(1, end_ns=9, status=2, status_message="why", attributes={"a": 1, "b": 2, "late": True, "later": True})
+    assert list(store.traces([TRACE])) == [expected]
+    assert list(store.query("SELECT count(*), bool_and(complete) FROM spans").rows) == [(1, True)]
+    assert list(store.other_versions([TRACE])) == []
+
+
+@pytest.mark.parametrize("often", [True, False])
+def test_pieces_from_two_processes_are_one_row_in_any_order(store: Store, writer: JournalWriter, often: bool) -> None:
+    other = JournalWriter(store.path, process=other_process())
+    other.patch_span(TRACE, f"{1:016x}", attributes={"from": "other"})
+    if often:
+        store.compact()
+        assert list(store.traces([TRACE])) == [], "an addition is no span"
+    writer.open_span(span(1))
+    if often:
+        store.compact()
+    other.close_span(TRACE, f"{1:016x}", end_ns=5, status=0, status_message="", attributes={})
+    store.compact()
+    assert list(store.traces([TRACE])) == [span(1, end_ns=5, attributes={"from": "other"})]
+    assert list(store.other_versions([TRACE])) == []
+
+
+def test_an_end_without_its_start_is_kept_as_incomplete(store: Store, writer: JournalWriter) -> None:
+    writer.close_span(TRACE, f"{1:016x}", end_ns=9, status=1, status_message="", attributes={"a": 1})
+    store.compact()
+    (found,) = store.traces([TRACE])
+    assert (found.start_ns, found.end_ns, found.attributes) == (0, 9, {"a": 1})
+    assert list(store.query("SELECT complete, started FROM spans").rows) == [(False, False)]
+
+
+def test_a_whole_span_of_the_same_process_completes_its_start(store: Store, writer: JournalWriter) -> None:
+    writer.open_span(span(1, attributes={"at start": 1, "both": 1}))
+    store.compact()
+    writer.write_span(span(1, end_ns=3, name="renamed", attributes={"both": 2}), "exporter")
+    store.compact()
+    assert list(store.traces([TRACE])) == [span(1, end_ns=3, name="renamed", attributes={"at start": 1, "both": 2})]
+    assert list(store.other_versions([TRACE])) == []
+
+
+def test_a_copy_from_elsewhere_does_not_disturb_the_record(store: Store, writer: JournalWriter) -> None:
+    writer.open_span(span(1, attributes={"a": 1, "b": 2}))
+    store.compact()
+    store.add([span(1, end_ns=3, attributes={"a": 1})], origin="receiver")
+    assert [one.end_ns for one in store.traces([TRACE])] == [3]
+    writer.close_span(TRACE, f"{1:016x}", end_ns=3, status=1, status_message="", attributes={})
+    store.compact()
+    assert list(store.traces([TRACE])) == [span(1, end_ns=3, status=1, attributes={"a": 1, "b": 2})]
+    assert list(store.other_versions([TRACE])) == [span(1, end_ns=3, attributes={"a": 1})]
+
+
+def test_what_could_not_be_kept_is_counted_on_the_span_and_the_process(store: Store, writer: JournalWriter) -> None:
+    class Awkward:
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    writer.open_span(span(1, attributes={"a": Awkward(), "b": 1}))
+    store.compact()
+    (found,) = store.traces([TRACE])
+    assert (found.attributes, found.dropped_attributes) == ({"b": 1}, 1)
+    assert store.losses([writer.process.process_id, "none"]) == {writer.process.process_id: 1}
+
+
+# ---- journals ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_journal_stays_while_its_writer_lives_and_goes_when_it_has_closed(store: Store, writer: JournalWriter) -> None:
+    writer.open_span(span(1))
+    assert store.compact().removed == 0
+    assert len(journals(store)) == 1
+    writer.close()
+    assert store.compact().removed == 1
+    assert journals(store) == []
+    assert list(store.query("SELECT removed, closed, records FROM journals").rows) == [(True, True, 3)]
+    assert list(store.traces([TRACE])) == [span(1)]
+
+
+def run_writer(store: Store, code: str) -> subprocess.CompletedProcess[str]:
+    start = "import os, sys\nfrom pathlib import Path\nfrom spanreplay.spans.record import SpanRecord\n"
+    start += "from spanreplay.store.journal import get_writer\nwriter = get_writer(Path(sys.argv[1]))\n"
+    command = [sys.executable, "-c", start + textwrap.dedent(code), str(store.path)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_dead_process_leaves_an_open_span_and_no_file(store: Store) -> None:
+    run_writer(store, f'writer.open_span(SpanRecord(trace_id="{TRACE}", span_id="1" * 16, start_ns=4)); os.kill(os.getpid(), 9)')
+    (journal,) = journals(store)
+    with journal.open("ab") as file:
+        file.write(b'00000000 {"t":"close","tr')
+    report = store.compact()
+    assert (report.crc_errors, report.removed) == (1, 1)
+    assert journals(store) == []
+    (found,) = store.traces([TRACE])
+    assert (found.start_ns, found.end_ns) == (4, None)
+
+
+def test_a_journal_of_a_reused_pid_is_removed_and_one_of_another_host_is_not(store: Store) -> None:
+    mine = current_process()
+    for name, form in {
+        "reused": {"host": mine.host, "pid": os.getpid(), "locks": True},
+        "elsewhere": {"host": "elsewhere", "pid": 1, "locks": True},
+        "running": {"host": mine.host, "pid": os.getpid()},
+        "gone": {"host": mine.host, "pid": 2**22 + 1},
+    }.items():
+        text = line({"t": "process", "v": 1, "process": name, **form})
+        (store.path / "journal" / f"{name}.journal").write_bytes(text)
+    store.compact()
+    assert sorted(path.stem for path in journals(store)) == ["elsewhere", "running"]
+
+
+def test_a_torn_tail_of_a_living_process_is_read_when_it_is_whole(store: Store, writer: JournalWriter) -> None:
+    writer.open_span(span(1))
+    (journal,) = journals(store)
+    text = line({"t": "close", "trace": TRACE, "span": f"{1:016x}", "end": 5})
+    with journal.open("ab") as file:
+        file.write(text[:20])
+    assert store.compact().new == 1
+    with journal.open("ab") as file:
+        file.write(text[20:])
+    report = store.compact()
+    assert (report.changed, report.crc_errors) == (1, 0)
+    assert [one.end_ns for one in store.traces([TRACE])] == [5]
+
+
+def test_a_damaged_line_costs_itself_only(store: Store, writer: JournalWriter) -> None:
+    for number in range(3):
+        writer.open_span(span(number))
+    writer.close()
+    (journal,) = journals(store)
+    lines = journal.read_bytes().splitlines(keepends=True)
+    lines[2] = lines[2].replace(b"step", b"stop")
+    journal.write_bytes(b"".join(lines))
+    report = store.compact()
+    assert (report.new, report.crc_errors, report.removed) == (2, 1, 1)
+    assert store.losses([writer.process.process_id]) == {writer.process.process_id: 1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        line({"t": "process", "v": 2, "host": "h", "pid": 1, "process": "p"}) + line({"t": "open", "trace": TRACE, "span": "1" * 16}),
+        line({"t": "process", "v": 1, "host": "h", "pid": 1, "process": "p"}) + line({"t": "novelty"}),
+    ],
+    ids=["journal version", "record type"],
+)
+def test_a_journal_of_a_later_version_is_left_alone(store: Store, writer: JournalWriter, text: bytes) -> None:
+    later = store.path / "journal" / "later.journal"
+    later.write_bytes(text)
+    writer.open_span(span(1))
+    report = store.compact()
+    assert [name for name, _ in report.refused] == ["later.journal"]
+    assert report.new == 1
+    assert later.read_bytes() == text
+
+
+def test_odd_records_are_rejected_and_the_rest_is_loaded(store: Store) -> None:
+    good: dict[str, Any] = {"t": "open", "trace": TRACE, "span": "1" * 16, "name": "n", "start": 1}
+    odd: list[dict[str, Any]] = [
+        {"t": "open", "trace": 3, "span": "2" * 16},
+        {**good, "span": "3" * 16, "start": "soon"},
+        {**good, "span": "4" * 16, "attrs": []},
+        {**good, "span": "5" * 16, "events": [1]},
+        {**good, "span": "6" * 16, "dropped": 4},
+        {"t": "blob", "d": "sha256:x"},
+        {"t": "blob", "d": "sha256:x", "data": "%"},
+        {"t": "log", "time": "now"},
+        {"t": "log", "time": 1, "dropped": "x", "lost": 1},
+    ]
+    replaced = {**good, "span": "7" * 16, "name": "a\ud800"}
+    first = line({"t": "process", "v": 1, "host": "h", "pid": 1, "process": "p"})
+    (store.path / "journal" / "odd.journal").write_bytes(first + b"".join(line(form) for form in [*odd, good, replaced]))
+    report = store.compact()
+    assert (report.rejected, report.new) == (len(odd), 2)
+    assert [one.name for one in store.traces([TRACE])] == ["n", "a?"]
+
+
+def test_batches_are_cut_and_lose_nothing(store: Store, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compaction, "BATCH_RECORDS", 5)
+    for number in range(23):
+        writer.open_span(span(number, attributes={"a": f"{number}" * 600}))
+        writer.close_span(TRACE, f"{number:016x}", end_ns=number, status=1, status_message="", attributes={})
+    report = store.compact()
+    assert report.records == 69
+    assert [one.end_ns for one in store.traces([TRACE])] == list(range(23))
+
+
+def test_a_failure_in_the_middle_leaves_rows_and_offset_as_they_were(
+    store: Store, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer.open_span(span(1))
+    store.compact()
+    before = everything(store)
+    writer.open_span(span(2))
+
+    def fail(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(compaction, "_save", fail)
+    with pytest.raises(KeyboardInterrupt):
+        store.compact()
+    monkeypatch.undo()
+    assert everything(store) == before
+    assert store.compact().new == 1
+    assert len(list(store.traces([TRACE]))) == 2
+
+
+# ---- kill -9 -----------------------------------------------------------------------------------------------------------
+
+WRITER = """
+    number = 0
+    while True:
+        number += 1
+        one = SpanRecord(trace_id="%032x" % os.getpid(), span_id="%016x" % number, start_ns=number, attributes={"a": "%d" % number * 200})
+        writer.open_span(one)
+        writer.close_span(one.trace_id, one.span_id, end_ns=number + 1, status=1, status_message="", attributes={"n": number})
+        os.write(1, b"%511d\\n" % number)  # a full pipe holds the writer back
+"""
+
+
+def start_writer(store: Store) -> subprocess.Popen[bytes]:
+    start = "import os, sys\nfrom pathlib import Path\nfrom spanreplay.spans.record import SpanRecord\n"
+    start += "from spanreplay.store.journal import get_writer\nwriter = get_writer(Path(sys.argv[1]))\n"
+    return subprocess.Popen([sys.executable, "-c", start + textwrap.dedent(WRITER), str(store.path)], stdout=subprocess.PIPE)
+
+
+def read_acknowledged(process: subprocess.Popen[bytes], randomness: random.Random) -> int:
+    """Reads a few numbers of spans that the process has ended, and returns the last one."""
+    assert process.stdout is not None
+    return int([process.stdout.readline() for _ in range(randomness.randrange(1, 150))][-1])
+
+
+@pytest.mark.parametrize("seed", range(2 * SIZE))
+def test_a_killed_writer_loses_no_ended_span(store: Store, seed: int) -> None:
+    randomness = random.Random(seed)
+    writers = [start_writer(store) for _ in range(2)]
+    acknowledged = {process.pid: read_acknowledged(process, randomness) for process in writers}
+    writers[0].send_signal(signal.SIGKILL)
+    store.compact()  # while the other writes
+    acknowledged[writers[1].pid] = read_acknowledged(writers[1], randomness)
+    writers[1].send_signal(signal.SIGKILL)
+    for process in writers:
+        rest = process.communicate()[0].splitlines()
+        acknowledged[process.pid] = max([acknowledged[process.pid], *(int(number) for number in rest if len(number) == 511)])
+    store.compact()
+    before = everything(store)
+    store.compact()
+    assert everything(store) == before
+    assert journals(store) == []
+    for pid, last in acknowledged.items():
+        found = list(store.traces([f"{pid:032x}"]))
+        ended = [one for one in found if one.end_ns is not None]
+        assert len(ended) >= last > 0
+        assert [one.start_ns for one in found] == list(range(1, len(found) + 1)), "each once, none missing"
+        assert all(one.attributes == {"a": f"{one.start_ns}" * 200, "n": one.start_ns} for one in ended)
+    assert list(store.other_versions([f"{pid:032x}" for pid in acknowledged])) == []
+
+
+COMPACTOR = """
+    import sys
+    from pathlib import Path
+    from spanreplay.store import compaction
+    from spanreplay.store.store import Store
+    compaction.BATCH_RECORDS = 50
+    print("go", flush=True)
+    Store.open(Path(sys.argv[1])).compact()
+"""
+
+
+@pytest.mark.parametrize("seed", range(2 * SIZE))
+def test_a_killed_compactor_loads_nothing_twice(store: Store, writer: JournalWriter, seed: int) -> None:
+    for number in range(1, 601):
+        writer.open_span(span(number, attributes={"a": f"{number}" * 200}))
+        writer.close_span(TRACE, f"{number:016x}", end_ns=number, status=1, status_message="", attributes={})
+    randomness = random.Random(seed)
+    for _ in range(2):
+        command = [sys.executable, "-c", textwrap.dedent(COMPACTOR), str(store.path)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        process.stdout.readline()
+        try:
+            process.wait(randomness.uniform(0.05, 0.6))
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+        process.communicate()
+    store.compact()
+    rows = list(store.query("SELECT count(*), count(DISTINCT span_id), count(end_ns) FROM spans").rows)
+    assert rows == [(600, 600, 600)]
+    assert len(list(store.traces([TRACE]))) == 600
+
+
+def test_two_compactors_at_once_load_each_record_once(store: Store, writer: JournalWriter) -> None:
+    for number in range(300):
+        writer.open_span(span(number))
+    command = [sys.executable, "-c", textwrap.dedent(COMPACTOR), str(store.path)]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
+    store.compact()
+    for process in processes:
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+    assert list(store.query("SELECT count(*), count(DISTINCT span_id) FROM spans").rows) == [(300, 300)]

@@ -41,11 +41,12 @@ def store_path(given: Path | None) -> Path:
 
 def print_json(document: object) -> None:
     """One JSON document on stdout."""
-    click.echo(json.dumps(document, ensure_ascii=not _utf8(), indent=2))
-
-
-def _utf8() -> bool:
-    return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    text = json.dumps(document, ensure_ascii=False, indent=2)
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:  # a lone surrogate, or a terminal of another encoding
+        text = json.dumps(document, indent=2)
+    click.echo(text)
 
 
 def say(text: str, *, quiet: bool = False) -> None:

@@ -11,6 +11,7 @@ import click
 
 from spanreplay.cli.options import store_path
 from spanreplay.replay.model import Run
+from spanreplay.semconv.attributes import PROCESS_ID
 from spanreplay.spans.record import Record, SpanRecord
 
 _LAST: Final = re.compile(r"last(?:~(\d+))?")
@@ -66,13 +67,11 @@ def load(target: str, store: Path | None) -> Loaded:
 
 
 def _from_store(path: Path, name: str) -> Loaded:
-    from spanreplay.replay.runs import build_runs
-
     with ready_store(path) as store:
         run_id = _run_id(store, name, path)
         traces = store.traces_of(run_id)
         records = _records(store, traces)
-        runs = build_runs(records)
+        runs = _runs(store, records)
         chosen = [r for r in runs if r.run_id == run_id]
         siblings = chosen
         command = chosen[0].command_id if chosen else None
@@ -80,7 +79,7 @@ def _from_store(path: Path, name: str) -> Loaded:
             others = [t for t in store.traces_of_command(command) if t not in traces]
             if others:
                 records = [*records, *_records(store, others)]
-                runs = build_runs(records)
+                runs = _runs(store, records)
                 chosen = [r for r in runs if r.run_id == run_id]
             siblings = [r for r in runs if r.command_id == command]
     if not chosen:
@@ -88,8 +87,20 @@ def _from_store(path: Path, name: str) -> Loaded:
     return Loaded(runs=chosen, records=records, siblings=siblings, format="store", spans=_count(records), store=path)
 
 
+def _is_bare_command(run: Run, runs: Sequence[Run]) -> bool:
+    """A recorded command whose agents are runs of their own: nothing to show, though a replay compares its exit code."""
+    return run.is_command and not run.steps and any(r.command_id == run.command_id for r in runs if r is not run)
+
+
 def _records(store: Any, traces: Sequence[str]) -> list[Record]:
     return [*store.traces(traces), *store.logs(traces)]
+
+
+def _runs(store: Any, records: Sequence[Record]) -> list[Run]:
+    from spanreplay.replay.runs import build_runs
+
+    processes = {str(r.attributes[PROCESS_ID]) for r in records if isinstance(r, SpanRecord) and PROCESS_ID in r.attributes}
+    return build_runs(records, losses=store.losses(sorted(processes)))
 
 
 def _count(records: Iterable[Record]) -> int:
@@ -136,7 +147,7 @@ def _from_source(where: str, name: str) -> Loaded:
     opened = open_source(where)
     records = list(opened.records)
     runs = build_runs(records)
-    chosen = [r for r in runs if r.run_id.startswith(name)] if name else runs
+    chosen = [r for r in runs if r.run_id.startswith(name)] if name else [r for r in runs if not _is_bare_command(r, runs)]
     if name and not chosen:
         raise click.UsageError(
             f"{where} has no run whose id begins with {name!r}; it has {', '.join(r.run_id[:12] for r in runs[:8]) or 'none'}"

@@ -40,6 +40,8 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No provider, none of our variables, and nothing recording, before and after."""
     for name in [name for name in os.environ if name.startswith(("SPANREPLAY_", "OTEL_")) or name == "TRACEPARENT"]:
         monkeypatch.delenv(name)
+    for kind in providers._KINDS:  # providers of other tests that no collection has taken yet
+        kind.known.clear()
     monkeypatch.setattr(trace, "_TRACER_PROVIDER", None)
     monkeypatch.setattr(trace, "_TRACER_PROVIDER_SET_ONCE", Once())
     yield

@@ -23,9 +23,6 @@ STDIN: Final = "-"
 KEPT_REJECTIONS: Final = 100
 """How many rejections a report keeps whole; the rest is only counted."""
 
-SHOWN_REJECTIONS: Final = 10
-"""How many of them are shown to people."""
-
 _DETAILS: Final = {
     REJECTED: "could not be read and was left out",
     "attribute-dropped": "has attributes that could not be read and were left out",
@@ -104,15 +101,6 @@ class ReadReport:
     def fidelity(self) -> list[dict[str, str | int]]:
         """What the records differ in from what was recorded: ``{"code": …, "detail": …, "spans": how many are concerned}``."""
         return [{"code": code, "detail": tally.detail, "spans": tally.spans} for code, tally in self._tallies.items()]
-
-    def warnings(self) -> list[str]:
-        """Sentences for people: the files not read, what was left out (the first ten), and what the records differ in."""
-        lines = [str(error) for error in self.unreadable]
-        lines += [str(rejection) for rejection in self.rejections[:SHOWN_REJECTIONS]]
-        if self.rejected > SHOWN_REJECTIONS:
-            lines.append(f"{self.rejected - SHOWN_REJECTIONS} more could not be read and were left out")
-        tallies = ((code, tally) for code, tally in self._tallies.items() if code != REJECTED)
-        return lines + [f"{tally.spans} × {code}: {tally.detail}" for code, tally in tallies]
 
     def note(self, code: str, detail: str, *, spans: int = 1, once_for: object = None) -> None:
         """Adds to the fidelity list.

@@ -1,0 +1,163 @@
+"""A model API on loopback that gives recorded responses: the i-th model request of a recording gets its i-th response.
+
+Recordings are YAML in the form of VCR.py: ``interactions`` with ``request`` (method, uri) and ``response`` (status, headers, and the body
+as ``body.string``, text or base64 of gzip, or as ``parsed_body``).
+"""
+
+import gzip
+import json
+import socket
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+from urllib.parse import urlsplit
+
+import yaml
+
+_MODEL_PATHS: Final = ("/chat/completions", "/responses", "/messages")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """One response."""
+
+    status: int
+    content_type: str
+    body: bytes
+    path: str
+    """Path of the request that it answered."""
+
+
+def read_cassette(file: Path) -> list[Recorded]:
+    """The responses to model requests in a recording, in order; requests to anything else (tracing, search) are left out."""
+    document = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return [_recorded(i) for i in document["interactions"] if _is_model_request(i["request"])]
+
+
+def _is_model_request(request: dict[str, Any]) -> bool:
+    return request["method"] == "POST" and urlsplit(request["uri"]).path.endswith(_MODEL_PATHS)
+
+
+def _recorded(interaction: dict[str, Any]) -> Recorded:
+    response = interaction["response"]
+    types = [values[0] if isinstance(values, list) else values for n, values in response["headers"].items() if n.lower() == "content-type"]
+    return Recorded(
+        status=response["status"]["code"],
+        content_type=types[0] if types else "application/json",
+        body=_body(response),
+        path=urlsplit(interaction["request"]["uri"]).path,
+    )
+
+
+def _body(response: dict[str, Any]) -> bytes:
+    if "parsed_body" in response:
+        return json.dumps(response["parsed_body"]).encode()
+    body = response["body"]["string"]
+    data: bytes = body.encode() if isinstance(body, str) else body
+    return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+
+
+class CassetteServer:
+    """``with CassetteServer() as server: server.serve("C1", read_cassette(file))``, then talk to ``server.url("C1")``.
+
+    Attributes:
+        requests: recording name and path of each request that arrived, in order.
+        port: port on 127.0.0.1.
+    """
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[str, str]] = []
+        self._left: dict[str, list[Recorded]] = {}
+        self._lock = threading.Lock()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self.port: int = self._server.server_address[1]
+
+    def serve(self, name: str, responses: Sequence[Recorded]) -> None:
+        """Give these responses below :meth:`url` of ``name``."""
+        self._left[name] = list(responses)
+
+    def url(self, name: str) -> str:
+        """Base address of one recording."""
+        return f"http://127.0.0.1:{self.port}/{name}"
+
+    def take(self, name: str, path: str) -> Recorded:
+        """The response to give now; a 404 where the recording has no more."""
+        with self._lock:
+            self.requests.append((name, path))
+            left = self._left.get(name)
+            if not left or not path.endswith(_MODEL_PATHS):
+                return Recorded(status=404, content_type="text/plain", body=b"no response is recorded for this request", path=path)
+            return left.pop(0)
+
+    def unserved(self, name: str) -> int:
+        """Responses nobody has asked for yet."""
+        return len(self._left[name])
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers.get("content-length", 0)))
+                _, name, rest = urlsplit(self.path).path.split("/", 2)
+                recorded = owner.take(name, "/" + rest)
+                self.send_response(recorded.status)
+                self.send_header("content-type", recorded.content_type)
+                self.send_header("content-length", str(len(recorded.body)))
+                self.end_headers()
+                self.wfile.write(recorded.body)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                return
+
+        return Handler
+
+
+class Listener:
+    """Listens on a port of 127.0.0.1 and counts who connects: a replay must not.
+
+    Args:
+        port: the port; any free one by default.
+    """
+
+    def __init__(self, port: int = 0) -> None:
+        self._socket = socket.socket()
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._socket.bind(("127.0.0.1", port))
+        self._socket.listen(16)
+        self._socket.setblocking(False)
+        self.port: int = self._socket.getsockname()[1]
+        self._count = 0
+
+    def connections(self) -> int:
+        """How many connections were made."""
+        while True:
+            try:
+                self._socket.accept()[0].close()
+            except BlockingIOError:
+                return self._count
+            self._count += 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._socket.close()

@@ -5,6 +5,7 @@ the recorded one did.
 """
 
 import contextlib
+import os
 import sys
 import time
 from collections import deque
@@ -47,6 +48,7 @@ class Exchange:
         "_given_error",
         "_headers",
         "_once",
+        "_pid",
         "_size",
         "_status",
         "_timeouts",
@@ -73,6 +75,7 @@ class Exchange:
         self._chunks: list[tuple[bytes, int]] = []
         self._size = 0
         self._begun_ns = _now()
+        self._pid = os.getpid()
         self._once: Callable[[], int] = count().__next__
         self.answer: Answer | None = None
         self._given_error: BaseException | None = None
@@ -128,7 +131,7 @@ class Exchange:
 
     def _finish(self, *, complete: bool | None, error: BaseException | None = None) -> None:
         """Args: complete: the body came whole; ``None`` asks the body itself."""
-        if self._once():
+        if self._once() or os.getpid() != self._pid:  # a forked child holds a copy of the response; the step is the parent's
             return
         self.ended = True
         session = self.step.session

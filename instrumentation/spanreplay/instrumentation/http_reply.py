@@ -1,5 +1,6 @@
 """The response that the record answers a request with, before a client library's own classes are made of it."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -59,6 +60,8 @@ def reply(exchange: Exchange, answer: Answer, decode_error: Callable[[str], Base
     if answer.result is not None and answer.outcome in ("ok", "abandoned"):
         content_type, body = http_meaning.render(answer.result, exchange.provider, exchange.request)
         return Reply(status=200, headers=(("content-type", content_type),), chunks=(body,))
+    if answer.outcome == "cancelled":
+        raise exchange.gave(asyncio.CancelledError())
     stop = answer.beyond or _nothing
     raise stop()
 

@@ -1,10 +1,9 @@
-"""Thin shells around an exchange: the transports, streams and responses of httpx and httpx2, sync and async.
+"""Thin shells around an exchange: the transports and responses of httpx and httpx2, sync and async.
 
 The library's classes reach this module as values; it never imports them, and what it has to subclass it subclasses at run time.
 """
 
-import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from spanreplay.instrumentation.http import Course
 from spanreplay.instrumentation.http_exchange import Exchange
 from spanreplay.instrumentation.http_reply import Reply, reply
 from spanreplay.instrumentation.http_request import Head
+from spanreplay.instrumentation.httpx_streams import AsyncStream, RecordedAsync, RecordedSync, SyncStream
 
 _FAMILY: Final = frozenset({"httpx", "httpx2"})
 _EXTENSIONS: Final = {"http_version": b"HTTP/1.1"}
@@ -36,8 +36,8 @@ class Library:
         self._in_memory: Any = lib.ByteStream
         self._module = module
         self.timeouts: tuple[type[BaseException], ...] = (lib.TimeoutException,)
-        self._sync_stream = type("ObservedStream", (_SyncStream, lib.SyncByteStream), {})
-        self._async_stream = type("AsyncObservedStream", (_AsyncStream, lib.AsyncByteStream), {})
+        self._sync_stream = type("ObservedStream", (SyncStream, lib.SyncByteStream), {})
+        self._async_stream = type("AsyncObservedStream", (AsyncStream, lib.AsyncByteStream), {})
 
     def observed(self, transport: Any, scope: Scope) -> "ObservedTransport":
         """The transport to use for one request that is made from ``scope``."""
@@ -103,9 +103,9 @@ class Library:
         """A response of this library that gives the recorded chunks one by one."""
         headers = [(name.encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in given.headers]
         if is_async:
-            stream = self._async_stream(_RecordedAsync(given, exchange), exchange)
+            stream = self._async_stream(RecordedAsync(given, exchange), exchange)
         else:
-            stream = self._sync_stream(_RecordedSync(given), exchange)
+            stream = self._sync_stream(RecordedSync(given), exchange)
         exchange.responded(given.status, given.headers)
         return self._response(given.status, headers=headers, stream=stream, request=request, extensions=dict(_EXTENSIONS))
 
@@ -200,111 +200,3 @@ class ObservedTransport:
             exchange.failed(error)
             raise
         return library.tapped(response, exchange, is_async=True)
-
-
-class _SyncStream:
-    """A response body that tells its exchange what is read of it."""
-
-    def __init__(self, inner: Any, exchange: Exchange) -> None:
-        self._inner = inner
-        self._exchange = exchange
-
-    def __iter__(self) -> Iterator[bytes]:
-        exchange = self._exchange
-        try:
-            for data in self._inner:
-                exchange.chunk(data)
-                yield data
-        except GeneratorExit:  # no longer read; closed or collected next
-            raise
-        except BaseException as error:
-            exchange.failed(error)
-            raise
-        exchange.exhausted()
-
-    def close(self) -> None:
-        """Close the body."""
-        try:
-            self._inner.close()
-        except BaseException as error:
-            self._exchange.failed(error)
-            raise
-        self._exchange.closed()
-
-    def __del__(self) -> None:
-        self._exchange.closed()
-
-
-class _AsyncStream:
-    """A response body that tells its exchange what is read of it."""
-
-    def __init__(self, inner: Any, exchange: Exchange) -> None:
-        self._inner = inner
-        self._exchange = exchange
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        exchange = self._exchange
-        source = aiter(self._inner)
-        try:
-            async for data in source:
-                exchange.chunk(data)
-                yield data
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            exchange.failed(error)
-            raise
-        finally:
-            if isinstance(source, AsyncGenerator):
-                await source.aclose()
-        exchange.exhausted()
-
-    async def aclose(self) -> None:
-        """Close the body."""
-        try:
-            await self._inner.aclose()
-        except BaseException as error:
-            self._exchange.failed(error)
-            raise
-        self._exchange.closed()
-
-    def __del__(self) -> None:
-        self._exchange.closed()
-
-
-class _RecordedSync:
-    """The recorded body. Whoever iterates again goes on where the last reader stopped, as on a connection."""
-
-    def __init__(self, given: Reply) -> None:
-        self._given = given
-        self._left = iter(given.chunks)
-
-    def __iter__(self) -> Iterator[bytes]:
-        yield from self._left
-        if self._given.ending is not None:
-            raise self._given.ending()
-
-    def close(self) -> None:
-        return
-
-
-class _RecordedAsync:
-    """The recorded body. Whoever iterates again goes on where the last reader stopped, as on a connection."""
-
-    def __init__(self, given: Reply, exchange: Exchange) -> None:
-        self._given = given
-        self._left = iter(given.chunks)
-        self._answer = exchange.answer
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        for data in self._left:
-            yield data
-        if self._given.pends and self._answer is not None:
-            await boundary.pend(self._answer)
-        if self._given.ending is not None:
-            raise self._given.ending()
-        if self._given.pends:
-            raise asyncio.CancelledError
-
-    async def aclose(self) -> None:
-        return

@@ -7,6 +7,7 @@ import pytest
 from spanreplay.instrumentation.transports import httpx as httpx_transport
 from spanreplay.instrumentation.transports import httpx2 as httpx2_transport
 from support.model_server import ModelServer
+from support.sdk_agents import close_clients
 
 
 @pytest.fixture(autouse=True)
@@ -14,6 +15,7 @@ def _transports() -> Iterator[None]:
     httpx_transport.install()
     httpx2_transport.install()
     yield
+    close_clients()
     httpx2_transport.uninstall()
     httpx_transport.uninstall()
 

@@ -39,7 +39,7 @@ def read_cassette(file: Path) -> list[Recorded]:
 
 
 def _is_model_request(request: dict[str, Any]) -> bool:
-    return request["method"] == "POST" and urlsplit(request["uri"]).path.endswith(_MODEL_PATHS)
+    return request["method"] == "POST" and urlsplit(str(request["uri"])).path.endswith(_MODEL_PATHS)
 
 
 def _recorded(interaction: dict[str, Any]) -> Recorded:

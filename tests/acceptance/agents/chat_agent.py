@@ -10,6 +10,14 @@ from acceptance.agents.toolbox import Talk, Task, description, main, parameters
 MODEL: Final = "gpt-4o-mini"
 
 
+def _client(base_url: str) -> Any:
+    return OpenAI(base_url=f"{base_url}/v1", api_key="sk-test", max_retries=0)
+
+
+def _async_client(base_url: str) -> Any:
+    return AsyncOpenAI(base_url=f"{base_url}/v1", api_key="sk-test", max_retries=0)
+
+
 def _begin(task: Task, talk: Talk) -> dict[str, Any]:
     talk.messages = [{"role": "system", "content": task.system}, {"role": "user", "content": task.question}]
     return {
@@ -59,7 +67,7 @@ class _Gathered:
 def plain(base_url: str, task: Task, talk: Talk) -> None:
     """One request after the other."""
     request = _begin(task, talk)
-    with OpenAI(base_url=f"{base_url}/v1", api_key="sk-test", max_retries=0) as client:
+    with _client(base_url) as client:
         while talk.final is None:
             reply = client.chat.completions.create(messages=talk.messages, **request)
             for call in _said(talk, reply.choices[0].message.model_dump(exclude_none=True)):
@@ -69,7 +77,7 @@ def plain(base_url: str, task: Task, talk: Talk) -> None:
 async def asynchronous(base_url: str, task: Task, talk: Talk) -> None:
     """Tool calls side by side."""
     request = _begin(task, talk)
-    async with AsyncOpenAI(base_url=f"{base_url}/v1", api_key="sk-test", max_retries=0) as client:
+    async with _async_client(base_url) as client:
         while talk.final is None:
             reply = await client.chat.completions.create(messages=talk.messages, **request)
             await _use_all(talk, _said(talk, reply.choices[0].message.model_dump(exclude_none=True)))
@@ -83,7 +91,7 @@ async def _use_all(talk: Talk, calls: list[dict[str, Any]]) -> None:
 def streamed(base_url: str, task: Task, talk: Talk) -> None:
     """The model's words as they come."""
     request = _begin(task, talk)
-    with OpenAI(base_url=f"{base_url}/v1", api_key="sk-test", max_retries=0) as client:
+    with _client(base_url) as client:
         while talk.final is None:
             gathered = _Gathered()
             for chunk in client.chat.completions.create(messages=talk.messages, stream=True, **request):
@@ -95,7 +103,7 @@ def streamed(base_url: str, task: Task, talk: Talk) -> None:
 async def streamed_asynchronous(base_url: str, task: Task, talk: Talk) -> None:
     """The model's words as they come, tool calls side by side."""
     request = _begin(task, talk)
-    async with AsyncOpenAI(base_url=f"{base_url}/v1", api_key="sk-test", max_retries=0) as client:
+    async with _async_client(base_url) as client:
         while talk.final is None:
             gathered = _Gathered()
             async for chunk in await client.chat.completions.create(messages=talk.messages, stream=True, **request):

@@ -10,6 +10,14 @@ from acceptance.agents.toolbox import Talk, Task, description, main, parameters
 MODEL: Final = "claude-haiku-4-5"
 
 
+def _client(base_url: str) -> Any:
+    return Anthropic(base_url=base_url, api_key="sk-test", max_retries=0)
+
+
+def _async_client(base_url: str) -> Any:
+    return AsyncAnthropic(base_url=base_url, api_key="sk-test", max_retries=0)
+
+
 def _begin(task: Task, talk: Talk) -> dict[str, Any]:
     talk.messages = [{"role": "user", "content": task.question}]
     return {
@@ -40,7 +48,7 @@ def _answer(talk: Talk, calls: list[Any], texts: list[str]) -> None:
 def plain(base_url: str, task: Task, talk: Talk) -> None:
     """One request after the other."""
     request = _begin(task, talk)
-    with Anthropic(base_url=base_url, api_key="sk-test", max_retries=0) as client:
+    with _client(base_url) as client:
         while talk.final is None:
             calls = _said(talk, client.messages.create(messages=talk.messages, **request))
             _answer(talk, calls, [talk.use_now(c.name, c.input, c.id) for c in calls])
@@ -49,7 +57,7 @@ def plain(base_url: str, task: Task, talk: Talk) -> None:
 async def asynchronous(base_url: str, task: Task, talk: Talk) -> None:
     """Tool calls side by side."""
     request = _begin(task, talk)
-    async with AsyncAnthropic(base_url=base_url, api_key="sk-test", max_retries=0) as client:
+    async with _async_client(base_url) as client:
         while talk.final is None:
             calls = _said(talk, await client.messages.create(messages=talk.messages, **request))
             _answer(talk, calls, await asyncio.gather(*(talk.use(c.name, c.input, c.id) for c in calls)))
@@ -58,7 +66,7 @@ async def asynchronous(base_url: str, task: Task, talk: Talk) -> None:
 def streamed(base_url: str, task: Task, talk: Talk) -> None:
     """The SDK's own helper puts the events together."""
     request = _begin(task, talk)
-    with Anthropic(base_url=base_url, api_key="sk-test", max_retries=0) as client:
+    with _client(base_url) as client:
         while talk.final is None:
             with client.messages.stream(messages=talk.messages, **request) as stream:
                 words = list(stream.text_stream)
@@ -71,7 +79,7 @@ def streamed(base_url: str, task: Task, talk: Talk) -> None:
 async def streamed_asynchronous(base_url: str, task: Task, talk: Talk) -> None:
     """The SDK's own helper, tool calls side by side."""
     request = _begin(task, talk)
-    async with AsyncAnthropic(base_url=base_url, api_key="sk-test", max_retries=0) as client:
+    async with _async_client(base_url) as client:
         while talk.final is None:
             async with client.messages.stream(messages=talk.messages, **request) as stream:
                 message = await stream.get_final_message()

@@ -10,6 +10,14 @@ from acceptance.agents.toolbox import Talk, Task, description, main, parameters
 MODEL: Final = "gpt-5.5"
 
 
+def _client(base_url: str) -> Any:
+    return OpenAI(base_url=f"{base_url}/v1", api_key="sk-test", max_retries=0)
+
+
+def _async_client(base_url: str) -> Any:
+    return AsyncOpenAI(base_url=f"{base_url}/v1", api_key="sk-test", max_retries=0)
+
+
 def _begin(task: Task, talk: Talk) -> dict[str, Any]:
     talk.messages = [{"role": "user", "content": task.question}]
     return {
@@ -39,7 +47,7 @@ def _answered(call: Any, output: str) -> dict[str, Any]:
 def plain(base_url: str, task: Task, talk: Talk) -> None:
     """One request after the other."""
     request = _begin(task, talk)
-    with OpenAI(base_url=f"{base_url}/v1", api_key="sk-test", max_retries=0) as client:
+    with _client(base_url) as client:
         while talk.final is None:
             for call in _said(talk, client.responses.create(input=talk.messages, **request)):
                 talk.messages.append(_answered(call, talk.use_now(call.name, call.arguments, call.call_id)))
@@ -48,7 +56,7 @@ def plain(base_url: str, task: Task, talk: Talk) -> None:
 async def asynchronous(base_url: str, task: Task, talk: Talk) -> None:
     """Tool calls side by side."""
     request = _begin(task, talk)
-    async with AsyncOpenAI(base_url=f"{base_url}/v1", api_key="sk-test", max_retries=0) as client:
+    async with _async_client(base_url) as client:
         while talk.final is None:
             await _use_all(talk, _said(talk, await client.responses.create(input=talk.messages, **request)))
 
@@ -61,7 +69,7 @@ async def _use_all(talk: Talk, calls: list[Any]) -> None:
 def streamed(base_url: str, task: Task, talk: Talk) -> None:
     """Events as they come; the last one has the whole response."""
     request = _begin(task, talk)
-    with OpenAI(base_url=f"{base_url}/v1", api_key="sk-test", max_retries=0) as client:
+    with _client(base_url) as client:
         while talk.final is None:
             for event in client.responses.create(input=talk.messages, stream=True, **request):
                 if event.type == "response.completed":
@@ -72,7 +80,7 @@ def streamed(base_url: str, task: Task, talk: Talk) -> None:
 async def streamed_asynchronous(base_url: str, task: Task, talk: Talk) -> None:
     """Events as they come, tool calls side by side."""
     request = _begin(task, talk)
-    async with AsyncOpenAI(base_url=f"{base_url}/v1", api_key="sk-test", max_retries=0) as client:
+    async with _async_client(base_url) as client:
         while talk.final is None:
             calls: list[Any] = []
             async for event in await client.responses.create(input=talk.messages, stream=True, **request):

@@ -169,14 +169,13 @@ class Talk:
     """Ids of the calls that the model made."""
     reasoning: list[Any] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
-    """Types and texts of the exceptions that the agent met."""
+    """Types and texts of the exceptions that the agent met, each with its direct cause."""
 
     def met(self, error: BaseException) -> None:
-        """Note an exception."""
-        while error.__cause__ is not None:
-            self.errors.append(f"{type(error).__module__}.{type(error).__qualname__}: {error}")
-            error = error.__cause__
-        self.errors.append(f"{type(error).__module__}.{type(error).__qualname__}: {error}")
+        """Note an exception, and what it was raised from."""
+        for each in (error, error.__cause__):
+            if each is not None:
+                self.errors.append(f"{type(each).__module__}.{type(each).__qualname__}: {each}")
 
     async def use(self, name: str, arguments: Any, call_id: str) -> str:
         """Run a tool for the model; a failure becomes what the model is told."""

@@ -3,10 +3,11 @@
 import itertools
 import json
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import httpx2
 import openai
 import wrapt
 from opentelemetry.sdk.trace import SynchronousMultiSpanProcessor, TracerProvider
+from tests.bench.measure import Rate, Ratio, ratio
 
 from spanreplay import recording
 from spanreplay.boundary import session as sessions
@@ -23,7 +25,6 @@ from spanreplay.instrumentation import agent_run, tool
 from spanreplay.replay.engine import replay_session
 from spanreplay.replay.ledger import Ledger
 from spanreplay.replay.model import Run
-from tests.bench.measure import Ratio, ratio
 
 _WORDS = "the agent asked a tool for what it needed and the model went on with the answer it was given".split()
 
@@ -69,7 +70,9 @@ def seen_content() -> Ratio:
 
     api.set_tracer_provider(provider)
     with recorded(), agent_run("bench"):
-        bare_provider._active_span_processor = SynchronousMultiSpanProcessor()  # the recorder joins every provider; this one is to stay bare
+        bare_provider._active_span_processor = (
+            SynchronousMultiSpanProcessor()
+        )  # the recorder joins every provider; this one is to stay bare
         return ratio("recorded step, content seen / bare SDK span", bare, lambda: search(asked), goal=3.5, times=200)
 
 
@@ -147,7 +150,7 @@ def model_step() -> Ratio:
     return ratio("replayed model step / SDK over its mock transport", ask, replayed, goal=1.25, times=rounds, pairs=pairs)
 
 
-def stubbed_tools() -> dict[str, object]:
+def stubbed_tools() -> Rate:
     """Stubbed tool steps a second on one core."""
     import time
 
@@ -169,11 +172,10 @@ def stubbed_tools() -> dict[str, object]:
             for _ in range(steps):
                 look_up(1)
             rates.append(steps / (time.process_time() - start))
-    rate = sorted(rates)[len(rates) // 2]
-    return {"name": "stubbed tool steps a second", "goal": 5000, "median": rate, "all": rates, "verdict": "met" if min(rates) >= 5000 else "missed"}
+    return Rate(name="stubbed tool steps a second", goal=5000, median=statistics.median(rates), slowest=min(rates))
 
 
-def _recorded_run(body) -> Run:  # type: ignore[no-untyped-def]  # noqa: ANN001
+def _recorded_run(body: Callable[[], object]) -> Run:
     from spanreplay.cli.target import load
 
     with recorded() as store:
@@ -189,7 +191,8 @@ def _repeated(run: Run, times: int) -> Run:
     step = run.steps[0]
     base = step.path.rpartition("#")[0] if step.path else ""
     steps = tuple(
-        replace(step, seq=i + 1, path=f"{base}#{i}", seq_start=2 * i + 1, seq_end=2 * i + 2, parent_seq=None, overlaps=()) for i in range(times)
+        replace(step, seq=i + 1, path=f"{base}#{i}", seq_start=2 * i + 1, seq_end=2 * i + 2, parent_seq=None, overlaps=())
+        for i in range(times)
     )
     return replace(run, steps=steps)
 
@@ -197,7 +200,6 @@ def _repeated(run: Run, times: int) -> Run:
 def help_time() -> Ratio:
     """``spanreplay --help`` against ``python -c "import click"``, in processes of their own."""
     import resource
-    import time
 
     program = str(Path(sys.executable).parent / "spanreplay")
 
@@ -208,7 +210,6 @@ def help_time() -> Ratio:
     def run(*argv: str) -> None:
         subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
 
-    del time
     return ratio(
         "spanreplay --help / python -c 'import click'",
         lambda: run(sys.executable, "-c", "import click"),

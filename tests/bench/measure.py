@@ -50,6 +50,31 @@ class Ratio:
         return {**asdict(self), "verdict": self.verdict}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """Something that happens so many times a second."""
+
+    name: str
+    goal: float
+    median: float
+    slowest: float
+
+    @property
+    def verdict(self) -> Literal["met", "missed", "undecided"]:
+        """Met when even the slowest round reached the goal, missed when the median did not."""
+        if self.slowest >= self.goal:
+            return "met"
+        return "missed" if self.median < self.goal else "undecided"
+
+    def line(self) -> str:
+        """One line for people."""
+        return f"{self.verdict:9}  {self.name}: {self.median:.0f} (slowest round {self.slowest:.0f})  goal >= {self.goal:g}"
+
+    def to_json(self) -> dict[str, object]:
+        """For machines."""
+        return {**asdict(self), "verdict": self.verdict}
+
+
 def ratio(
     name: str,
     a: Callable[[], object],

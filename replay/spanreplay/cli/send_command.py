@@ -39,7 +39,7 @@ def command(
     if wrong := [k for k, sep, _ in pairs if not sep]:
         raise click.BadParameter(f"wanted NAME=VALUE, found {wrong[0]!r}", param_hint="--header")
     loaded = load(target, store)
-    spans = [r for r in of_runs(loaded.records, loaded.siblings) if isinstance(r, SpanRecord)]
+    spans = [r for r in of_runs(loaded.records, loaded.runs) if isinstance(r, SpanRecord)]
     if content == "view":
         spans = [view_of(s) for s in spans]
     try:

@@ -15,6 +15,7 @@ from types import TracebackType
 from spanreplay.boundary import session as sessions
 from spanreplay.boundary.session import RunContext
 from spanreplay.recording import plugins
+from spanreplay.recording.place import find_place
 from spanreplay.replay.engine import ISOLATION, replay_session, stopped_by_replay
 from spanreplay.replay.isolation.guard import Guard
 from spanreplay.replay.isolation.refusal import Refusal
@@ -34,7 +35,9 @@ def start() -> None:
     command = RunContext(run_id="replay", name="command", fallback=True)
     plugins.install("auto")
     _quiet_stops()
-    sessions.activate(session.root(command, os.environ.get("SPANREPLAY_RUN_PATH", "")))
+    place = find_place()
+    os.environ.update(place.environment())
+    sessions.activate(session.root(command, place.path))
     ledger.enter("started", pid=os.getpid(), argv=sys.orig_argv, isolation=ISOLATION if plan.guard else "none")
     if not plan.guard:
         return

@@ -3,7 +3,6 @@
 import sys
 import threading
 from collections.abc import Sequence
-from types import FrameType
 from typing import Final
 
 from spanreplay.boundary.call import Answer
@@ -11,6 +10,7 @@ from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.replay import turns
 from spanreplay.replay.diff import first_difference, shown
 from spanreplay.replay.errors import ReplayDivergence
+from spanreplay.replay.isolation.callers import user_line
 from spanreplay.replay.ledger import Difference, DifferenceKind, Ledger
 from spanreplay.replay.matching import Found, Missed, RecordedRun, Recording, comparable, parsed
 from spanreplay.replay.model import Run, Step
@@ -154,7 +154,7 @@ class RecordedCalls:
                 step=found.seq,
                 name=f"{found.kind} {found.name}",
                 detail="the agent read on where it had left the stream when it was recorded; what would have followed is not known",
-                where=_agent_line(),
+                where=user_line(sys._getframe(1)),
             )
             return self._entered(difference)
 
@@ -212,7 +212,7 @@ class RecordedCalls:
             actual=right,
             diff=diff,
             detail=detail,
-            where=_agent_line(),
+            where=user_line(sys._getframe(1)),
         )
         raise self._entered(difference)
 
@@ -260,27 +260,3 @@ def _field(path: str, prefix: str) -> str:
     if not path:
         return prefix
     return f"{prefix}{path}" if path.startswith("[") else f"{prefix}.{path}"
-
-
-_SKIPPED: Final = (
-    "/spanreplay/boundary/",
-    "/spanreplay/content/",
-    "/spanreplay/instrumentation/",
-    "/spanreplay/replay/",
-    "/site-packages/",
-    "/dist-packages/",
-    "/lib/python3",
-    "<frozen",
-    "<string>",
-)
-
-
-def _agent_line() -> str | None:
-    """``file:line`` of the agent's own code nearest to the call."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        name = frame.f_code.co_filename
-        if not any(part in name for part in _SKIPPED):
-            return f"{name}:{frame.f_lineno}"
-        frame = frame.f_back
-    return None

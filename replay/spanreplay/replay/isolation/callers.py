@@ -15,6 +15,7 @@ IMPORT_WRITER: Final = "<frozen importlib._bootstrap_external>"
 
 _IMPORT: Final = "<frozen importlib._bootstrap>"
 _INSTALLED: Final = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_SCRIPT: Final = (f"{os.sep}bin{os.sep}spanreplay", f"{os.sep}Scripts{os.sep}spanreplay")
 _STDLIB: Final = tuple(
     {os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")}
     | {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")}
@@ -26,7 +27,7 @@ class Caller:
     """What was found between the act and the bottom of the stack."""
 
     where: str
-    """``file:line`` of the nearest frame that is neither the standard library's nor ours."""
+    """``file:line`` of the nearest frame of the user's own code, else of an installed package, else of the standard library."""
     nearest: str
     """``co_filename`` of the nearest frame that is not ours."""
     importing: bool
@@ -39,11 +40,11 @@ class Caller:
 
 def read(frame: FrameType | None) -> Caller:
     """Read the stack from ``frame`` outwards; it takes no lock and touches no frame."""
-    where = fallback = nearest = ""
+    where = installed = fallback = nearest = ""
     importing = probing = telemetry = user_seen = False
     while frame is not None:
         module = _text(frame.f_globals.get("__name__"))
-        if module.startswith("spanreplay."):
+        if is_ours(module, frame.f_code.co_filename):
             frame = frame.f_back
             continue
         code = frame.f_code
@@ -52,14 +53,34 @@ def read(frame: FrameType | None) -> Caller:
         standard = file.startswith(("<frozen ", *_STDLIB)) and not _installed(file)
         if standard:
             importing = importing or (file == _IMPORT and not user_seen)
-            probing = probing or (not where and _named(PROBES, module, code.co_name))
+            probing = probing or (not where and not installed and _named(PROBES, module, code.co_name))
             fallback = fallback or f"{file}:{frame.f_lineno}"
+        elif _installed(file):
+            installed = installed or f"{file}:{frame.f_lineno}"
         else:
             where = where or f"{file}:{frame.f_lineno}"
-            user_seen = user_seen or not _installed(file)
+            user_seen = True
         telemetry = telemetry or _named(TELEMETRY, module, code.co_name)
         frame = frame.f_back
-    return Caller(where=where or fallback or "unknown", nearest=nearest, importing=importing, probing=probing, telemetry=telemetry)
+    return Caller(
+        where=where or installed or fallback or "unknown", nearest=nearest, importing=importing, probing=probing, telemetry=telemetry
+    )
+
+
+def is_ours(module: str, file: str) -> bool:
+    """Whether a frame is spanreplay's own: a module of it, or its console script. The demo's agent stands for a user's."""
+    return (module.startswith("spanreplay.") and module != "spanreplay.cli.demo_agent") or file.endswith(_SCRIPT)
+
+
+def user_line(frame: FrameType | None) -> str | None:
+    """``file:line`` of the nearest frame of the user's own code; ``None`` where there is none."""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        library = file.startswith(("<", *_STDLIB)) or _installed(file)
+        if not library and not is_ours(_text(frame.f_globals.get("__name__")), file):
+            return f"{file}:{frame.f_lineno}"
+        frame = frame.f_back
+    return None
 
 
 def thread_name() -> str:

@@ -28,7 +28,7 @@ def render_verdict(verdict: Verdict, runs: Sequence[Run], *, colour: bool | None
         if refusal.get("action") in FILES:
             lines.append([Piece(safe(f"  a file that the agent may write: --allow-write {refusal.get('target')}"), DIM)])
     for notice in verdict.notices:
-        lines.append([Piece(safe(f"note: {notice.get('text')}: refused, but a known probe or an import and no attempt"), DIM)])
+        lines.append([Piece(safe(f"note: refused, as a library's probe and no attempt: {notice.get('action')} {notice.get('target')}"), DIM)])
     if verdict.telemetry_dropped:
         lines.append([Piece(f"note: telemetry was not sent ({verdict.telemetry_dropped} connections)", DIM)])
     if verdict.processes == 0:

@@ -1,0 +1,12 @@
+"""What the README shows is what the program prints."""
+
+from pathlib import Path
+
+from tests.docs.console import ROOT, parts, run, steady
+
+
+def test_the_readme_shows_what_its_commands_print(tmp_path: Path) -> None:
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(list(parts(page))) > 8
+    for command, output in run(page, tmp_path):
+        assert steady(output) == steady(command.shown), f"$ {command.line}\n{output}"

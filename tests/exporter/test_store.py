@@ -45,9 +45,18 @@ def plain(value: object) -> Any:
     return (type(value).__name__, repr(value))
 
 
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty store to copy, since making the tables takes longer than most tests."""
+    store = Store.open(tmp_path_factory.mktemp("empty") / "store", create=True)
+    store.find_runs()
+    return store.path
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store.open(tmp_path / "store", create=True)
+def store(empty: Path, tmp_path: Path) -> Store:
+    shutil.copytree(empty, tmp_path / "store")
+    return Store.open(tmp_path / "store")
 
 
 # ---- anything in, the same out -----------------------------------------------------------------------------------------
@@ -136,7 +145,7 @@ def shared() -> Iterator[Store]:
 
 
 SIZE = int(os.environ.get("SPANREPLAY_TEST_SIZE", "1"))
-slow = settings(max_examples=6 * SIZE, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+slow = settings(max_examples=4 * SIZE, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 
 
 @slow
@@ -219,7 +228,7 @@ def test_open_and_close_make_one_span(
 
 
 @given(value)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100 * SIZE, deadline=None)
 def test_the_json_form_of_a_value_gives_the_value_back(original: Any) -> None:
     content: dict[str, bytes] = {}
 

@@ -18,6 +18,7 @@ neither an escape pair in JSON nor a database column gives it back unchanged. A 
 import binascii
 import hashlib
 import json
+import json.encoder
 import math
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +38,18 @@ MAX_DEPTH: Final = 100
 _NATURAL_INT_BITS: Final = 4096
 _LARGE_INT: Final = 2**63
 
-_to_text: Final = json.JSONEncoder(ensure_ascii=True, check_circular=False, allow_nan=False, separators=(",", ":")).encode
+
+def _compact_encoder() -> Callable[[Json], str]:
+    """``JSONEncoder.encode``, without building the C encoder anew for every line, which takes a quarter of the time."""
+    encoder = json.JSONEncoder(ensure_ascii=True, check_circular=False, allow_nan=False, separators=(",", ":"))
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return encoder.encode
+    chunks = make(None, encoder.default, json.encoder.encode_basestring_ascii, None, ":", ",", False, False, False)
+    return lambda form: "".join(chunks(form, 0))
+
+
+_to_text: Final = _compact_encoder()
 _to_readable: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")).encode
 _to_sorted: Final = json.JSONEncoder(ensure_ascii=True, check_circular=False, allow_nan=False, separators=(",", ":"), sort_keys=True).encode
 
@@ -244,6 +256,8 @@ def map_pairs(form: Json) -> list[tuple[Json, Json]]:
 
 def merge_maps(first: Json, second: Json) -> Json:
     """The form of a map that has the pairs of both; the second wins."""
+    if "$map" not in first and "$map" not in second:
+        return {**first, **second}
     pairs = {to_sorted_json(key): (key, value) for key, value in (*map_pairs(first), *map_pairs(second))}
     if all(isinstance(key, str) and key[:1] != "$" for key, _ in pairs.values()):
         return dict(pairs.values())

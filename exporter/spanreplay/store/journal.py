@@ -81,6 +81,7 @@ class JournalWriter:
 
     def _begin(self, process: ProcessInfo) -> None:
         self._lock = threading.RLock()
+        self._pid = os.getpid()
         self._process = process
         self._file = JournalFile(self.store, process, durable=self._durable)
         self._spans: dict[str, None] = {}
@@ -148,6 +149,8 @@ class JournalWriter:
             dropped: attributes, events and links that the SDK has dropped since the start.
         """
         try:
+            if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
+                self._after_fork()
             with self._lock:
                 form: Form = {TYPE: "close", TRACE: trace_id, SPAN: span_id, END: end_ns}
                 if status:
@@ -173,6 +176,8 @@ class JournalWriter:
     ) -> None:
         """Adds attributes, events and links to a span written before."""
         try:
+            if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
+                self._after_fork()
             with self._lock:
                 self._file.put(self._with_additions({TYPE: "patch", TRACE: trace_id, SPAN: span_id}, attributes, events, links))
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
@@ -181,6 +186,8 @@ class JournalWriter:
     def write_log(self, record: LogRecord) -> None:
         """A log record."""
         try:
+            if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
+                self._after_fork()
             with self._lock:
                 form: Form = {TYPE: "log"}
                 attributes = self._attributes(record.attributes, form) if record.attributes else {}
@@ -192,6 +199,8 @@ class JournalWriter:
     def sync(self) -> None:
         """Everything written so far is on the disk when this returns, unless the disk says no, which counts as a drop."""
         try:
+            if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
+                self._after_fork()
             with self._lock:
                 self._file.sync()
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
@@ -204,6 +213,8 @@ class JournalWriter:
     def close(self) -> None:
         """Ends the journal. A later record starts a new file."""
         try:
+            if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
+                self._after_fork()
             with self._lock:
                 self._file.end()
                 self._forget()
@@ -214,6 +225,8 @@ class JournalWriter:
 
     def _span(self, form: Form, record: SpanRecord) -> None:
         try:
+            if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
+                self._after_fork()
             with self._lock:
                 attributes = self._attributes(record.attributes, form)
                 form.update(span_form(record, self._resource(record.resource), self._scope(record.scope), self._keep, attributes))
@@ -321,15 +334,20 @@ _shared: dict[str, JournalWriter] = {}
 _shared_lock = threading.Lock()
 
 
-def get_writer(store: Path) -> JournalWriter:
-    """The one writer of that store in this process, so that nothing is written twice."""
+def get_writer(store: Path, *, durability: Literal["process", "disk"] = "process") -> JournalWriter:
+    """The one writer of that store in this process, so that nothing is written twice.
+
+    Args:
+        store: the store's folder.
+        durability: see :class:`JournalWriter`; who asks first decides.
+    """
     key = str(Path(store).absolute())
     writer = _shared.get(key)
     if writer is None:
         with _shared_lock:
             writer = _shared.get(key)
             if writer is None:
-                writer = _shared[key] = JournalWriter(Path(key), process=current_process())
+                writer = _shared[key] = JournalWriter(Path(key), durability=durability, process=current_process())
     return writer
 
 

@@ -37,6 +37,7 @@ class JournalFile:
         self._process = process
         self._durable = durable
         self._descriptor: int | None = None
+        self._entry_synced = False
         self._torn = False
         self._untold: dict[str, int] = {}
         self._retry_at = 0.0
@@ -74,6 +75,17 @@ class JournalFile:
         """
         if self._descriptor is not None:
             _sync_file(self._descriptor)
+            self._sync_entry()
+
+    def _sync_entry(self) -> None:
+        """A file is on the disk only when its name is, too."""
+        if not self._entry_synced and os.name == "posix":
+            folder = os.open(self._store / JOURNALS, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        self._entry_synced = True
 
     def end(self) -> None:
         """Says that this was all, and closes the file."""
@@ -141,8 +153,10 @@ class JournalFile:
             form = process_form(process)
             if _hold(descriptor):
                 form["locks"] = True
-            self._torn = False
+            self._torn = self._entry_synced = False
             self._write(descriptor, to_json(form).encode("ascii"))
+            if self._durable:
+                self._sync_entry()
         except BaseException:
             os.close(descriptor)
             with contextlib.suppress(OSError):

@@ -62,6 +62,8 @@ def migrate(connection: "Connection", upto: int = SCHEMA_VERSION) -> int:
                 for statement in statements:
                     connection.execute(statement)
                 connection.execute("INSERT INTO migrations VALUES ($1, $2, $3)", [version, name, time.time_ns()])
+                if version == 1:
+                    connection.execute("INSERT INTO meta VALUES ('created_ns', $1)", [str(time.time_ns())])
                 connection.commit()
             except BaseException:
                 connection.rollback()

@@ -3,6 +3,12 @@
 from typing import Final
 
 STATEMENTS: Final = (
+    """CREATE VIEW processes AS
+        SELECT process, any_value(host) AS host, any_value(pid) AS pid, min(started_ns) AS started_ns, any_value(argv) AS argv,
+            any_value(python) AS python, any_value(versions) AS versions, any_value(forked_from) AS forked_from, count(*) AS journals,
+            sum(records) AS records, sum(dropped) AS dropped, sum(crc_errors) AS crc_errors, bool_and(closed OR removed) AS ended
+        FROM journals GROUP BY process""",
+    "COMMENT ON VIEW processes IS 'Processes that recorded; process is spanreplay.process.id.'",
     """CREATE VIEW tool_calls AS
         SELECT run_id, seq, name AS tool, call_id, agent, outcome, error_type, error_message, effect,
             (ended_ns - started_ns) / 1e6 AS duration_ms, make_timestamp_ns(started_ns) AS started,

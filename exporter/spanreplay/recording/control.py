@@ -75,13 +75,14 @@ class _Recording:
         self.exits: ExitWatch | None = None
         self.context: Token[Any] | None = None
         self.environment: dict[str, str | None] = {}
+        self.run: RunContext | None = None
 
     def dropped(self) -> int:
         return self.recorder.failures + self.session.failures + self.writer.dropped - self.dropped_before
 
     def root_scope(self) -> Scope:
         place = self.place
-        run = RunContext(
+        self.run = run = RunContext(
             run_id=place.run_id,
             name=program(),
             command_id=place.command_id,
@@ -275,6 +276,10 @@ def _restore_environment(recording: _Recording) -> None:
 def _close(recording: _Recording) -> None:
     place, dropped = recording.place, recording.dropped()
     if place.top and recording.pid == os.getpid():
+        untaped = None if recording.run is None else recording.run.untaped_json()
+        if untaped is not None:
+            untaped = recording.config.redactor.text(untaped)[0]
+            recording.writer.patch_span(place.trace_id, place.span_id, attributes={names.RUN_UNTAPED: untaped})
         if not recording.command:
             code = None if recording.exits is None else recording.exits.code
             close_root(recording.writer, place, exit_code=code, dropped=dropped)

@@ -110,7 +110,7 @@ class Desk:
 
 def assert_equal(recorded: Done, replayed: Done) -> None:
     """The replay answered everything, found no difference, and the agent printed the very same lines."""
-    assert replayed.code == 0, replayed
-    assert EQUAL.search(replayed.out), replayed
-    assert recorded.lines, recorded
+    assert replayed.code == 0, str(replayed)
+    assert EQUAL.search(replayed.out), str(replayed)
+    assert recorded.lines, str(recorded)
     assert replayed.lines == recorded.lines

@@ -113,10 +113,10 @@ def test_failures_of_models_replay_as_the_same_exceptions(desk: Desk) -> None:
         server.script(*(scripted for _, given, _ in RESPONSES for scripted in given))
         command = agent("faults_agent", server.url, _closed_url())
         recorded = desk.record(command)
-    assert recorded.code == 1, recorded
-    assert "openai.AuthenticationError" in recorded.err, recorded
+    assert recorded.code == 1, str(recorded)
+    assert "openai.AuthenticationError" in recorded.err, str(recorded)
     seen = [json.loads(line) for line in recorded.lines]
-    assert [each["fault"] for each in seen] == [name for name, _, _ in RESPONSES[:-1]], recorded
+    assert [each["fault"] for each in seen] == [name for name, _, _ in RESPONSES[:-1]], str(recorded)
     for each, (name, _, wanted) in zip(seen, RESPONSES, strict=False):
         assert (wanted in str(each["errors"])) if wanted else not each["errors"], f"{name}: {each}"
     asked = len(server.requests)

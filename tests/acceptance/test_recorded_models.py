@@ -67,7 +67,7 @@ def _record(desk: Desk, responses: Mapping[str, list[Recorded]], command: Sequen
     for name, given in responses.items():
         server.serve(name, given)
     recorded = desk.record(command)
-    assert recorded.code == 0, recorded
+    assert recorded.code == 0, str(recorded)
     assert "replays exactly" not in recorded.err
     for name, given in responses.items():
         assert server.unserved(name) == 0, f"{name}: {recorded}"

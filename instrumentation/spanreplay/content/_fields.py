@@ -12,15 +12,16 @@ REPLACED: Final = re.compile(r"(?:\[|%5[Bb])redacted:([a-z][a-z_]*):[0-9a-f]{8}(
 _ANCHORS: Final = (r"k(?<=[a-z_-]k)(?:ey|en|ie)", r"pass(?:wor|w|phrase)d?", r"z(?<=authoriz)ation", r"secret")
 """How the names end that nearly every policy holds. Each begins with a rare letter, so that the search runs almost like memchr."""
 
+_GAP: Final = r"(?:\s|\\++[nrt]){0,100}+"  # white space, and the line breaks of pretty JSON within JSON
 _AFTER_NAME: Final = re.compile(
-    r"""(?:(?P<key_run>\\*+)(?P<key_quote>["'])\s{0,16}+"""
-    r"""(?P<separator>:|=>|=|,\s{0,16}+\\*+["']value\\*+["']\s{0,16}+:|,)"""
-    r"""|\s{0,4}+=(?!=))\s{0,16}+"""
-    r"""(?P<list>\[\s{0,16}+)?(?:[bB]?[rRuUfF]?|[fF][rR])(?P<run>\\*+)(?P<quote>["'])"""
+    rf"""(?:(?P<key_run>\\*+)(?P<key_quote>["']){_GAP}"""
+    rf"""(?P<separator>:|=>|=|,{_GAP}\\*+["']value\\*+["']{_GAP}:|,)"""
+    rf"""|\s{{0,4}}+=(?!=)){_GAP}"""
+    rf"""(?P<list>\[{_GAP})?(?:[bB]?[rRuUfF]?|[fF][rR])(?P<run>\\*+)(?P<quote>["'])"""
 )
-_NEXT_ITEM: Final = re.compile(r"""\\*+["']\s{0,16}+,\s{0,16}+(?P<run>\\*+)(?P<quote>["'])""")
-_PAIR_START: Final = re.compile(r"""[\[(,]\s*[\[(]\s*[bB]?\\*["']\Z""")
-_PAIR_END: Final = re.compile(r"""\\*["']\s*[\])]""")
+_NEXT_ITEM: Final = re.compile(rf"""\\*+["']{_GAP},{_GAP}(?P<run>\\*+)(?P<quote>["'])""")
+_PAIR_START: Final = re.compile(rf"""[\[(,]{_GAP}[\[(]{_GAP}[bB]?\\*+["']\Z""")
+_PAIR_END: Final = re.compile(rf"""\\*+["']{_GAP}[\])]""")
 _VALUE_END: Final = re.compile(r"""[\s,}\])"']|\\""")
 
 _USERINFO: Final = re.compile(r"""://([^\s/?#"'<>\\@]{1,512}+(?:@[^\s/?#"'<>\\@]{1,512}+(?=@))*+)@""")
@@ -35,6 +36,7 @@ class _Names:
     def __init__(self, names: Iterable[str], anchors: Iterable[str], follow: str) -> None:
         self._names = frozenset(names)
         self._lengths: dict[str, list[int]] = {}
+        self._short = [length for length in (2, 1) if any(len(name) == length for name in self._names)]
         for name in sorted(self._names, key=len, reverse=True):
             lengths = self._lengths.setdefault(name[-3:], [])
             if len(name) not in lengths:
@@ -47,7 +49,7 @@ class _Names:
 
     def before(self, lower: str, end: int) -> str | None:
         """Return the longest of the names that ends here."""
-        for length in self._lengths.get(lower[max(0, end - 3) : end], ()):
+        for length in (*self._lengths.get(lower[max(0, end - 3) : end], ()), *self._short):
             name = lower[end - length : end] if end >= length else ""
             if name in self._names:
                 return name
@@ -154,7 +156,7 @@ def _is_name(text: str, start: int, after: re.Match[str]) -> bool:
     if before != quote:
         return False
     if after["separator"] == ",":  # [["authorization", "…"], …], not ["password", "username"]
-        return _PAIR_START.search(text, max(0, start - 24), start) is not None
+        return _PAIR_START.search(text, max(0, start - 220), start) is not None
     return True
 
 

@@ -33,7 +33,7 @@ fix: .venv/.dev ## Mend what can be mended by a machine.
 	$(BIN)/ruff format
 
 bench: .venv/.dev ## Measure; results also in bench-results.json.
-	$(BIN)/python -m tests.bench
+	PYTHONPATH=tests $(BIN)/python -m bench
 
 full: .venv/.dev ## The tests at the sizes that are claimed.
 	SPANREPLAY_TEST_SIZE=full $(BIN)/pytest --numprocesses auto --timeout 3600

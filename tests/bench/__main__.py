@@ -6,7 +6,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.bench import cases
+from bench import cases
 
 
 def main() -> None:

@@ -15,8 +15,8 @@ import httpx2
 import openai
 import wrapt
 from opentelemetry.sdk.trace import SynchronousMultiSpanProcessor, TracerProvider
-from tests.bench.measure import Rate, Ratio, ratio
 
+from bench.measure import Rate, Ratio, ratio
 from spanreplay import recording
 from spanreplay.boundary import session as sessions
 from spanreplay.boundary.scope import process
@@ -69,10 +69,8 @@ def seen_content() -> Ratio:
     import opentelemetry.trace as api
 
     api.set_tracer_provider(provider)
-    with recorded(), agent_run("bench"):
-        bare_provider._active_span_processor = (
-            SynchronousMultiSpanProcessor()
-        )  # the recorder joins every provider; this one is to stay bare
+    with recorded(), agent_run("bench"):  # the recorder joins every provider there is
+        bare_provider._active_span_processor = SynchronousMultiSpanProcessor()  # type: ignore[no-untyped-call]  # stays bare
         return ratio("recorded step, content seen / bare SDK span", bare, lambda: search(asked), goal=3.5, times=200)
 
 
@@ -190,11 +188,11 @@ def _repeated(run: Run, times: int) -> Run:
 
     step = run.steps[0]
     base = step.path.rpartition("#")[0] if step.path else ""
-    steps = tuple(
+    steps = [
         replace(step, seq=i + 1, path=f"{base}#{i}", seq_start=2 * i + 1, seq_end=2 * i + 2, parent_seq=None, overlaps=())
         for i in range(times)
-    )
-    return replace(run, steps=steps)
+    ]
+    return replace(run, steps=tuple(steps))
 
 
 def help_time() -> Ratio:

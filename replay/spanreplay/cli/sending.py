@@ -1,7 +1,7 @@
 """OTLP out: over HTTP with requests, over gRPC with the collector's own stub."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from spanreplay.spans import otlp_proto
@@ -78,7 +78,7 @@ def _grpc(batches: Iterator[bytes], address: str, secure: bool, headers: Mapping
     rejected = 0
     channel = grpc.secure_channel(address, grpc.ssl_channel_credentials()) if secure else grpc.insecure_channel(address)
     with channel:
-        stub = TraceServiceStub(channel)
+        stub: Any = TraceServiceStub(channel)  # type: ignore[no-untyped-call]
         for body in batches:
             try:
                 answer = stub.Export(

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.docs.console import ROOT, parts, run, steady
+from pages.console import ROOT, parts, run, steady
 
 
 def test_the_readme_shows_what_its_commands_print(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Runs the console blocks of a page and compares what they print with what the page shows.
 
-In a page, a block that begins with ```` ```console ```` holds commands (``$ …``) and their output; a block ```` ```python title=NAME ```` is
-written to the file NAME first. Blocks run in order, in one folder. ``python -m tests.docs.console README.md`` writes the real output into the page.
+In a page, a block that begins with ```` ```console ```` holds commands (``$ …``) and their output; a block that begins with
+```` ```python title=NAME ```` is written to the file NAME first. Blocks run in order, in one folder.
+``PYTHONPATH=tests python -m pages.console README.md`` writes the real output into the page.
 """
 
 import http.server

@@ -95,9 +95,9 @@ class Library:
 
     # ---- from the record ----
 
-    def reply(self, exchange: Exchange, answer: Answer, request: Any) -> Reply:
+    def reply(self, exchange: Exchange, answer: Answer) -> Reply:
         """The recorded response. Raises what :func:`~spanreplay.instrumentation.http_reply.reply` raises."""
-        return reply(exchange, answer, lambda text: self._recorded_error(text, request))
+        return reply(exchange, answer, self._recorded_error)
 
     def response(self, given: Reply, exchange: Exchange, request: Any, *, is_async: bool) -> Any:
         """A response of this library that gives the recorded chunks one by one."""
@@ -109,13 +109,10 @@ class Library:
         exchange.responded(given.status, given.headers)
         return self._response(given.status, headers=headers, stream=stream, request=request, extensions=dict(_EXTENSIONS))
 
-    def _recorded_error(self, text: str, request: Any) -> BaseException:
+    def _recorded_error(self, text: str) -> BaseException:
+        """The recorded exception; the client attaches the request to it, as it does to those of its own transports."""
         error = codec.decode_exception(text)
-        if not isinstance(error, self._request_error):
-            error = self._own_error(error) or error
-        if isinstance(error, self._request_error):
-            error.request = request  # type: ignore[attr-defined]
-        return error
+        return error if isinstance(error, self._request_error) else self._own_error(error) or error
 
     def _own_error(self, error: BaseException) -> BaseException | None:
         """The class of the same name here, for a run that was recorded with the other of the two libraries."""
@@ -157,7 +154,7 @@ class ObservedTransport:
             try:
                 if answer.turn is not None:
                     answer.turn.wait()
-                given = library.reply(exchange, answer, request)
+                given = library.reply(exchange, answer)
             except BaseException as error:
                 exchange.failed(error)
                 raise
@@ -188,7 +185,7 @@ class ObservedTransport:
                     await boundary.pend(answer)
                 elif answer.turn is not None:
                     await answer.turn.wait_async()
-                given = library.reply(exchange, answer, request)
+                given = library.reply(exchange, answer)
             except BaseException as error:
                 exchange.failed(error)
                 raise

@@ -297,4 +297,4 @@ def test_a_failing_sink_does_not_reach_the_agent(server: ModelServer, caplog: py
         with entered(session.root(RunContext(run_id="1" * 32, name="agent"))):
             assert json.loads(openai_chat(server))["id"] == "chatcmpl-1"
             assert json.loads(awaited(lambda: openai_chat_async(server))())["id"] == "chatcmpl-1"
-        assert session.failures == 2
+        assert session.failures >= 2

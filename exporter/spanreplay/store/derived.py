@@ -128,6 +128,8 @@ _FIND: Final = """
         AND ($run_id::VARCHAR IS NULL OR run_id = $run_id::VARCHAR)
         AND ($tool::VARCHAR IS NULL OR EXISTS (
             FROM steps WHERE steps.run_id = runs.run_id AND steps.kind = 'tool_call' AND steps.name = $tool::VARCHAR))
+        AND (coalesce($command_id::VARCHAR, $run_id::VARCHAR) IS NOT NULL OR NOT is_command OR n_steps > 0 OR NOT EXISTS (
+            FROM runs AS others WHERE others.command_id = runs.command_id AND others.run_id <> runs.run_id))
     ORDER BY started_ns DESC, run_id DESC
     LIMIT $limit::BIGINT OFFSET $offset::BIGINT
 """

@@ -171,6 +171,8 @@ class Store:
     ) -> list[RunRow]:
         """Runs that meet every filter given, the last started first.
 
+        A recorded command without steps of its own, whose agents are runs of their own, is left out unless it is asked for by id.
+
         Args:
             agent: name of the agent.
             since_ns: started at or after this time, nanoseconds since the epoch.

@@ -23,7 +23,7 @@ COMMANDS: Final = {
 }
 """Command name to its one-line help, so that ``--help`` imports no command. Each is a module of this package."""
 
-_CUT: Final = "spanreplay.command"
+_CUT: Final = "command"
 
 
 class LazyGroup(click.Group):

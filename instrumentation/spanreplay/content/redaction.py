@@ -4,6 +4,7 @@ The eight hex digits are the start of HMAC-SHA256 over the secret, keyed with th
 always gives the same replacement, so redacted texts can still be compared; across runs nothing can be told. JSON stays JSON.
 """
 
+import contextlib
 import hashlib
 import hmac
 import json
@@ -148,6 +149,8 @@ class Redactor:
             return s, 0
         known = self._cache.get(s)
         if known is not None:
+            with contextlib.suppress(KeyError):  # another thread has just dropped it
+                self._cache.move_to_end(s)
             return known
         learnt = self._learnt
         result = self._redact(s, learnt)

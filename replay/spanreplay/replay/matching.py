@@ -38,6 +38,16 @@ def scope_of(path: str) -> str:
     return path.rpartition("/")[0]
 
 
+def _may_be_caused_by(step: Step, stream: Step) -> bool:
+    """Was ``step`` made while ``stream`` had given a part already? Its reader may have made it, so the stream cannot wait for it."""
+    if step.requested_by == stream.seq:
+        return True
+    if stream.typed_items is not None:
+        return (step.seq_start or 0) > (stream.seq_start or 0)
+    chunks = stream.wire.chunks if stream.wire is not None else ()
+    return bool(chunks) and step.started_ns >= stream.started_ns + chunks[0][1]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """A recorded step that answers a live call."""
@@ -117,7 +127,12 @@ class RecordedRun:
             for earlier in self._free_from(scope_of(step.path or "")):
                 if earlier.seq_start is None or earlier.seq_start >= step.seq_start:
                     break
-                if earlier.seq_end is not None and earlier.process == step.process and earlier.seq_end < step.seq_start and self.free(earlier):
+                if (
+                    earlier.seq_end is not None
+                    and earlier.process == step.process
+                    and earlier.seq_end < step.seq_start
+                    and self.free(earlier)
+                ):
                     return Missed(kind="order", step=earlier)
         if step.outcome == "unknown" or step.grade not in _STUB_GRADES:
             return Missed(kind="not_replayable", step=step)
@@ -180,6 +195,7 @@ class RecordedRun:
                 and other.process == step.process
                 and other.seq_end is not None
                 and other.seq_end < step.seq_end
+                and not _may_be_caused_by(other, step)
             ]
             if waits:
                 order[step.seq] = frozenset(waits)

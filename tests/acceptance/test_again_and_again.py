@@ -1,0 +1,84 @@
+"""The unchanged agent replays equal every time, in this process: a replay has nothing that differs from run to run."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from acceptance.agents.many_agents import APIS
+from acceptance.agents.toolbox import run
+from acceptance.commands import WIRE
+from spanreplay import recording
+from spanreplay.replay.engine import Replayer
+from spanreplay.replay.model import Run
+from spanreplay.replay.runs import index, load_run
+from spanreplay.store.store import Store
+from support.cassette_server import CassetteServer, read_cassette
+
+TIMES = 200 if os.environ.get("SPANREPLAY_TEST_SIZE") == "full" else 5
+WANTED = (
+    ("chat", "plain", "chat-chain"),
+    ("chat", "async", "chat-chain"),
+    ("chat", "stream", "chat-stream"),
+    ("chat", "astream", "chat-stream"),
+    ("responses", "async", "responses-reasoning"),
+    ("responses", "stream", "responses-stream"),
+    ("responses", "plain", "responses-refused"),
+    ("messages", "async", "messages-parallel"),
+    ("messages", "astream", "messages-stream"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """A recorded run, and how to run it again."""
+
+    run: Run
+    url: str
+    line: str
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, str], Recorded]:
+    """Every agent, recorded once in this process."""
+    folder = tmp_path_factory.mktemp("again")
+    lines: dict[tuple[str, str, str], tuple[str, str]] = {}
+    recording.start(store=folder / "store")
+    try:
+        with CassetteServer() as server:
+            for number, wanted in enumerate(WANTED):
+                api, mode, name = wanted
+                server.serve(str(number), read_cassette(WIRE / f"{name}.yaml"))
+                lines[wanted] = (server.url(str(number)), run(APIS[api][mode], server.url(str(number)), "rivers"))
+    finally:
+        recording.stop()
+    runs = _runs(folder / "store")
+    return {wanted: Recorded(run=found, url=url, line=line) for (wanted, (url, line)), found in zip(lines.items(), runs, strict=True)}
+
+
+def _runs(folder: Path) -> list[Run]:
+    with Store.open(folder) as store:
+        store.compact()
+        index(store)
+        found = [load_run(store, row.run_id) for row in store.find_runs()]
+    return sorted((r for r in found if r.agent_name == "rivers"), key=lambda r: r.started_ns)
+
+
+@pytest.mark.parametrize("wanted", WANTED, ids="-".join)
+def test_an_unchanged_agent_replays_equal_every_time(
+    wanted: tuple[str, str, str], recorded: dict[tuple[str, str, str], Recorded], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Equal, and the very same line printed, :data:`TIMES` times of as many."""
+    monkeypatch.setenv("MARKS", str(tmp_path))
+    once = recorded[wanted]
+    loop = APIS[wanted[0]][wanted[1]]
+    for time in range(TIMES):
+        result = Replayer(once.run).replay(run, loop, once.url, "rivers")
+
+        assert result.error is None, f"time {time}: {result.error!r}"
+        assert result.equal, f"time {time}: {[d.summary() for d in result.differences]} {result.verdict.refusals}"
+        assert result.verdict.matched == result.verdict.recorded == len(once.run.steps)
+        assert result.verdict.order_relaxed == 0, "an answer waited for one that could not come"
+        assert result.value == once.line
+    assert list(tmp_path.iterdir()) == []

@@ -3,6 +3,7 @@
 import atexit
 import logging
 import os
+import sys
 import threading
 from collections.abc import Mapping
 from contextvars import Token
@@ -197,6 +198,7 @@ def finish() -> None:
         if recording is None:
             return
         _current = None
+        _end_collected()
         atexit.unregister(_at_exit)
         sessions.deactivate()
         providers.detach()
@@ -288,10 +290,18 @@ def _close(recording: _Recording) -> None:
     recording.writer.close()
 
 
+def _end_collected() -> None:
+    """End the exchanges whose response was collected unread, where a transport was in use at all."""
+    exchanges = sys.modules.get("spanreplay.instrumentation.http_exchange")
+    if exchanges is not None:
+        exchanges.end_collected()
+
+
 def _at_exit() -> None:
     try:
         recording = _current
         if recording is not None:
+            _end_collected()
             _close(recording)
     except Exception:  # noqa: BLE001 — telemetry never breaks the agent
         _log.warning("spanreplay could not write that the process has ended", exc_info=True)

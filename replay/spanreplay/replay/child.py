@@ -16,7 +16,7 @@ from spanreplay.boundary import session as sessions
 from spanreplay.boundary.session import RunContext
 from spanreplay.recording import plugins
 from spanreplay.recording.place import find_place
-from spanreplay.replay.engine import ISOLATION, replay_session, stopped_by_replay
+from spanreplay.replay.engine import ISOLATION, finish, replay_session, stopped_by_replay
 from spanreplay.replay.isolation.guard import Guard
 from spanreplay.replay.isolation.refusal import Refusal
 from spanreplay.replay.ledger import Ledger
@@ -49,12 +49,7 @@ def start() -> None:
 
     guard = Guard(scratch=scratch, allow_write=[Path(p) for p in plan.allow_write], on_refusal=enter)
 
-    def leave() -> None:
-        dropped = guard.telemetry_dropped
-        if dropped:
-            ledger.enter("telemetry", count=dropped)
-
-    atexit.register(leave)
+    atexit.register(finish, session, guard, ledger)
     guard.arm_process()
 
 

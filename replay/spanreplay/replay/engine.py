@@ -13,7 +13,9 @@ from typing import Any, Final
 
 from spanreplay.boundary.errors import ControlSignal
 from spanreplay.boundary.session import RunContext, Session, entered
-from spanreplay.content.redaction import RedactionPolicy, Redactor
+from spanreplay.content.redaction import RedactionPolicy
+from spanreplay.exporter.redacting import redactor_for
+from spanreplay.instrumentation import http_exchange, http_telemetry
 from spanreplay.recording import plugins
 from spanreplay.replay.isolation.guard import Guard
 from spanreplay.replay.isolation.refusal import Refusal
@@ -49,7 +51,7 @@ class ReplayResult:
 def replay_session(runs: Sequence[Run], ledger: Ledger) -> tuple[Session, RecordedCalls]:
     """A session that answers every call from ``runs``, redacting by the recorded policy, with no spans and no sink."""
     policy = next((r.redaction for r in runs if r.redaction), None)
-    redactor = Redactor(RedactionPolicy.from_json(policy) if policy else RedactionPolicy.default())
+    redactor = redactor_for(RedactionPolicy.from_json(policy) if policy else None)
     interceptor = RecordedCalls(runs, ledger)
     return Session(mode="replay", interceptors=(interceptor,), redactor=redactor, open_spans=False), interceptor
 
@@ -94,10 +96,17 @@ class Replayer:
                     raise
                 except BaseException as raised:  # noqa: BLE001 — the agent's own failure is a part of the result
                     error = None if stopped_by_replay(raised) else raised
+            finish(session, guard, ledger)
             enter_unreached(self._runs, ledger)
-            if guard.telemetry_dropped:
-                ledger.enter("telemetry", count=guard.telemetry_dropped)
         return ReplayResult(value=value, error=error, verdict=verdict(ledger.totals, self._runs))
+
+
+def finish(session: Session, guard: Guard | None, ledger: Ledger) -> None:
+    """Enter what is known only at the end: exchanges whose response was collected unread, telemetry that was not sent."""
+    http_exchange.end_collected()
+    dropped = sum(http_telemetry.dropped(session).values()) + (guard.telemetry_dropped if guard is not None else 0)
+    if dropped:
+        ledger.enter("telemetry", count=dropped)
 
 
 def stopped_by_replay(error: BaseException) -> bool:

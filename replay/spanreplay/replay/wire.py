@@ -46,7 +46,7 @@ def wire_gap(wire: Wire, outcome: str, *, raised: bool) -> Reason | None:
     """Why an exchange is less than what happened, or ``None``.
 
     A stream that the agent left early is all that the agent got; so is a failure whose exception is kept. Anything else that stopped before
-    its end is a part.
+    its end is a part; but SDKs close an error's response without reading all of it.
 
     Args:
         wire: the exchange.
@@ -54,6 +54,8 @@ def wire_gap(wire: Wire, outcome: str, *, raised: bool) -> Reason | None:
         raised: whether the exception that ended the step is kept.
     """
     if wire.complete or outcome == "abandoned" or (raised and outcome in _FAILED):
+        return None
+    if wire.status is not None and wire.status >= 400 and outcome == "error":
         return None
     if wire.status is None:
         return Reason(code=WIRE_INCOMPLETE, detail="no response was recorded and no exception that says why")

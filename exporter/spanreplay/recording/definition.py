@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from spanreplay.content.canonical import canonical_json, digest
-from spanreplay.content.redaction import Redactor
+from spanreplay.content.redaction import Redactor, credential_names
 
 _ENVIRONMENT: Final = re.compile(
     r"(OTEL_(?!.*HEADERS|.*CERTIFICATE|.*KEY).*|SPANREPLAY_(SPAN_CONTENT|RUN_PER|DURABILITY|SESSION|USER)"
@@ -22,7 +22,11 @@ _DISTRIBUTION: Final = re.compile(r"(?P<name>.+?)-(?P<version>[^-]+)(-[^-]+)?\.(
 
 
 def definition(redactor: Redactor) -> str:
-    """The definition of this process's command: canonical JSON with argv, cwd, Python, platform, environment and versions."""
+    """The definition of this process's command: canonical JSON.
+
+    ``argv``, ``cwd``, ``python``, ``platform``, ``environment`` (allow-listed variables), ``credentials`` (names of the variables that held
+    one, never a value) and ``versions``.
+    """
 
     def clean(text: str) -> str:
         return redactor.text(text)[0]
@@ -40,6 +44,7 @@ def definition(redactor: Redactor) -> str:
                 "release": system.release if system else None,
             },
             "environment": {name: clean(value) for name, value in sorted(os.environ.items()) if _ENVIRONMENT.fullmatch(name)},
+            "credentials": credential_names(os.environ),
             "versions": versions(cwd),
         }
     )

@@ -279,6 +279,11 @@ def environment_secrets(environ: Mapping[str, str]) -> list[str]:
     return sorted(item for item in found if len(item) >= MIN_SECRET and not item.isdigit() and item.lower() not in _ORDINARY)
 
 
+def credential_names(environ: Mapping[str, str]) -> list[str]:
+    """Return the names of the variables that are set and whose name says credential; sorted."""
+    return sorted(name for name, value in environ.items() if value and _CREDENTIAL_NAME.search(name))
+
+
 def _forms(secret: str) -> set[str]:
     """Return the secret as it looks in JSON, in JSON within JSON, in a repr, and in a URL."""
     forms = {secret, quote(secret, safe=""), quote_plus(secret), repr(secret)[1:-1]}

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from spanreplay.recording.children import child_environment
 from spanreplay.replay.ledger import Difference, Ledger, Totals, read_ledgers
@@ -16,6 +17,10 @@ from spanreplay.replay.plan import ENVIRONMENT, LEDGERS, TEMPORARY, Plan, lay_ou
 from spanreplay.replay.stubs import enter_unreached
 from spanreplay.replay.verdict import Verdict, verdict
 from spanreplay.spans.record import Record
+
+
+PLACEHOLDER: Final = "not-needed-in-a-replay"
+"""Stands for a credential that was set while recording and is not now: SDKs refuse to start without one."""
 
 
 class CommandMissing(Exception):  # noqa: N818 — reads as what happened
@@ -55,12 +60,20 @@ def replay_command(
         environment = child_environment(os.urandom(16).hex(), os.urandom(16).hex(), scratch, "replay")
         temporary = str(scratch / TEMPORARY)
         environment |= {ENVIRONMENT: str(scratch), "TMPDIR": temporary, "TEMP": temporary, "TMP": temporary, "SQLITE_TMPDIR": temporary}
+        for name in _credentials(runs):
+            environment.setdefault(name, PLACEHOLDER)
         code = run_attached(argv, environment, cwd)
         totals = read_ledgers(scratch / LEDGERS)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     _finish(totals, runs, code)
     return CommandReplay(argv=tuple(argv), exit_code=code, verdict=verdict(totals, runs))
+
+
+def _credentials(runs: Sequence[Run]) -> set[str]:
+    """Names of the variables that held a credential when the command was recorded."""
+    definitions = [r.definition for r in runs if isinstance(r.definition, dict)]
+    return {str(name) for made in definitions for name in made.get("credentials") or () if isinstance(made.get("credentials"), list)}
 
 
 def _finish(totals: Totals, runs: Sequence[Run], code: int) -> None:

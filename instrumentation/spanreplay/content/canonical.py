@@ -1,10 +1,11 @@
 """One text for equal JSON values, and the digest of a text: what two runs are compared by."""
 
 import hashlib
-import json
 from typing import Final
 
-_ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=True, check_circular=False)
+from spanreplay.content._fast import encoder
+
+_encode: Final = encoder(sort_keys=True)
 _DECIMAL_SAFE_BITS: Final = 2000  # CPython never limits the decimal text of an int below 640 digits
 
 
@@ -21,7 +22,7 @@ def canonical_json(value: object) -> str:
         TypeError: The value holds something that is no JSON value.
     """
     try:
-        return _ENCODER.encode(value)
+        return _encode(value)
     except (RecursionError, ValueError):
         return _canonical_deep(value)
 
@@ -40,7 +41,7 @@ def _canonical_deep(value: object) -> str:
             for index in range(len(members) - 1, -1, -1):
                 key, member = members[index]
                 work.append((False, member))
-                work.append((True, f"{',' if index else ''}{_ENCODER.encode(key)}:"))
+                work.append((True, f"{',' if index else ''}{_encode(key)}:"))
             work.append((True, "{"))
         elif isinstance(item, list | tuple):
             work.append((True, "]"))
@@ -52,7 +53,7 @@ def _canonical_deep(value: object) -> str:
         elif isinstance(item, int) and item.bit_length() > _DECIMAL_SAFE_BITS:
             parts.append(_decimal(item))
         else:
-            parts.append(_ENCODER.encode(item))
+            parts.append(_encode(item))
     return "".join(parts)
 
 

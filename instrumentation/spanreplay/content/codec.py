@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from spanreplay.content._decoding import Decoder
 from spanreplay.content._encoding import DEPTH_LIMIT, INT_LIMIT, Encoder, safe_text
+from spanreplay.content._fast import LONG, encoder, readable
 from spanreplay.content._plain import plain_tree
 from spanreplay.content._types import KIND, PAYLOAD, TAG, classes_of, name_of
 from spanreplay.content.errors import CodecError, RecordedError
@@ -32,8 +33,14 @@ __all__ = ["CodecError", "Encoded", "RecordedError", "decode", "decode_exception
 _LEAVES: Final = frozenset({str, float, bool, type(None)})
 _QUOTED_TAG: Final = f'"{TAG}"'
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-_READABLE: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
-_ASCII: Final = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), check_circular=False)
+_to_readable: Final = encoder(ascii_only=False)
+_to_ascii: Final = encoder()
+
+_PLAIN: Final = 1
+"""``json.dumps`` keeps the value exactly."""
+_PLAIN_ASCII: Final = 2
+"""And the faster of the encoders gives the same text."""
+_FEW: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +61,10 @@ class Encoded:
 def encode(value: object) -> Encoded:
     """Take a snapshot of a value. Never raises an ``Exception``; the order of members is kept."""
     try:
-        if _is_plain(value, DEPTH_LIMIT):
-            text = _READABLE.encode(value)
-            if _QUOTED_TAG not in text and (text.isascii() or _SURROGATE.search(text) is None):
+        form = _look(value, DEPTH_LIMIT)
+        if form:
+            text = _text_of(value, form)
+            if ("$" not in text or _QUOTED_TAG not in text) and (form == _PLAIN_ASCII or text.isascii() or _SURROGATE.search(text) is None):
                 return Encoded(text, False, False)
     except (ValueError, RuntimeError, RecursionError):
         pass  # a huge integer, a dict changed by another thread, a deep stack: the careful way can do it
@@ -135,25 +143,53 @@ def _load(text: str) -> Any:
 
 
 def _dump(tree: Any) -> str:
-    text = _READABLE.encode(tree)
-    return text if text.isascii() or _SURROGATE.search(text) is None else _ASCII.encode(tree)
+    text = _to_readable(tree)
+    return text if text.isascii() or _SURROGATE.search(text) is None else _to_ascii(tree)
 
 
-def _is_plain(value: object, depth: int) -> bool:
-    """Tell whether ``json.dumps`` keeps the value exactly: builtins only, no subclass, string keys, no huge integer."""
+def _look(value: object, depth: int) -> int:
+    """Tell whether ``json.dumps`` keeps the value exactly, and how it is best written: in one walk, for it is the agent that waits.
+
+    Returns:
+        `_PLAIN` or `_PLAIN_ASCII` for builtins only, no subclass, string keys, no huge integer; else 0.
+    """
+    form = _PLAIN_ASCII
     items: Iterable[object]
-    if type(value) is dict:
-        for key in value:
+    kind = type(value)
+    if kind is dict:
+        for key in value:  # type: ignore[attr-defined]
             if type(key) is not str:
-                return False
-        items = value.values()
-    elif type(value) is list:
-        items = value
+                return 0
+            if not key.isascii() or "\x7f" in key:
+                form = _PLAIN
+        items = value.values()  # type: ignore[attr-defined]
+    elif kind is list:
+        items = value  # type: ignore[assignment]
+    elif kind is str:
+        return form if value.isascii() and "\x7f" not in value else _PLAIN  # type: ignore[attr-defined,operator]
     else:
-        return type(value) in _LEAVES or (type(value) is int and -INT_LIMIT < value < INT_LIMIT)
+        return form if kind in _LEAVES or (kind is int and -INT_LIMIT < value < INT_LIMIT) else 0  # type: ignore[operator]
     if depth == 0:
-        return False
-    for item in items:  # noqa: SIM110 - a generator would double the time
-        if type(item) not in _LEAVES and not _is_plain(item, depth - 1):
-            return False
-    return True
+        return 0
+    for item in items:
+        kind = type(item)
+        if kind is str:
+            if not item.isascii() or "\x7f" in item:  # type: ignore[attr-defined,operator]
+                form = _PLAIN
+        elif kind not in _LEAVES:
+            found = _look(item, depth - 1)
+            if found < form:
+                if not found:
+                    return 0
+                form = found
+    return form
+
+
+def _text_of(value: Any, form: int) -> str:
+    """Write a plain value; a long text in it, as tools take and give them, the quick way."""
+    encode = _to_ascii if form == _PLAIN_ASCII else _to_readable
+    if type(value) is str:
+        return readable(value) if len(value) >= LONG else encode(value)
+    if type(value) is dict and len(value) <= _FEW and any(type(item) is str and len(item) >= LONG for item in value.values()):
+        return "{" + ",".join(f"{encode(key)}:{readable(item) if type(item) is str else encode(item)}" for key, item in value.items()) + "}"
+    return encode(value)

@@ -17,13 +17,13 @@ neither an escape pair in JSON nor a database column gives it back unchanged. A 
 
 import binascii
 import hashlib
-import json
 import json.encoder
 import math
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from spanreplay.content.json_text import encoder
 from spanreplay.spans.record import Value
 from spanreplay.store.errors import EncodingError
 
@@ -49,9 +49,9 @@ def _compact_encoder() -> Callable[[Json], str]:
     return lambda form: "".join(chunks(form, 0))
 
 
-_to_text: Final = _compact_encoder()
-_to_readable: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")).encode
-_to_sorted: Final = json.JSONEncoder(ensure_ascii=True, check_circular=False, allow_nan=False, separators=(",", ":"), sort_keys=True).encode
+_to_text: Final = encoder(allow_nan=False)
+_to_readable: Final = encoder(ascii_only=False, allow_nan=False)
+_to_sorted: Final = encoder(sort_keys=True, allow_nan=False)
 
 
 class ContentLostError(OSError):

@@ -30,8 +30,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
+from spanreplay.content.digests import text_digest
+from spanreplay.content.json_text import quoted
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord, Value
-from spanreplay.store.encoding import ContentLostError, Json, digest_of, encode_map, encode_text, text_bytes
+from spanreplay.store.encoding import ContentLostError, Json, digest_of, encode_map, encode_text, text_bytes, to_json
 from spanreplay.store.form import (
     ATTRIBUTES,
     DROPPED,
@@ -58,8 +60,6 @@ from spanreplay.store.process import ProcessInfo, current_process
 
 _SEEN_SPANS: Final = 32_768
 _SEEN_DIGESTS: Final = 32_768
-_MEMO_TEXTS: Final = 4_096
-_MEMO_CHARACTERS: Final = 16_000_000
 _MEMO_OBJECTS: Final = 256
 
 
@@ -90,8 +90,6 @@ class JournalWriter:
     def _forget(self) -> None:
         """A new file has to hold by itself all that its records refer to."""
         self._digests: dict[str, None] = {}
-        self._memo: dict[str, str] = {}
-        self._memo_characters = 0
         self._resources: dict[int, tuple[Resource, str | None]] = {}
         self._scopes: dict[int, tuple[Scope, Form]] = {}
 
@@ -267,31 +265,25 @@ class JournalWriter:
 
     def _keep(self, content: str | bytes) -> str:
         if isinstance(content, bytes):
-            return self._keep_bytes(content, digest_of(content), None)
-        memo = self._memo
-        digest = memo.pop(content, None)
-        if digest is None:
-            data, clean = text_bytes(content)
-            digest = self._keep_bytes(data, digest_of(data), content if clean else None)
-            self._memo_characters += len(content)
-            while memo and (self._memo_characters > _MEMO_CHARACTERS or len(memo) >= _MEMO_TEXTS):
-                oldest = next(iter(memo))
-                del memo[oldest]
-                self._memo_characters -= len(oldest)
-        memo[content] = digest
-        return digest
-
-    def _keep_bytes(self, data: bytes, digest: str, text: str | None) -> str:
+            digest = digest_of(content)
+            if digest not in self._digests:
+                self._put_once(digest, _blob(digest, "data", to_json(b64encode(content).decode("ascii"))))
+            return digest
+        digest = "sha256:" + text_digest(content).hex
         if digest not in self._digests:
-            if text is None:
-                self._put_once(digest, {TYPE: "blob", "d": digest, "data": b64encode(data).decode("ascii")})
+            if content.isascii():
+                self._put_once(digest, _blob(digest, "text", quoted(content)))
             else:
-                self._put_once(digest, {TYPE: "blob", "d": digest, "text": text})
+                data, clean = text_bytes(content)
+                self._put_once(
+                    digest,
+                    _blob(digest, "text", to_json(content)) if clean else _blob(digest, "data", to_json(b64encode(data).decode("ascii"))),
+                )
         return digest
 
-    def _put_once(self, digest: str, form: Form) -> None:
+    def _put_once(self, digest: str, line: str) -> None:
         try:
-            self._file.write(form)
+            self._file.write(line)
         except OSError as error:
             raise ContentLostError(error.errno, error.strerror) from error
         self._digests[digest] = None
@@ -308,7 +300,7 @@ class JournalWriter:
             text = resource_text(form)
             digest = digest_of(text.encode("ascii"))
             if digest not in self._digests:
-                self._put_once(digest, {TYPE: "resource", "d": digest, "json": text})
+                self._put_once(digest, to_json({TYPE: "resource", "d": digest, "json": text}))
         if len(self._resources) >= _MEMO_OBJECTS:
             self._resources.clear()
         self._resources[id(resource)] = (resource, digest)
@@ -327,6 +319,10 @@ class JournalWriter:
     def _after_fork(self) -> None:
         self._file.close()
         self._begin(current_process())
+
+
+def _blob(digest: str, key: str, value: str) -> str:
+    return f'{{"{TYPE}":"blob","d":"{digest}","{key}":{value}}}'
 
 
 _writers: "weakref.WeakSet[JournalWriter]" = weakref.WeakSet()

@@ -47,19 +47,22 @@ class JournalFile:
     def put(self, form: Form) -> bool:
         """Writes one line; ``False``, and a count, if it did not get there whole."""
         try:
-            self.write(form)
+            self.write(to_json(form))
         except OSError as error:
             self.drop(error)
             return False
         return True
 
-    def write(self, form: Form) -> None:
+    def write(self, text: str) -> None:
         """Writes one line.
+
+        Args:
+            text: its JSON, ASCII.
 
         Raises:
             OSError: it did not get there whole.
         """
-        data = to_json(form).encode("ascii")
+        data = text.encode("ascii")
         descriptor = self._descriptor
         if descriptor is None:
             descriptor = self._open()

@@ -3,7 +3,7 @@
 import hashlib
 from typing import Final
 
-from spanreplay.content._fast import encoder
+from spanreplay.content.json_text import encoder
 
 _encode: Final = encoder(sort_keys=True)
 _DECIMAL_SAFE_BITS: Final = 2000  # CPython never limits the decimal text of an int below 640 digits

@@ -23,10 +23,10 @@ from typing import Any, Final
 
 from spanreplay.content._decoding import Decoder
 from spanreplay.content._encoding import DEPTH_LIMIT, INT_LIMIT, Encoder, safe_text
-from spanreplay.content._fast import LONG, encoder, readable
 from spanreplay.content._plain import plain_tree
 from spanreplay.content._types import KIND, PAYLOAD, TAG, classes_of, name_of
 from spanreplay.content.errors import CodecError, RecordedError
+from spanreplay.content.json_text import LONG, encoder, readable
 
 __all__ = ["CodecError", "Encoded", "RecordedError", "decode", "decode_exception", "encode", "encode_exception", "plain"]
 

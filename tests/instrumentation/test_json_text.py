@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanreplay.content import codec
-from spanreplay.content._fast import LONG, encoder, quoted, readable
+from spanreplay.content.json_text import LONG, encoder, quoted, readable
 
 _VALUES: Any = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -1,6 +1,7 @@
 """What models have asked for: the link from a model's output to the call that it caused."""
 
 import json
+import os
 import threading
 from collections.abc import Iterable
 from typing import Final, NamedTuple
@@ -12,6 +13,15 @@ from spanreplay.content.canonical import canonical_json
 _STATE: Final = "asked"
 _KEPT: Final = 1000
 _lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    global _lock  # noqa: PLW0603 — another thread may have held it
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class Asked(NamedTuple):

@@ -101,7 +101,10 @@ class Answer:
     duration_ns: int = 0
     turn: Turn | None = None
     beyond: Callable[[], BaseException] | None = None
-    """Makes what to raise when the caller asks for more than was recorded (a stream left early, then read on)."""
+    """Makes what to raise when the caller asks for more than was recorded: a stream left early, then read on; a call that was
+    cancelled, and now is not."""
+    unreadable: Callable[[str], BaseException] | None = None
+    """Makes what to raise when the recorded value cannot be read, from the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,17 +8,22 @@ begun and the tasks forked in it, so that a path names the same logical call in 
 is the first call of ``get_weather`` in the third task that runs ``Planner.search``.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar, Token
+from hashlib import sha256
 from itertools import count
 from threading import local
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from spanreplay.boundary.session import RunContext, Session
     from spanreplay.boundary.step import Step
 
+_LONGEST: Final = 2000
+"""Characters of a path. Tasks that start their successor for ever would lengthen theirs for ever."""
 _ESCAPES: Final = str.maketrans({"%": "%25", "/": "%2F", "#": "%23", "~": "%7E"})
 
 
@@ -65,17 +70,23 @@ class Scope:
         """The scope of a task or thread that is started here and runs ``name``."""
         label = "~" + name.translate(_ESCAPES)
         path, number = self.place(label)
-        return Scope(session=self.session, run=self.run, parent=self, label=label, number=number, step=self.step, path=path)
+        parent: Scope | None = self
+        if len(path) > _LONGEST:
+            path, parent = "~" + sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:32], None
+        return Scope(session=self.session, run=self.run, parent=parent, label=label, number=number, step=self.step, path=path)
 
     def inside(self, step: "Step") -> "Scope":
         """The scope of a step's body."""
         return Scope(session=self.session, run=self.run, parent=self, label=step.label, number=step.number, step=step, path=step.path)
 
     def keyed(self, key: str) -> "Scope":
-        """A scope that the user named."""
+        """A scope that the user named: the same whichever task or thread of the step around it enters it."""
+        anchor = self
+        while anchor.label.startswith("~") and anchor.parent is not None:
+            anchor = anchor.parent
         label = "@" + key.translate(_ESCAPES)
-        path = f"{self.path}/{label}" if self.path else label
-        return Scope(session=self.session, run=self.run, parent=self, label=label, step=self.step, path=path)
+        path, number = anchor.place(label)
+        return Scope(session=self.session, run=self.run, parent=self, label=label, number=number, step=self.step, path=path)
 
     def is_below(self, other: "Scope") -> bool:
         """True when ``other`` is an ancestor of this scope."""
@@ -115,16 +126,24 @@ class _Process:
 process: Final = _Process()
 
 
+of_task: Final[WeakKeyDictionary[Any, Scope]] = WeakKeyDictionary()
+"""Scopes of tasks that were given a context of the caller's, which is not ours to write to."""
+
+
 def current_scope() -> Scope | None:
     """The scope in force here, or ``None`` when nothing is recorded or replayed here.
 
-    A job that brings a copied context of its own into a pool thread hides the scope of its fork: the thread's scope wins
-    where it lies below the context's.
+    A job that brings a copied context of its own into a pool thread, or into a task, hides the scope of its fork: the scope of
+    the thread or task wins where it lies below the context's.
     """
     scope = _scope.get()
     mine = _thread.scope
     if mine is not None and mine is not scope and (scope is None or mine.is_below(scope)):
-        return mine
+        scope = mine
+    if of_task and asyncio._get_running_loop() is not None:
+        mine = of_task.get(asyncio.current_task())
+        if mine is not None and mine is not scope and (scope is None or mine.is_below(scope)):
+            scope = mine
     return scope if scope is not None else process.root
 
 

@@ -6,18 +6,18 @@ import json
 import os
 import traceback
 from collections.abc import Iterable, Mapping
-from contextvars import Token
-from functools import lru_cache
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry import baggage, trace
 from opentelemetry import context as otel_context
 from opentelemetry.context import Context
-from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, Status, StatusCode, TraceFlags, Tracer
+from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, Status, StatusCode
 
 from spanreplay.boundary import scope as scopes
+from spanreplay.boundary import spans
+from spanreplay.boundary.body import Body
 from spanreplay.boundary.call import INTENT_EFFECTS, Answer, Call, OutcomeName, StepEnded, StepEvent, StepStarted
+from spanreplay.boundary.contents import content_digests, for_span
 from spanreplay.boundary.errors import ControlSignal
 from spanreplay.boundary.scope import Scope, step_label
 from spanreplay.content import codec
@@ -35,46 +35,6 @@ _OPERATIONS: Final[Mapping[str, str]] = {
     "retrieval": "retrieval",
     "memory": "search_memory",
 }
-_EXACT_CONTENT: Final = frozenset({names.STEP_INPUT, names.STEP_RESULT, names.STEP_ITEMS})
-_CONTENT: Final = _EXACT_CONTENT | {
-    names.GEN_AI_INPUT_MESSAGES,
-    names.GEN_AI_OUTPUT_MESSAGES,
-    names.GEN_AI_SYSTEM_INSTRUCTIONS,
-    names.GEN_AI_TOOL_DEFINITIONS,
-    names.GEN_AI_TOOL_CALL_ARGUMENTS,
-    names.GEN_AI_TOOL_CALL_RESULT,
-    names.RUN_INPUT,
-    names.RUN_OUTPUT,
-    names.PROMPT_TEMPLATE,
-    names.STEP_ERROR,
-}
-
-
-def is_content(name: str) -> bool:
-    """True for attributes that hold what was said, as against names, numbers and places."""
-    return name in _CONTENT or name.startswith(names.WIRE_PREFIX)
-
-
-@lru_cache(maxsize=512)
-def _digest(text: str) -> tuple[str, int]:
-    data = text.encode("utf-8", "surrogatepass")
-    return sha256(data).hexdigest(), len(data)
-
-
-def content_digests(attributes: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Attribute name to ``[sha256 hex, bytes]`` of every content attribute, so that a cut value is provable."""
-    return {name: list(_digest(value)) for name, value in attributes.items() if isinstance(value, str) and is_content(name)}
-
-
-_tracer: tuple[int, Tracer] | None = None
-
-
-def _current_tracer() -> Tracer:
-    global _tracer  # noqa: PLW0603 — looking a tracer up costs as much as the rest of the step
-    provider = trace.get_tracer_provider()
-    if _tracer is None or _tracer[0] != id(provider):
-        _tracer = (id(provider), provider.get_tracer(names.SCOPE_NAME))
-    return _tracer[1]
 
 
 class Step:
@@ -160,6 +120,18 @@ class Step:
             self._redacted[name] = self._redacted.get(name, 0) + replaced
         return clean
 
+    def _put(self, attributes: dict[str, Any], name: str, value: Any) -> None:
+        """Add an attribute, redacted. ``None`` is left out; what no attribute can hold becomes a description, and is counted."""
+        if isinstance(value, str):
+            attributes[name] = self._clean(name, value)
+        elif isinstance(value, bool | int | float):
+            attributes[name] = value
+        elif isinstance(value, list | tuple) and all(isinstance(item, str | bool | int | float) for item in value):
+            attributes[name] = [self._clean(name, item) if isinstance(item, str) else item for item in value]
+        elif value is not None:
+            self.session.failed(f"the attribute {name} of {self.path}, a {type(value).__name__}, as it is")
+            attributes[name] = self._clean(name, codec.encode(value).text)
+
     def _start_attributes(self, call: Call, extra: Mapping[str, Any] | None) -> dict[str, Any]:
         attributes: dict[str, Any] = {names.STEP_KIND: call.kind, names.STEP_PATH: self.path, names.STEP_SEQ_START: self.seq}
         operation = _OPERATIONS.get(call.kind)
@@ -174,7 +146,7 @@ class Step:
         attributes.update(self.session.attributes)
         given = {**scopes.in_force.get(), **call.attributes} if call.kind == "model_call" else call.attributes
         for name, value in given.items():
-            attributes[name] = self._clean(name, value) if isinstance(value, str) else value
+            self._put(attributes, name, value)
         if call.kind == "tool_call":
             attributes[names.GEN_AI_TOOL_NAME] = call.name
         elif call.kind == "agent":
@@ -225,23 +197,10 @@ class Step:
         if self.parent is not None and not parent.is_valid:
             parent = self.parent.context
             parent_context = trace.set_span_in_context(NonRecordingSpan(parent), parent_context)
-        span: Span | None = None
-        if session.open_spans:
-            span = _current_tracer().start_span(
-                name, context=parent_context, kind=SpanKind.CLIENT if call.client else SpanKind.INTERNAL, start_time=start_ns
-            )
-            context = span.get_span_context()
-            if context.is_valid and context.span_id != parent.span_id:
-                self.context = context
-                if span.is_recording():
-                    span.set_attributes(self._for_span(attributes))
-                else:
-                    span = None
-            else:  # no SDK: the API hands back the parent
-                span = None
-                self.context = self._own_context(parent)
-        else:
-            self.context = self._own_context(parent)
+        span = self._start_span(name, parent_context, parent, attributes, start_ns) if session.open_spans else None
+        self.context = spans.own_context(parent, self.run) if span is None else span.get_span_context()
+        if span is not None and not span.is_recording():
+            span = None
         self._span = span
         inner_context = trace.set_span_in_context(span if span is not None else NonRecordingSpan(self.context), parent_context)
         if self.starts_run and self.run is not None:
@@ -251,53 +210,40 @@ class Step:
         self.span_id = f"{self.context.span_id:016x}"
         self._started = attributes
         if session.sink is not None:
-            session.sink.started(
-                StepStarted(
-                    trace_id=self.trace_id,
-                    span_id=self.span_id,
-                    parent_span_id=f"{parent.span_id:016x}" if parent.is_valid else None,
-                    trace_flags=int(self.context.trace_flags),
-                    trace_state=self.context.trace_state.to_header() if self.context.trace_state else "",
-                    name=name,
-                    client=call.client,
-                    start_ns=start_ns,
-                    attributes=attributes,
-                    intent=call.effect in INTENT_EFFECTS,
-                )
+            started = StepStarted(
+                trace_id=self.trace_id,
+                span_id=self.span_id,
+                parent_span_id=f"{parent.span_id:016x}" if parent.is_valid else None,
+                trace_flags=int(self.context.trace_flags),
+                trace_state=self.context.trace_state.to_header() if self.context.trace_state else "",
+                name=name,
+                client=call.client,
+                start_ns=start_ns,
+                attributes=attributes,
+                intent=call.effect in INTENT_EFFECTS,
             )
+            try:
+                session.sink.started(started)
+            except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+                session.failed(f"the start of {self.path}")
 
-    def _own_context(self, parent: SpanContext) -> SpanContext:
-        """Ids of our own, in the trace around us, else in the trace of the run."""
-        if parent.is_valid:
-            trace_id = parent.trace_id
-        else:
-            state = self.run.state if self.run is not None else {}
-            trace_id = state.get("trace_id") or int.from_bytes(os.urandom(16), "big")
-            state["trace_id"] = trace_id
-        return SpanContext(
-            trace_id=trace_id,
-            span_id=int.from_bytes(os.urandom(8), "big") or 1,
-            is_remote=False,
-            trace_flags=TraceFlags(TraceFlags.DEFAULT),
-        )
-
-    def _for_span(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
-        content, limit = self.session.content, self.session.span_limit
-        kept: dict[str, Any] = {}
-        for name, value in attributes.items():
-            if is_content(name):
-                if content == "none" or (content == "view" and (name in _EXACT_CONTENT or name.startswith(names.WIRE_PREFIX))):
-                    continue
-                if isinstance(value, str) and len(value) > limit:
-                    continue
-            kept[name] = value
-        return kept
+    def _start_span(
+        self, name: str, parent_context: Context, parent: SpanContext, attributes: Mapping[str, Any], start_ns: int
+    ) -> Span | None:
+        try:
+            span = spans.start_span(name, parent_context, parent, client=self.call.client, start_ns=start_ns)
+            if span is not None and span.is_recording():
+                span.set_attributes(for_span(attributes, self.session))
+        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+            self.session.failed(f"the span of {self.path}")
+            return None
+        return span
 
     # ---- while it runs ------------------------------------------------------------------------------------------
 
-    def body(self) -> "_Body":
+    def body(self) -> Body:
         """A context manager: what is called inside belongs to this step."""
-        return _Body(self)
+        return Body(self)
 
     def ask(self) -> Answer | None:
         """Ask the interceptors for an answer; ``None`` lets the body run.
@@ -320,10 +266,7 @@ class Step:
 
     def succeed(self, value: object = None, *, encoded: Encoded | None = None, attributes: Mapping[str, Any] | None = None) -> None:
         """The call returned ``value``."""
-        try:
-            self.end("ok", result=encoded if encoded is not None else codec.encode(value), attributes=attributes)
-        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
-            self._lost()
+        self.end("ok", result=encoded if encoded is not None else self.encoded(value), attributes=attributes)
 
     def fail(
         self,
@@ -334,10 +277,15 @@ class Step:
         attributes: Mapping[str, Any] | None = None,
     ) -> None:
         """The call raised ``error``."""
+        self.end(outcome or outcome_of(error), error=error, items=items, attributes=attributes)
+
+    def encoded(self, value: object) -> Encoded | None:
+        """A snapshot of a value that the call gave; ``None``, and counted, where none can be made."""
         try:
-            self.end(outcome or outcome_of(error), error=error, items=items, attributes=attributes)
+            return codec.encode(value)
         except Exception:  # noqa: BLE001 — telemetry never breaks the agent
             self._lost()
+            return None
 
     def _lost(self) -> None:
         self.session.failed(f"the end of {self.path}")
@@ -352,7 +300,7 @@ class Step:
         attributes: Mapping[str, Any] | None = None,
         message: str = "",
     ) -> None:
-        """Close the step, once; later calls do nothing.
+        """Close the step, once; later calls do nothing. What fails here is counted and raises nothing.
 
         Args:
             outcome: how it ended.
@@ -368,9 +316,49 @@ class Step:
         session = self.session
         self.outcome = outcome
         self.seq_end = session.sequence()
+        end_ns = session.clock()
+        failed = outcome not in ("ok", "abandoned", "deferred")
         more: dict[str, Any] = {names.STEP_SEQ_END: self.seq_end, names.STEP_OUTCOME: outcome}
+        events: tuple[StepEvent, ...] = ()
+        try:
+            self._put_end(more, result, items, attributes)
+            if error is not None and not isinstance(error, ControlSignal | GeneratorExit):
+                message, events = self._put_error(more, error, end_ns)
+            elif failed and names.ERROR_TYPE not in more:
+                more[names.ERROR_TYPE] = outcome
+            if self._redacted:
+                more[names.STEP_REDACTED] = canonical_json(self._redacted)
+        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+            self._lost()
+            more = {names.STEP_SEQ_END: self.seq_end, names.STEP_OUTCOME: outcome}
+            message = ""
+        try:
+            self._close_span(more, events, end_ns, failed=failed, message=message)
+        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+            self._lost()
+        try:
+            if session.sink is not None:
+                session.sink.ended(
+                    StepEnded(
+                        trace_id=self.trace_id,
+                        span_id=self.span_id,
+                        end_ns=end_ns,
+                        failed=failed,
+                        message=message,
+                        attributes=more,
+                        events=events,
+                    )
+                )
+            for interceptor in session.interceptors:
+                interceptor.ended(self)
+        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+            self._lost()
+
+    def _put_end(
+        self, more: dict[str, Any], result: Encoded | None, items: Iterable[Encoded] | None, attributes: Mapping[str, Any] | None
+    ) -> None:
         for name, value in (attributes or {}).items():
-            more[name] = self._clean(name, value) if isinstance(value, str) else value
+            self._put(more, name, value)
         if result is not None:
             text = self.result = self._clean(names.STEP_RESULT, result.text)
             if self.starts_run:
@@ -385,33 +373,9 @@ class Step:
             more[names.STEP_ITEMS] = self._clean(names.STEP_ITEMS, "[" + ",".join(i.text for i in kept) + "]")
             if any(i.lossy for i in kept):
                 more[names.STEP_LOSSY] = canonical_json(sorted({names.STEP_ITEMS, *_listed(more.get(names.STEP_LOSSY))}))
-        events: tuple[StepEvent, ...] = ()
-        end_ns = session.clock()
-        failed = outcome not in ("ok", "abandoned", "deferred")
-        if error is not None and not isinstance(error, ControlSignal):
-            message, events = self._put_error(more, error, end_ns)
-        elif failed and names.ERROR_TYPE not in more:
-            more[names.ERROR_TYPE] = outcome
-        if self._redacted:
-            more[names.STEP_REDACTED] = canonical_json(self._redacted)
         started_lossy = self._started.get(names.STEP_LOSSY)
         if started_lossy and names.STEP_LOSSY in more:
             more[names.STEP_LOSSY] = canonical_json(sorted({*_listed(started_lossy), *_listed(more[names.STEP_LOSSY])}))
-        self._close_span(more, events, end_ns, failed=failed, message=message)
-        if session.sink is not None:
-            session.sink.ended(
-                StepEnded(
-                    trace_id=self.trace_id,
-                    span_id=self.span_id,
-                    end_ns=end_ns,
-                    failed=failed,
-                    message=message,
-                    attributes=more,
-                    events=events,
-                )
-            )
-        for interceptor in session.interceptors:
-            interceptor.ended(self)
 
     def _put_error(self, more: dict[str, Any], error: BaseException, now: int) -> tuple[str, tuple[StepEvent, ...]]:
         kind = type(error)
@@ -434,7 +398,7 @@ class Step:
         span = self._span
         if span is None:
             return
-        on_span = self._for_span(more)
+        on_span = for_span(more, self.session)
         on_span[names.STEP_DIGESTS] = canonical_json(content_digests({**self._started, **more}))
         span.set_attributes(on_span)
         for event in events:
@@ -442,25 +406,6 @@ class Step:
         if failed:
             span.set_status(Status(StatusCode.ERROR, message or None))
         span.end(end_ns)
-
-
-class _Body:
-    """Enters a step's scope and makes its span the current one; undone in the same context."""
-
-    __slots__ = ("_otel", "_step", "_token")
-
-    def __init__(self, step: Step) -> None:
-        self._step = step
-
-    def __enter__(self) -> Step:
-        step = self._step
-        self._token: Token[Scope | None] = scopes.enter(step.inner)
-        self._otel: Token[Context] = otel_context.attach(step.inner_context)
-        return step
-
-    def __exit__(self, *_: object) -> None:
-        scopes.leave(self._token)
-        otel_context.detach(self._otel)
 
 
 def outcome_of(error: BaseException) -> OutcomeName:

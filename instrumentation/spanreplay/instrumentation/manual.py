@@ -1,18 +1,21 @@
-"""The manual API: runs, prompts, decisions and declared reads.
+"""The manual API: runs, prompts, decisions, declared reads and named scopes.
 
 Everything here works, and does nothing, while spanreplay is off.
 """
 
-import string
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import Token
 from dataclasses import dataclass, field
 from types import MappingProxyType, TracebackType
-from typing import Any, Literal, ParamSpec, Self, TypeAlias, TypeVar
+from typing import Any, Literal, ParamSpec, Self, TypeAlias, TypeVar, cast
 
 from spanreplay.boundary import boundary
+from spanreplay.boundary import scope as scopes
+from spanreplay.boundary.body import Body
 from spanreplay.boundary.call import Call
-from spanreplay.boundary.scope import in_force
+from spanreplay.boundary.scope import Scope, in_force
 from spanreplay.boundary.step import Step
 from spanreplay.content import codec
 from spanreplay.content.canonical import canonical_json, digest
@@ -36,6 +39,7 @@ class AgentRun:
         self._call = call
         self._definition = definition
         self._step: Step | None = None
+        self._body: Body
 
     @property
     def run_id(self) -> str | None:
@@ -47,20 +51,28 @@ class AgentRun:
         scope = boundary.here()
         if scope is None or self._call is None:
             return self
-        extra: dict[str, Any] = {}
-        if self._call.input is not None:
-            extra[names.RUN_INPUT] = scope.session.redactor.text(self._call.input.text)[0]
-        if self._definition is not None:
-            text = scope.session.redactor.text(self._definition)[0]
-            extra[names.RUN_DEFINITION] = text
-            extra[names.RUN_DEFINITION_DIGEST] = digest(text)
-        step = boundary.begin(scope, self._call, extra)
+        step = boundary.begin(scope, self._call, self._extra(scope, self._call))
         if step is not None:
             step.ask()
             self._step = step
             self._body = step.body()
             self._body.__enter__()
         return self
+
+    def _extra(self, scope: Scope, call: Call) -> dict[str, Any]:
+        extra: dict[str, Any] = {}
+        try:
+            if call.input is not None:
+                extra[names.RUN_INPUT] = scope.session.redactor.text(call.input.text)[0]
+            if self._definition is not None:
+                text = scope.session.redactor.text(self._definition)[0]
+                extra[names.RUN_DEFINITION] = text
+                extra[names.RUN_DEFINITION_DIGEST] = digest(text)
+        except Exception:
+            if scope.session.mode == "replay":
+                raise
+            scope.session.failed(f"the input of {call.name}")
+        return extra
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """End the run."""
@@ -103,16 +115,20 @@ def agent_run(
         definition: what makes this agent what it is: instructions, model settings, files. Kept with its digest.
         attributes: anything else to find the run by.
     """
-    if boundary.here() is None:
+    scope = boundary.here()
+    if scope is None:
         return AgentRun(None, definition=None)
-    given: dict[str, Any] = dict(attributes or {})
-    for key, value in ((names.GEN_AI_AGENT_VERSION, version), (names.GEN_AI_CONVERSATION_ID, session), (names.USER_ID, user)):
-        if value is not None:
-            given[key] = value
-    return AgentRun(
-        Call(kind="agent", name=name, input=None if input is None else codec.encode(input), attributes=given),
-        definition=None if definition is None else codec.encode(dict(definition)).text,
-    )
+    named = {names.GEN_AI_AGENT_VERSION: version, names.GEN_AI_CONVERSATION_ID: session, names.USER_ID: user}
+    given: dict[str, Any] = {**(attributes or {}), **{key: value for key, value in named.items() if value is not None}}
+    try:
+        asked = None if input is None else codec.encode(input)
+        defined = None if definition is None else codec.encode(dict(definition)).text
+    except Exception:
+        if scope.session.mode == "replay":
+            raise
+        scope.session.failed(f"the input of {name}")
+        asked = defined = None
+    return AgentRun(Call(kind="agent", name=name, input=asked, attributes=given), definition=defined)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,9 +144,10 @@ class Prompt:
 
     def format(self, **variables: object) -> str:
         """Fill the template's ``{name}`` places; the variables are kept with the model calls that follow."""
-        texts = {key: str(value) for key, value in variables.items()}
-        in_force.set(MappingProxyType({**self._attributes(), **{names.GEN_AI_PROMPT_VARIABLE_PREFIX + k: v for k, v in texts.items()}}))
-        return string.Formatter().vformat(self.template, (), texts)
+        if boundary.here() is not None:
+            texts = {names.GEN_AI_PROMPT_VARIABLE_PREFIX + name: _text(value) for name, value in variables.items()}
+            in_force.set(MappingProxyType({**self._attributes(), **texts}))
+        return self.template.format(**variables)
 
     def __str__(self) -> str:
         """The template."""
@@ -153,7 +170,18 @@ class Prompt:
 
     def __exit__(self, *_: object) -> None:
         """The prompt in force before is so again."""
-        in_force.reset(self._tokens.pop())
+        token = self._tokens.pop()
+        try:
+            in_force.reset(token)
+        except ValueError:  # left in another context than entered, as asynchronous generators are
+            return
+
+
+def _text(value: object) -> str:
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+        return f"<{type(value).__name__}>"
 
 
 def prompt(name: str, version: str | None = None, *, template: str) -> Prompt:
@@ -194,30 +222,33 @@ def record_decision(
     scope = boundary.here()
     if scope is None:
         return
-    encoded = None if arguments is None else codec.encode(dict(arguments)).text
-    decision = {
-        "tool": tool,
-        "outcome": outcome,
-        "by": by,
-        "reason": reason,
-        "policy": policy,
-        "arguments_digest": None if encoded is None else digest(encoded),
-        "call_id": call_id,
-    }
-    text = canonical_json(decision)
-    attributes: dict[str, Any] = {
-        names.GEN_AI_TOOL_CALL_DECISION_OUTCOME: outcome,
-        names.GEN_AI_TOOL_NAME: tool,
-        names.DECISION: text,
-    }
-    made = Call(kind="decision", name=tool, input=codec.encode(decision), attributes=attributes, call_id=call_id)
+    attributes: dict[str, Any] = {names.GEN_AI_TOOL_CALL_DECISION_OUTCOME: outcome, names.GEN_AI_TOOL_NAME: tool}
+    try:
+        encoded = None if arguments is None else codec.encode(dict(arguments)).text
+        decision = {
+            "tool": tool,
+            "outcome": outcome,
+            "by": by,
+            "reason": reason,
+            "policy": policy,
+            "arguments_digest": None if encoded is None else digest(encoded),
+            "call_id": call_id,
+        }
+        attributes[names.DECISION] = canonical_json(decision)
+        made = Call(kind="decision", name=tool, input=codec.encode(decision), attributes=attributes, call_id=call_id)
+    except Exception:
+        if scope.session.mode == "replay":
+            raise
+        scope.session.failed(f"a decision about {tool}")
+        return
     boundary.call(scope, made, lambda: None)
 
 
-def read(name: str, source: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+def read(name: str, source: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Read something that changes from run to run (clock, randomness, environment, file, database) through the record.
 
-    ``read("now", datetime.now)`` calls the source while recording and gives the recorded value in a replay.
+    ``read("now", datetime.now)`` calls the source while recording and gives the recorded value in a replay. A coroutine function
+    may be a source too: ``await read("row", fetch, 7)``.
 
     Args:
         name: what is read; part of what a replay matches.
@@ -233,4 +264,34 @@ def read(name: str, source: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -
         asked["arguments"] = list(args)
     if kwargs:
         asked["keywords"] = dict(kwargs)
-    return boundary.call(scope, Call(kind="io", name=name, input=codec.encode(asked), effect="read"), lambda: source(*args, **kwargs))
+    try:
+        made = Call(kind="io", name=name, input=codec.encode(asked), effect="read")
+    except Exception:
+        if scope.session.mode == "replay":
+            raise
+        scope.session.failed(f"the read of {name}")
+        return source(*args, **kwargs)
+    if inspect.iscoroutinefunction(source):
+        return cast("T", boundary.acall(scope, made, lambda: source(*args, **kwargs)))
+    return boundary.call(scope, made, lambda: source(*args, **kwargs))
+
+
+@contextmanager
+def scope(key: str) -> Iterator[None]:
+    """Name the calls made in this block, where the place they are made from does not tell which they are.
+
+    For workers that take from a queue: which of them gets an item is chance, so name the item, ``with scope(item.id):``. The name
+    counts from the step around the workers, whichever of them enters it.
+
+    Args:
+        key: the same in every execution for the same piece of work.
+    """
+    here = boundary.here()
+    if here is None:
+        yield
+        return
+    token = scopes.enter(here.keyed(key))
+    try:
+        yield
+    finally:
+        scopes.leave(token)

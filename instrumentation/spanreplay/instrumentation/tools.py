@@ -3,10 +3,11 @@
 import contextlib
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any, Final, ParamSpec, TypeVar, get_type_hints, overload
 
-from spanreplay.boundary import boundary
+from spanreplay.boundary import boundary, streams
 from spanreplay.boundary.asked import claim
 from spanreplay.boundary.call import EFFECTS, Call, Effect
 from spanreplay.boundary.scope import Scope, process
@@ -18,6 +19,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _SELF: Final = frozenset({"self", "cls"})
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 class ToolInfo:
@@ -33,7 +35,9 @@ class ToolInfo:
         idempotency_key: str | Callable[..., str] | None,
     ) -> None:
         self.function = function
-        self.name: str = name or getattr(function, "__name__", type(function).__name__)
+        self.code = _code_of(function)
+        """The function that is written somewhere, behind partials and callable objects."""
+        self.name: str = name or _name_of(function)
         self.effect: Effect = effect
         self.version = version
         self.idempotency_key = idempotency_key
@@ -43,13 +47,13 @@ class ToolInfo:
     @functools.cached_property
     def attributes(self) -> dict[str, str]:
         """Versions of the tool: digests of what a model is shown of it and of its code. Computed at the first recorded call."""
-        description = inspect.getdoc(self.function) or ""
-        shown = {"name": self.name, "description": description, "signature": str(self.signature)}
+        description = inspect.getdoc(self.code) or ""
+        shown = {"name": self.name, "description": description, "signature": _ADDRESS.sub("", str(self.signature))}
         made = {names.GEN_AI_TOOL_TYPE: "function", names.TOOL_SCHEMA_DIGEST: digest(canonical_json(shown))}
         if description:
             made[names.GEN_AI_TOOL_DESCRIPTION] = description
         with contextlib.suppress(OSError, TypeError):  # typed at a prompt, or built in
-            made[names.TOOL_CODE_DIGEST] = digest(inspect.getsource(self.function))
+            made[names.TOOL_CODE_DIGEST] = digest(inspect.getsource(self.code))
         if self.version is not None:
             made[names.TOOL_VERSION] = self.version
         return made
@@ -58,7 +62,7 @@ class ToolInfo:
     def annotation(self) -> object:
         """Declared type of the result; ``None`` where there is none or it cannot be resolved."""
         try:
-            return get_type_hints(self.function).get("return")
+            return get_type_hints(self.code).get("return")
         except Exception:  # noqa: BLE001 — a name that only a type checker sees
             return None
 
@@ -89,15 +93,39 @@ class ToolInfo:
             attributes=attributes,
             call_id=None if asked is None else asked.call_id,
             effect=self.effect,
-            idempotency_key=self._key(args, kwargs, arguments),
+            idempotency_key=self._key(scope, args, kwargs),
             annotation=self.annotation,
         )
 
-    def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: dict[str, Any]) -> str | None:
+    def _key(self, scope: Scope, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         wanted = self.idempotency_key
         if wanted is None:
             return None
-        return wanted.format(**arguments) if isinstance(wanted, str) else wanted(*args, **kwargs)
+        try:
+            if not isinstance(wanted, str):
+                return str(wanted(*args, **kwargs))
+            bound = self.signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            return wanted.format(**bound.arguments)
+        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+            scope.session.failed(f"the idempotency key of {self.name}")
+            return None
+
+
+def _whole(function: Any) -> Any:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
+def _code_of(function: Any) -> Any:
+    whole = _whole(function)
+    return whole if hasattr(whole, "__name__") else type(whole).__call__
+
+
+def _name_of(function: Any) -> str:
+    whole = _whole(function)
+    return str(getattr(whole, "__name__", type(whole).__name__))
 
 
 @overload
@@ -142,73 +170,97 @@ def tool(
     return _wrap(function, effect=effect, name=name, version=version, idempotency_key=idempotency_key)
 
 
+Ready = Callable[[tuple[Any, ...], dict[str, Any]], tuple[Scope, Call] | None]
+"""Makes the call that a tool's arguments are; ``None`` where it goes straight through."""
+
+
 def _wrap(
     function: Callable[..., Any], *, effect: Effect, name: str | None, version: str | None, idempotency_key: str | Callable[..., str] | None
 ) -> Callable[..., Any]:
+    if isinstance(function, staticmethod | classmethod):
+        inner = _wrap(function.__func__, effect=effect, name=name, version=version, idempotency_key=idempotency_key)
+        return type(function)(inner)
     info = ToolInfo(function, name=name, effect=effect, version=version, idempotency_key=idempotency_key)
-    here = boundary.here
 
-    def prepared(scope: Scope, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
+    def ready(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Scope, Call] | None:
+        scope = boundary.here()
+        if scope is None:
+            return None
         try:
-            return info.call(scope, args, kwargs)
+            return scope, info.call(scope, args, kwargs)
         except Exception:
             if scope.session.mode == "replay":
                 raise
             scope.session.failed(f"the arguments of {info.name}")
             return None
 
-    if inspect.isasyncgenfunction(function):
-
-        @functools.wraps(function)
-        async def asynchronous_stream(*args: Any, **kwargs: Any) -> Any:
-            scope = here()
-            made = None if scope is None else prepared(scope, args, kwargs)
-            source = (
-                function(*args, **kwargs)
-                if scope is None or made is None
-                else boundary.astream(scope, made, lambda: function(*args, **kwargs))
-            )
-            try:
-                async for item in source:
-                    yield item
-            finally:
-                await source.aclose()
-
-        wrapper: Callable[..., Any] = asynchronous_stream
-    elif inspect.isgeneratorfunction(function):
-
-        @functools.wraps(function)
-        def synchronous_stream(*args: Any, **kwargs: Any) -> Any:
-            scope = here()
-            made = None if scope is None else prepared(scope, args, kwargs)
-            if scope is None or made is None:
-                return (yield from function(*args, **kwargs))
-            return (yield from boundary.stream(scope, made, lambda: function(*args, **kwargs)))
-
-        wrapper = synchronous_stream
-    elif inspect.iscoroutinefunction(function):
-
-        @functools.wraps(function)
-        async def asynchronous(*args: Any, **kwargs: Any) -> Any:
-            scope = here()
-            made = None if scope is None else prepared(scope, args, kwargs)
-            if scope is None or made is None:
-                return await function(*args, **kwargs)
-            return await boundary.acall(scope, made, lambda: function(*args, **kwargs))
-
-        wrapper = asynchronous
+    if inspect.isasyncgenfunction(info.code):
+        wrapper = _asynchronous_stream(function, ready)
+    elif inspect.isgeneratorfunction(info.code):
+        wrapper = _synchronous_stream(function, ready)
+    elif inspect.iscoroutinefunction(info.code):
+        wrapper = _asynchronous(function, ready)
     else:
-
-        @functools.wraps(function)
-        def synchronous(*args: Any, **kwargs: Any) -> Any:
-            if not process.active:
-                return function(*args, **kwargs)
-            scope = here()
-            made = None if scope is None else prepared(scope, args, kwargs)
-            if scope is None or made is None:
-                return function(*args, **kwargs)
-            return boundary.call(scope, made, lambda: function(*args, **kwargs))
-
-        wrapper = synchronous
+        wrapper = _synchronous(function, ready)
     wrapper.__spanreplay_tool__ = info  # type: ignore[attr-defined]
     return wrapper
+
+
+def _asynchronous_stream(function: Callable[..., Any], ready: Ready) -> Callable[..., Any]:
+    @functools.wraps(function)
+    async def asynchronous_stream(*args: Any, **kwargs: Any) -> Any:
+        made = ready(args, kwargs)
+        invoke = functools.partial(function, *args, **kwargs)
+        source: streams.Source[Any] = streams.Plain(invoke) if made is None else streams.AsyncStream(*made, invoke)
+        # What streams.shell does; a wrapper that only returned it would be no generator function.
+        try:
+            item = await source.asend(None)
+            while True:
+                try:
+                    sent = yield item
+                except GeneratorExit:
+                    await source.aclose()
+                    raise
+                except BaseException as error:  # noqa: BLE001 — handed on
+                    item = await source.athrow(error)
+                else:
+                    item = await source.asend(sent)
+        except StopAsyncIteration:
+            return
+
+    return asynchronous_stream
+
+
+def _synchronous_stream(function: Callable[..., Any], ready: Ready) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def synchronous_stream(*args: Any, **kwargs: Any) -> Any:
+        made = ready(args, kwargs)
+        if made is None:
+            return (yield from function(*args, **kwargs))
+        return (yield from streams.stream(*made, lambda: function(*args, **kwargs)))
+
+    return synchronous_stream
+
+
+def _asynchronous(function: Callable[..., Any], ready: Ready) -> Callable[..., Any]:
+    @functools.wraps(function)
+    async def asynchronous(*args: Any, **kwargs: Any) -> Any:
+        made = ready(args, kwargs)
+        if made is None:
+            return await function(*args, **kwargs)
+        return await boundary.acall(*made, lambda: function(*args, **kwargs))
+
+    return asynchronous
+
+
+def _synchronous(function: Callable[..., Any], ready: Ready) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def synchronous(*args: Any, **kwargs: Any) -> Any:
+        if not process.active:
+            return function(*args, **kwargs)
+        made = ready(args, kwargs)
+        if made is None:
+            return function(*args, **kwargs)
+        return boundary.call(*made, lambda: function(*args, **kwargs))
+
+    return synchronous

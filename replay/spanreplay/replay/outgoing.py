@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from spanreplay.boundary.step import content_digests
+from spanreplay.boundary.contents import content_digests
 from spanreplay.content.canonical import canonical_json
 from spanreplay.replay.model import Run
 from spanreplay.semconv import attributes as names

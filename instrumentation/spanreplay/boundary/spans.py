@@ -1,0 +1,51 @@
+"""The OpenTelemetry side of a step: its span, where there is a tracer provider, and ids of our own where there is none."""
+
+import os
+from typing import TYPE_CHECKING
+
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.trace import Span, SpanContext, SpanKind, TraceFlags, Tracer
+
+from spanreplay.semconv import attributes as names
+
+if TYPE_CHECKING:
+    from spanreplay.boundary.session import RunContext
+
+_tracer: tuple[int, Tracer] | None = None
+
+
+def _current_tracer() -> Tracer:
+    global _tracer  # noqa: PLW0603 — looking a tracer up costs as much as the rest of the step
+    provider = trace.get_tracer_provider()
+    if _tracer is None or _tracer[0] != id(provider):
+        _tracer = (id(provider), provider.get_tracer(names.SCOPE_NAME))
+    return _tracer[1]
+
+
+def start_span(name: str, parent_context: Context, parent: SpanContext, *, client: bool, start_ns: int) -> Span | None:
+    """A span of whatever tracer provider there is; ``None`` where there is none.
+
+    Raises whatever the provider and its processors raise.
+    """
+    kind = SpanKind.CLIENT if client else SpanKind.INTERNAL
+    span = _current_tracer().start_span(name, context=parent_context, kind=kind, start_time=start_ns)
+    context = span.get_span_context()
+    if not context.is_valid or context.span_id == parent.span_id:  # no SDK: the API hands back the parent
+        return None
+    return span
+
+
+def own_context(parent: SpanContext, run: "RunContext | None") -> SpanContext:
+    """Ids of our own, in the trace around us, else in the trace of the run."""
+    if parent.is_valid:
+        trace_id = parent.trace_id
+    else:
+        state = run.state if run is not None else {}
+        trace_id = state.setdefault("trace_id", int.from_bytes(os.urandom(16), "big") or 1)
+    return SpanContext(
+        trace_id=trace_id,
+        span_id=int.from_bytes(os.urandom(8), "big") or 1,
+        is_remote=False,
+        trace_flags=TraceFlags(TraceFlags.DEFAULT),
+    )

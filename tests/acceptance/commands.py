@@ -14,6 +14,7 @@ AGENTS: Final = Path(__file__).resolve().parent / "agents"
 WIRE: Final = TESTS / "fixtures" / "wire"
 MATERIAL: Final = TESTS.parents[1] / "shared" / "material" / "cassettes"
 
+FULL: Final = os.environ.get("SPANREPLAY_TEST_SIZE") == "full"
 NO_MATERIAL: Final = "needs the recordings in ../shared/material, which a clone of this repository does not have"
 EQUAL: Final = re.compile(r"^0 differences$", re.MULTILINE)
 
@@ -74,11 +75,11 @@ class Desk:
             (root / name).mkdir(parents=True)
         return cls(root=root, environment=dict(environment or {}))
 
-    def spanreplay(self, *arguments: str | Path, command: Sequence[str] = (), store: Path | None = None) -> Done:
-        """Run ``spanreplay ARGUMENTS [-- COMMAND]``."""
-        line = [sys.executable, "-m", "spanreplay.cli.main", *map(str, arguments), *(["--", *command] if command else [])]
-        environment = {
-            **{k: v for k, v in os.environ.items() if not k.startswith(("SPANREPLAY_", "OTEL_", "OPENAI_", "ANTHROPIC_", "TRACEPARENT"))},
+    def variables(self, store: Path | None = None) -> dict[str, str]:
+        """The environment of every command."""
+        foreign = ("SPANREPLAY_", "OTEL_", "OPENAI_", "ANTHROPIC_", "TRACEPARENT")
+        return {
+            **{name: value for name, value in os.environ.items() if not name.startswith(foreign)},
             "PYTHONPATH": str(TESTS),
             "PYTHONIOENCODING": "utf-8",
             "SPANREPLAY_STORE": str(store or self.store),
@@ -87,8 +88,16 @@ class Desk:
             "NO_PROXY": "127.0.0.1",
             **self.environment,
         }
-        done = subprocess.run(line, cwd=self.work, env=environment, capture_output=True, text=True, encoding="utf-8", timeout=110)
+
+    def run(self, command: Sequence[str], variables: Mapping[str, str]) -> Done:
+        """Run a command in :attr:`work`."""
+        done = subprocess.run(command, cwd=self.work, env=variables, capture_output=True, text=True, encoding="utf-8", timeout=110)
         return Done(code=done.returncode, out=done.stdout, err=done.stderr)
+
+    def spanreplay(self, *arguments: str | Path, command: Sequence[str] = (), store: Path | None = None) -> Done:
+        """Run ``spanreplay ARGUMENTS [-- COMMAND]``."""
+        line = [sys.executable, "-m", "spanreplay.cli.main", *map(str, arguments), *(["--", *command] if command else [])]
+        return self.run(line, self.variables(store))
 
     def record(self, command: Sequence[str]) -> Done:
         """``spanreplay record -- COMMAND``."""

@@ -1,6 +1,5 @@
 """The unchanged agent replays equal every time, in this process: a replay has nothing that differs from run to run."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import pytest
 
 from acceptance.agents.many_agents import APIS
 from acceptance.agents.toolbox import run
-from acceptance.commands import WIRE
+from acceptance.commands import FULL, WIRE
 from spanreplay import recording
 from spanreplay.replay.engine import Replayer
 from spanreplay.replay.model import Run
@@ -16,7 +15,7 @@ from spanreplay.replay.runs import index, load_run
 from spanreplay.store.store import Store
 from support.cassette_server import CassetteServer, read_cassette
 
-TIMES = 200 if os.environ.get("SPANREPLAY_TEST_SIZE") == "full" else 5
+TIMES = 200 if FULL else 5
 WANTED = (
     ("chat", "plain", "chat-chain"),
     ("chat", "async", "chat-chain"),
@@ -39,10 +38,8 @@ class Recorded:
     line: str
 
 
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, str], Recorded]:
+def _recorded(folder: Path) -> dict[tuple[str, str, str], Recorded]:
     """Every agent, recorded once in this process."""
-    folder = tmp_path_factory.mktemp("again")
     lines: dict[tuple[str, str, str], tuple[str, str]] = {}
     recording.start(store=folder / "store")
     try:
@@ -65,20 +62,21 @@ def _runs(folder: Path) -> list[Run]:
     return sorted((r for r in found if r.agent_name == "rivers"), key=lambda r: r.started_ns)
 
 
-@pytest.mark.parametrize("wanted", WANTED, ids="-".join)
-def test_an_unchanged_agent_replays_equal_every_time(
-    wanted: tuple[str, str, str], recorded: dict[tuple[str, str, str], Recorded], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unchanged_agents_replay_equal_every_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Equal, and the very same line printed, :data:`TIMES` times of as many."""
-    monkeypatch.setenv("MARKS", str(tmp_path))
-    once = recorded[wanted]
-    loop = APIS[wanted[0]][wanted[1]]
-    for time in range(TIMES):
-        result = Replayer(once.run).replay(run, loop, once.url, "rivers")
+    recorded = _recorded(tmp_path / "record")
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    monkeypatch.setenv("MARKS", str(marks))
+    for wanted, once in recorded.items():
+        loop = APIS[wanted[0]][wanted[1]]
+        for time in range(TIMES):
+            result = Replayer(once.run).replay(run, loop, once.url, "rivers")
 
-        assert result.error is None, f"time {time}: {result.error!r}"
-        assert result.equal, f"time {time}: {[d.summary() for d in result.differences]} {result.verdict.refusals}"
-        assert result.verdict.matched == result.verdict.recorded == len(once.run.steps)
-        assert result.verdict.order_relaxed == 0, "an answer waited for one that could not come"
-        assert result.value == once.line
-    assert list(tmp_path.iterdir()) == []
+            case = f"{wanted}, time {time}"
+            assert result.error is None, f"{case}: {result.error!r}"
+            assert result.equal, f"{case}: {[d.summary() for d in result.differences]} {result.verdict.refusals}"
+            assert result.verdict.matched == result.verdict.recorded == len(once.run.steps), case
+            assert result.verdict.order_relaxed == 0, f"{case}: an answer waited for one that could not come"
+            assert result.value == once.line, case
+    assert list(marks.iterdir()) == []

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from acceptance.commands import MATERIAL, NO_MATERIAL, WIRE, Desk, Done, agent, assert_equal
+from acceptance.commands import FULL, MATERIAL, NO_MATERIAL, WIRE, Desk, Done, agent, assert_equal
 from support.cassette_server import CassetteServer, Listener, Recorded, read_cassette
 
 
@@ -123,7 +123,8 @@ def _ids_in(value: Any) -> list[str]:
 # ---- many runs in one process, every form they can be carried in -----------------------------------------------------
 
 
-def _carried_every_way(desk: Desk, wanted: Mapping[str, Path]) -> list[dict[str, Any]]:
+def _carried_over_and_replayed(desk: Desk, wanted: Mapping[str, Path], *, every_way: bool) -> list[dict[str, Any]]:
+    """Record agents in one command; replay it from a store filled by OTLP JSON, ``every_way`` from one by protobuf and the file too."""
     responses = {}
     for each, file in wanted.items():
         _, _, mode, name = each.split("/")
@@ -134,31 +135,30 @@ def _carried_every_way(desk: Desk, wanted: Mapping[str, Path]) -> list[dict[str,
     marks = desk.marks
     assert len(recorded.lines) == len(wanted)
 
-    json_store = desk.carried_over("otlp-json")
+    sources: list[tuple[str | Path, Path]] = [("last", desk.carried_over("otlp-json"))]
+    if every_way:
+        sources += [("last", desk.carried_over("otlp-proto")), (desk.root / "run.otlp-json", desk.root / "no-store")]
     with Listener(server.port) as listener:
-        for store, target in (
-            (json_store, "last"),
-            (desk.carried_over("otlp-proto"), "last"),
-            (desk.root / "none", desk.root / "run.otlp-json"),
-        ):
-            replayed = desk.replay(command, store=store, target=target)
-            assert_equal(recorded, replayed)
+        for target, store in sources:
+            assert_equal(recorded, desk.replay(command, store=store, target=target))
         assert listener.connections() == 0
+    assert not (desk.root / "no-store").exists()
     assert desk.marks == marks
     return [json.loads(line) for line in recorded.lines]
 
 
 @needs_material
-def test_the_other_loops_replay_from_json_protobuf_and_file(desk: Desk) -> None:
+def test_the_other_loops_replay_from_another_store(desk: Desk) -> None:
     """The recordings once more, each with the loop that it was not tested with above, as runs of one command."""
-    _carried_every_way(desk, {f"{c.api}/{c.name}/{mode}/{c.name}": MATERIAL / c.file for c in CASES for mode in c.more})
+    wanted = {f"{c.api}/{c.name}/{mode}/{c.name}": MATERIAL / c.file for c in CASES for mode in c.more}
+    _carried_over_and_replayed(desk, wanted, every_way=FULL)
 
 
 def test_own_recordings_replay_from_json_protobuf_and_file(desk: Desk) -> None:
     """Interleaved deltas, equal calls side by side, an id used twice, sealed reasoning, a failing tool, HTTP 400."""
     wanted = {pattern.format(mode): WIRE / f"{pattern.rpartition('/')[2]}.yaml" for pattern, modes in OWN.items() for mode in modes}
 
-    talks = dict(zip(wanted, _carried_every_way(desk, wanted), strict=True))
+    talks = dict(zip(wanted, _carried_over_and_replayed(desk, wanted, every_way=True), strict=True))
 
     for each, talk in talks.items():
         if each.endswith("refused"):

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from anthropic import Anthropic
 from openai import OpenAI
 
 from spanreplay.instrumentation import agent_run, record_decision, tool
@@ -60,7 +59,6 @@ def _tools(services: httpx.Client) -> list[str]:
 def main() -> None:
     """Do it all, and die of an exception with a secret in it."""
     chat: Any = OpenAI(base_url=f"{sys.argv[1]}/v1", api_key=SECRETS["openai"], max_retries=0)
-    messages: Any = Anthropic(base_url=sys.argv[1], api_key=SECRETS["anthropic"], max_retries=0)
     with (
         httpx.Client(base_url=sys.argv[2]) as services,
         agent_run("careless", input={"password": SECRETS["run_input"]}, definition={"api_key": SECRETS["definition"]}) as run,
@@ -71,7 +69,7 @@ def main() -> None:
         for _ in chat.chat.completions.create(model="gpt-4o-mini", messages=question, stream=True):
             pass
         try:
-            messages.messages.create(model="claude-haiku-4-5", max_tokens=9, messages=question)
+            chat.responses.create(model="gpt-5.5", input=question)
         except Exception as error:
             met.append(type(error).__name__)
         run.output = {"met": met, "secret": SECRETS["run_output"]}

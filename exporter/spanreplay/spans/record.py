@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-Value: TypeAlias = "None | bool | int | float | str | bytes | Sequence[Value] | Mapping[str, Value]"
+Value: TypeAlias = "bool | int | float | str | bytes | Sequence[Value] | Mapping[str, Value] | None"
 """An OTLP ``AnyValue``. A sequence is a list or tuple; ``None`` is the empty value. ``1`` and ``1.0`` are different values."""
 
 STATUS_UNSET: Final = 0

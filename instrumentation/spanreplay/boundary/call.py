@@ -107,7 +107,7 @@ class Answer:
     """Makes what to raise when the recorded value cannot be read, from the reason."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # not frozen: one is made for every step, and that would take twice as long
 class StepStarted:
     """A step has begun. Ids are lower-case hex; times are nanoseconds since the epoch; texts are redacted."""
 
@@ -133,7 +133,7 @@ class StepEvent:
     attributes: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # not frozen: one is made for every step, and that would take twice as long
 class StepEnded:
     """A step is over. ``attributes`` has only what was not known at the start."""
 

@@ -1,10 +1,10 @@
 """Which attributes hold what was said, as against names, numbers and places, and their digests."""
 
 from collections.abc import Mapping
-from functools import lru_cache
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
+from spanreplay.content.digests import text_digest
+from spanreplay.content.json_text import quoted
 from spanreplay.semconv import attributes as names
 
 if TYPE_CHECKING:
@@ -25,31 +25,59 @@ _CONTENT: Final = _EXACT | {
 }
 
 
+_NAMES: Final = 4096
+
+
 def is_content(name: str) -> bool:
     """True for attributes that hold what was said."""
     return name in _CONTENT or name.startswith(names.WIRE_PREFIX)
 
 
-@lru_cache(maxsize=512)
-def _digest(text: str) -> tuple[str, int]:
-    data = text.encode("utf-8", "surrogatepass")
-    return sha256(data).hexdigest(), len(data)
-
-
 def content_digests(attributes: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Attribute name to ``[sha256 hex, bytes]`` of every content attribute, so that a cut value is provable."""
-    return {name: list(_digest(value)) for name, value in attributes.items() if isinstance(value, str) and is_content(name)}
+    return {name: list(text_digest(value)) for name, value in attributes.items() if isinstance(value, str) and is_content(name)}
 
 
-def for_span(attributes: Mapping[str, Any], session: "Session") -> dict[str, Any]:
-    """What of a step's attributes its OpenTelemetry span carries, by the session's settings."""
+def digests_json(contents: Mapping[str, str]) -> str:
+    """Canonical JSON of the digests of content attributes: that of :func:`content_digests`, put together from remembered parts."""
+    digests = [(name, text_digest(contents[name])) for name in sorted(contents)]
+    return "{" + ",".join([f'{quoted(name)}:["{digest.hex}",{digest.size}]' for name, digest in digests]) + "}"
+
+
+def for_span(attributes: Mapping[str, Any], session: "Session", contents: dict[str, str]) -> dict[str, Any]:
+    """What of a step's attributes its OpenTelemetry span carries, by the session's settings.
+
+    Args:
+        attributes: of the step.
+        session: whose settings count.
+        contents: gets the texts that :func:`digests_json` is to name, whether or not the span carries them.
+    """
     content, limit = session.content, session.span_limit
     kept: dict[str, Any] = {}
     for name, value in attributes.items():
-        if is_content(name):
-            if content == "none" or (content == "view" and (name in _EXACT or name.startswith(names.WIRE_PREFIX))):
-                continue
-            if isinstance(value, str) and len(value) > limit:
+        role = _roles.get(name)
+        if role is None:
+            role = _role(name)
+        if role:
+            if isinstance(value, str):
+                contents[name] = value
+                if len(value) > limit:
+                    continue
+            if content == "none" or (content == "view" and role == _ROLE_EXACT):
                 continue
         kept[name] = value
     return kept
+
+
+_ROLE_CONTENT: Final = 1
+_ROLE_EXACT: Final = 2
+_roles: Final[dict[str, int]] = {}
+"""Of attribute names met so far: 0, content, or content that a view leaves out."""
+
+
+def _role(name: str) -> int:
+    exact = name in _EXACT or name.startswith(names.WIRE_PREFIX)
+    role = _ROLE_EXACT if exact else _ROLE_CONTENT if name in _CONTENT else 0
+    if len(_roles) < _NAMES:
+        _roles[name] = role
+    return role

@@ -1,7 +1,9 @@
 """The OpenTelemetry side of a step: its span, where there is a tracer provider, and ids of our own where there is none."""
 
 import os
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry import trace
 from opentelemetry.context import Context
@@ -12,6 +14,8 @@ from spanreplay.semconv import attributes as names
 if TYPE_CHECKING:
     from spanreplay.boundary.session import RunContext
 
+_ATOMS: Final = frozenset({str, bool, int, float})
+_known: Final[dict[type, bool]] = {}
 _tracer: tuple[int, Tracer] | None = None
 
 
@@ -34,6 +38,42 @@ def start_span(name: str, parent_context: Context, parent: SpanContext, *, clien
     if not context.is_valid or context.span_id == parent.span_id:  # no SDK: the API hands back the parent
         return None
     return span
+
+
+def put(span: Span, attributes: Mapping[str, Any]) -> None:
+    """Set attributes on a span.
+
+    The SDK looks at each value on its own and copies it twice, which would be the largest part of what a step costs. Values that need
+    no look are put straight into a span of the SDK that has room for all of them.
+
+    Raises whatever the span raises.
+    """
+    if _ATOMS.issuperset(map(type, attributes.values())) and _is_sdk_span(type(span)):
+        held: Any = getattr(span, "_attributes", None)
+        try:
+            inner, most = held._dict, held.maxlen
+            if isinstance(inner, dict) and held.max_value_len is None and (most is None or len(inner) + len(attributes) <= most):
+                with held._lock:
+                    if not held._immutable:
+                        inner.update(attributes)
+                        return
+        except AttributeError:  # an SDK that is built in another way
+            pass
+    span.set_attributes(attributes)
+
+
+def _is_sdk_span(kind: type[Any]) -> bool:
+    """Whether spans of this class are the SDK's, and nobody has changed how attributes are set on them."""
+    known = _known.get(kind)
+    if known is None:
+        sdk = sys.modules.get("opentelemetry.sdk.trace")
+        known = _known[kind] = sdk is not None and getattr(kind, "set_attributes", None) is _sdk_setter(sdk)
+    return known
+
+
+def _sdk_setter(sdk: Any) -> object:
+    setter = getattr(getattr(sdk, "Span", None), "set_attributes", None)
+    return setter if getattr(setter, "__module__", None) == sdk.__name__ else object()
 
 
 def own_context(parent: SpanContext, run: "RunContext | None") -> SpanContext:

@@ -17,7 +17,7 @@ from spanreplay.boundary import scope as scopes
 from spanreplay.boundary import spans
 from spanreplay.boundary.body import Body
 from spanreplay.boundary.call import INTENT_EFFECTS, Answer, Call, OutcomeName, StepEnded, StepEvent, StepStarted
-from spanreplay.boundary.contents import content_digests, for_span
+from spanreplay.boundary.contents import digests_json, for_span
 from spanreplay.boundary.errors import ControlSignal
 from spanreplay.boundary.scope import Scope, step_label
 from spanreplay.content import codec
@@ -41,6 +41,7 @@ class Step:
     """A step between its start and its end. Made by :func:`spanreplay.boundary.boundary.begin`."""
 
     __slots__ = (
+        "_contents",
         "_ended",
         "_redacted",
         "_span",
@@ -86,6 +87,7 @@ class Step:
         self.answer: Answer | None = None
         self._ended = False
         self._redacted: dict[str, int] = {}
+        self._contents: dict[str, str] = {}
         self.starts_run = False
         self.run: RunContext | None = self._run_of(scope, call)
         self.inner = scope.inside(self)
@@ -232,11 +234,14 @@ class Step:
     ) -> Span | None:
         try:
             span = spans.start_span(name, parent_context, parent, client=self.call.client, start_ns=start_ns)
-            if span is not None and span.is_recording():
-                span.set_attributes(for_span(attributes, self.session))
         except Exception:  # noqa: BLE001 — telemetry never breaks the agent
             self.session.failed(f"the span of {self.path}")
             return None
+        try:
+            if span is not None and span.is_recording():
+                spans.put(span, for_span(attributes, self.session, self._contents))
+        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+            self.session.failed(f"the attributes of the span of {self.path}")
         return span
 
     # ---- while it runs ------------------------------------------------------------------------------------------
@@ -398,14 +403,16 @@ class Step:
         span = self._span
         if span is None:
             return
-        on_span = for_span(more, self.session)
-        on_span[names.STEP_DIGESTS] = canonical_json(content_digests({**self._started, **more}))
-        span.set_attributes(on_span)
-        for event in events:
-            span.add_event(event.name, dict(event.attributes), event.time_ns)
-        if failed:
-            span.set_status(Status(StatusCode.ERROR, message or None))
-        span.end(end_ns)
+        try:
+            on_span = for_span(more, self.session, self._contents)
+            on_span[names.STEP_DIGESTS] = digests_json(self._contents)
+            spans.put(span, on_span)
+            for event in events:
+                span.add_event(event.name, dict(event.attributes), event.time_ns)
+            if failed:
+                span.set_status(Status(StatusCode.ERROR, message or None))
+        finally:
+            span.end(end_ns)
 
 
 def outcome_of(error: BaseException) -> OutcomeName:

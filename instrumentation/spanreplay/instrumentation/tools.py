@@ -42,7 +42,11 @@ class ToolInfo:
         self.version = version
         self.idempotency_key = idempotency_key
         self.signature = inspect.signature(function)
+        parameters = self.signature.parameters.values()
         self._first = next(iter(self.signature.parameters), None)
+        plain = all(parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for parameter in parameters)
+        self._plain = tuple(self.signature.parameters) if plain else None
+        self._needed = sum(parameter.default is inspect.Parameter.empty for parameter in parameters)
 
     @functools.cached_property
     def attributes(self) -> dict[str, str]:
@@ -68,13 +72,30 @@ class ToolInfo:
 
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The call's arguments by name, in order, without ``self``; as given where they do not fit the signature."""
-        try:
-            bound = self.signature.bind(*args, **kwargs).arguments
-        except TypeError:
-            return {"args": list(args), "kwargs": kwargs}
+        bound = self._quickly_bound(args, kwargs)
+        if bound is None:
+            try:
+                bound = self.signature.bind(*args, **kwargs).arguments
+            except TypeError:
+                return {"args": list(args), "kwargs": kwargs}
         if self._first in _SELF:
             bound.pop(self._first, None)
         return bound
+
+    def _quickly_bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
+        """What ``bind`` would give, for a call that fits a plain list of parameters; else ``None``."""
+        wanted = self._plain
+        if wanted is None or len(args) > len(wanted):
+            return None
+        bound = dict(zip(wanted, args, strict=False))
+        if kwargs:
+            for name in wanted[len(args) :]:
+                if name in kwargs:
+                    bound[name] = kwargs[name]
+            if len(bound) != len(args) + len(kwargs):
+                return None
+            return bound if all(name in bound for name in wanted[: self._needed]) else None
+        return bound if len(args) >= self._needed else None
 
     def call(self, scope: Scope, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """The call as the Boundary takes it."""

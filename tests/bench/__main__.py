@@ -3,17 +3,31 @@
 import json
 import platform
 import sys
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
+from typing import Final
 
 from bench import cases
+from bench.measure import Rate, Ratio
+from bench.rivals import Comparison, rivals
+
+CASES: Final[tuple[Callable[[], Ratio | Rate | Comparison], ...]] = (
+    cases.off,
+    cases.seen_content,
+    cases.new_content,
+    cases.model_step,
+    cases.stubbed_tools,
+    cases.help_time,
+    rivals,
+)
 
 
 def main() -> None:
     """Measure what the arguments name, or everything."""
     wanted = sys.argv[1:]
     results: list[dict[str, object]] = []
-    for case in (cases.off, cases.seen_content, cases.new_content, cases.model_step, cases.stubbed_tools, cases.help_time):
+    for case in CASES:
         if wanted and case.__name__ not in wanted:
             continue
         found = case()

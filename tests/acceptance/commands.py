@@ -9,6 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from spanreplay.replay.model import Run
+from spanreplay.replay.runs import build_runs, index
+from spanreplay.store.store import Store
+
 TESTS: Final = Path(__file__).resolve().parents[1]
 AGENTS: Final = Path(__file__).resolve().parent / "agents"
 WIRE: Final = TESTS / "fixtures" / "wire"
@@ -115,6 +119,15 @@ class Desk:
     def replay(self, command: Sequence[str], *options: str | Path, target: str | Path = "last", store: Path | None = None) -> Done:
         """``spanreplay replay TARGET OPTIONS -- COMMAND``."""
         return self.spanreplay("replay", target, *options, command=command, store=store)
+
+
+def runs_of(folder: Path) -> list[Run]:
+    """Every run of a store, in the order they began."""
+    with Store.open(folder) as store:
+        store.compact()
+        index(store)
+        traces = {trace for row in store.find_runs() for trace in store.traces_of(row.run_id)}
+        return sorted(build_runs([*store.traces(sorted(traces)), *store.logs(sorted(traces))]), key=lambda run: run.started_ns)
 
 
 def assert_equal(recorded: Done, replayed: Done) -> None:

@@ -7,12 +7,10 @@ import pytest
 
 from acceptance.agents.many_agents import APIS
 from acceptance.agents.toolbox import run
-from acceptance.commands import FULL, WIRE
+from acceptance.commands import FULL, WIRE, runs_of
 from spanreplay import recording
 from spanreplay.replay.engine import Replayer
 from spanreplay.replay.model import Run
-from spanreplay.replay.runs import index, load_run
-from spanreplay.store.store import Store
 from support.cassette_server import CassetteServer, read_cassette
 
 TIMES = 200 if FULL else 5
@@ -50,16 +48,8 @@ def _recorded(folder: Path) -> dict[tuple[str, str, str], Recorded]:
                 lines[wanted] = (server.url(str(number)), run(APIS[api][mode], server.url(str(number)), "rivers"))
     finally:
         recording.stop()
-    runs = _runs(folder / "store")
+    runs = [found for found in runs_of(folder / "store") if found.agent_name == "rivers"]
     return {wanted: Recorded(run=found, url=url, line=line) for (wanted, (url, line)), found in zip(lines.items(), runs, strict=True)}
-
-
-def _runs(folder: Path) -> list[Run]:
-    with Store.open(folder) as store:
-        store.compact()
-        index(store)
-        found = [load_run(store, row.run_id) for row in store.find_runs()]
-    return sorted((r for r in found if r.agent_name == "rivers"), key=lambda r: r.started_ns)
 
 
 def test_unchanged_agents_replay_equal_every_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

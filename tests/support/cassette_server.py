@@ -18,45 +18,54 @@ from urllib.parse import urlsplit
 
 import yaml
 
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MODEL_PATHS: Final = ("/chat/completions", "/responses", "/messages")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """One response."""
+    """One response, and what it answered."""
 
     status: int
     content_type: str
     body: bytes
     path: str
-    """Path of the request that it answered."""
+    """Path of the request."""
+    request: Any = None
+    """Body of the request, parsed."""
 
 
 def read_cassette(file: Path) -> list[Recorded]:
-    """The responses to model requests in a recording, in order; requests to anything else (tracing, search) are left out."""
-    document = yaml.safe_load(file.read_text(encoding="utf-8"))
-    return [_recorded(i) for i in document["interactions"] if _is_model_request(i["request"])]
+    """The model requests in a recording and their responses, in order; requests to anything else (tracing, search) are left out."""
+    document = yaml.load(file.read_text(encoding="utf-8"), Loader=_LOADER)
+    return [_recorded(i["request"], i["response"]) for i in document["interactions"] if _is_model_request(i["request"])]
+
+
+def _url(request: dict[str, Any]) -> str:
+    return str(request["uri"] if "uri" in request else request["url"])  # go-vcr: "url"
 
 
 def _is_model_request(request: dict[str, Any]) -> bool:
-    return request["method"] == "POST" and urlsplit(str(request["uri"])).path.endswith(_MODEL_PATHS)
+    return request["method"] == "POST" and urlsplit(_url(request)).path.endswith(_MODEL_PATHS)
 
 
-def _recorded(interaction: dict[str, Any]) -> Recorded:
-    response = interaction["response"]
+def _recorded(request: dict[str, Any], response: dict[str, Any]) -> Recorded:
     types = [values[0] if isinstance(values, list) else values for n, values in response["headers"].items() if n.lower() == "content-type"]
     return Recorded(
-        status=response["status"]["code"],
+        status=response["code"] if "code" in response else response["status"]["code"],
         content_type=types[0] if types else "application/json",
         body=_body(response),
-        path=urlsplit(interaction["request"]["uri"]).path,
+        path=urlsplit(_url(request)).path,
+        request=json.loads(_body(request)),
     )
 
 
-def _body(response: dict[str, Any]) -> bytes:
-    if "parsed_body" in response:
-        return json.dumps(response["parsed_body"]).encode()
-    body = response["body"]["string"]
+def _body(message: dict[str, Any]) -> bytes:
+    if "parsed_body" in message:
+        return json.dumps(message["parsed_body"]).encode()
+    body = message.get("body") or ""
+    if isinstance(body, dict):
+        body = body["string"]
     data: bytes = body.encode() if isinstance(body, str) else body
     return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
 

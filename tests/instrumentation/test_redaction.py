@@ -492,3 +492,16 @@ def test_texts_made_to_be_slow_are_not(piece: str) -> None:
     result, _ = REDACTOR.text(text)
     assert isinstance(result, str)
     REDACTOR.text("Bearer " + text + "\nsk-" + text)
+
+
+def test_what_is_remembered_of_texts_is_bounded_and_forgotten_with_a_new_secret() -> None:
+    redactor = Redactor(RedactionPolicy.default())
+    for number in range(2000):
+        redactor.text(f"text number {number}")
+        assert redactor.text("text that is in use") == ("text that is in use", 0)
+    assert len(redactor._recent) + len(redactor._older) <= 512
+    redactor.learn("that is in use")
+    assert redactor.text("text that is in use")[1] == 1
+    for _ in range(200):
+        redactor.text("x" * 60_000 + str(_))
+    assert sum(map(len, (*redactor._recent, *redactor._older))) <= 10_000_000

@@ -4,14 +4,12 @@ The eight hex digits are the start of HMAC-SHA256 over the secret, keyed with th
 always gives the same replacement, so redacted texts can still be compared; across runs nothing can be told. JSON stays JSON.
 """
 
-import contextlib
 import hashlib
 import hmac
 import json
 import re
 import secrets
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -39,7 +37,8 @@ QUERY: Final = (
     *("x-amz-security-token", "x-goog-signature", "x-goog-credential", "subscription-key"),
 )
 
-_CACHE_ENTRIES: Final = 128
+_CACHE_ENTRIES: Final = 256
+_CACHE_CHARACTERS: Final = 4_000_000
 _CACHE_TEXT: Final = 65_536
 _SCHEME: Final = re.compile(r"(?:bearer|basic|token)\s+", re.IGNORECASE)
 _CREDENTIAL_NAME: Final = re.compile(
@@ -128,7 +127,10 @@ class Redactor:
         self._members = self._headers | {name.lower() for name in policy.members}
         self._tokens = tuple(token for token in TOKENS if token.kind in policy.patterns)
         self._learnt: tuple[str, ...] = ()
-        self._cache: OrderedDict[str, tuple[str, int]] = OrderedDict()
+        self._recent: dict[str, tuple[str, int]] = {}
+        self._older: dict[str, tuple[str, int]] = {}
+        """Two generations of answers: one that is asked for again moves to the recent ones; when these are many, the older are dropped."""
+        self._recent_characters = 0
         self._lock = threading.Lock()
 
     def learn(self, secret: str) -> None:
@@ -140,26 +142,26 @@ class Redactor:
         if len(secret) < MIN_SECRET or not self.policy.enabled:
             return
         with self._lock:
+            # In this order: whoever sees the new secret finds no answer that was given without it.
+            self._recent, self._older, self._recent_characters = {}, {}, 0
             self._learnt = tuple(sorted({*self._learnt, *_forms(secret)}, key=lambda form: (-len(form), form)))
-            self._cache.clear()
 
     def text(self, s: str) -> tuple[str, int]:
         """Return the text without its secrets, and how many were taken out."""
+        known = self._recent.get(s)
+        if known is not None:
+            return known
         if not self.policy.enabled or len(s) < MIN_SECRET:
             return s, 0
-        known = self._cache.get(s)
-        if known is not None:
-            with contextlib.suppress(KeyError):  # another thread has just dropped it
-                self._cache.move_to_end(s)
-            return known
-        learnt = self._learnt
-        result = self._redact(s, learnt)
+        learnt, older = self._learnt, self._older
+        result = older.get(s) or self._redact(s, learnt)
         if len(s) <= _CACHE_TEXT:
             with self._lock:
                 if learnt is self._learnt:
-                    self._cache[s] = result
-                    if len(self._cache) > _CACHE_ENTRIES:
-                        self._cache.popitem(last=False)
+                    if len(self._recent) >= _CACHE_ENTRIES or self._recent_characters >= _CACHE_CHARACTERS:
+                        self._recent, self._older, self._recent_characters = {}, self._recent, 0
+                    self._recent[s] = result
+                    self._recent_characters += len(s)
         return result
 
     def url(self, u: str) -> tuple[str, int]:

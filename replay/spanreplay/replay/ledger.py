@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+from spanreplay.replay.model import Run, Step
+
 DifferenceKind: TypeAlias = Literal[
     "input",
     "order",
@@ -93,7 +95,7 @@ class Ledger:
 
     def __init__(self, file: Path | None = None) -> None:
         self.totals = Totals()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # the guard enters refusals from wherever the collector runs
         self._descriptor: int | None = None if file is None else os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     def enter(self, event: str, /, **facts: Any) -> None:
@@ -140,6 +142,12 @@ _EVENTS: Final[Mapping[str, Callable[[Totals, Mapping[str, Any]], None]]] = {
     "refused": lambda totals, facts: totals.refusals.append(facts),
     "notice": lambda totals, facts: totals.notices.append(facts),
 }
+
+
+def unreached(run: Run, totals: Totals) -> list[Step]:
+    """The steps of a run that no call asked for, in order. A call that was cancelled, or never ended, need not come again."""
+    spoken = totals.used.get(run.run_id, set()) | totals.covered.get(run.run_id, set())
+    return [step for step in run.steps if step.seq not in spoken and step.outcome not in ("cancelled", "unknown")]
 
 
 def read_ledgers(folder: Path) -> Totals:

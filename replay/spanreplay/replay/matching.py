@@ -1,8 +1,8 @@
 """Which recorded step is this live call?
 
 A call is found by its causal path and then checked against the recorded input. Where the path cannot know the caller (workers
-that take from a queue, another Python version), a step of another scope with the very same input answers it, and the report
-says ``matched_by=input``. Call ids help nobody here: real traces reuse them.
+that take from a queue, another Python version, a trace of another tool), a step of another scope with the very same input answers it,
+and the report says ``matched_by=input``. Call ids help nobody here: real traces reuse them.
 """
 
 import json
@@ -20,6 +20,10 @@ from spanreplay.replay.model import Run, Step
 MatchedBy: TypeAlias = Literal["path", "input"]
 
 _STUB_GRADES: Final = frozenset({"exact", "semantic"})
+_NOT_AWAITED: Final = frozenset({"cancelled", "unknown"})
+"""Outcomes of calls that the agent need not have waited for."""
+_FORK: Final = "~"
+"""Begins the path segment of a task or thread, and is in no other; see :mod:`spanreplay.boundary.scope`."""
 
 
 def comparable(text: str | None) -> str | None:
@@ -42,10 +46,19 @@ def _may_be_caused_by(step: Step, stream: Step) -> bool:
     """Was ``step`` made while ``stream`` had given a part already? Its reader may have made it, so the stream cannot wait for it."""
     if step.requested_by == stream.seq:
         return True
-    if stream.typed_items is not None:
-        return (step.seq_start or 0) > (stream.seq_start or 0)
     chunks = stream.wire.chunks if stream.wire is not None else ()
     return bool(chunks) and step.started_ns >= stream.started_ns + chunks[0][1]
+
+
+def _over_before(earlier: Step, step: Step) -> bool:
+    """Had ``earlier``, which needed an answer, ended when ``step`` began?"""
+    return (
+        earlier.seq_end is not None
+        and step.seq_start is not None
+        and earlier.process == step.process
+        and earlier.seq_end < step.seq_start
+        and earlier.outcome not in _NOT_AWAITED
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +77,23 @@ class Missed:
     step: Step | None
     """The recorded step that was expected here, if any."""
     nearest: tuple[Step, ...] = ()
+    instead: Step | None = None
+    """The recorded step whose call was made where ``step`` was expected."""
+    skipped: tuple[Step, ...] = ()
+    """Steps of tasks and threads started from here that ended before ``step`` in the record, and were not asked for."""
+    claim: "Claim | None" = None
+    """The earlier call that took the step of this one, and is the one that differs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A call that was answered by input, away from its own place."""
+
+    path: str
+    asked: str | None
+    """Its comparable input."""
+    where: str | None
+    """``file:line`` of the agent's code that made it."""
 
 
 class RecordedRun:
@@ -80,6 +110,9 @@ class RecordedRun:
         self._in_scope: dict[str, list[Step]] = defaultdict(list)
         self._first_free: dict[str, int] = defaultdict(int)
         self._children: dict[int, list[int]] = defaultdict(list)
+        self._claims: dict[int, Claim] = {}
+        self._shuffled: set[str] = set()
+        """Scopes in which which call comes first is chance: one of them was answered by input."""
         for step in run.steps:
             self._alike[step.kind, step.name].append(step)
             if step.path is not None:
@@ -110,33 +143,94 @@ class RecordedRun:
         """
         at_path = self.by_path.get(path)
         if at_path is not None and self.free(at_path):
+            skipped = self._skipped(at_path)
             if self.input_of(at_path) == asked:
-                return self._checked(at_path)
-            return self._elsewhere(kind, name, path, asked) or Missed(kind="input", step=at_path)
-        elsewhere = self._elsewhere(kind, name, path, asked)
-        if elsewhere is not None:
-            return elsewhere
+                if skipped is not None:
+                    return Missed(kind="order", step=skipped, instead=at_path)
+                return self._answering(at_path)
+            elsewhere = self._elsewhere(kind, name, path, asked) if _FORK in scope_of(path) else None
+            if elsewhere is not None:
+                return elsewhere
+            guilty = self._guilty(at_path)
+            if guilty is not None:
+                return guilty
+            if skipped is not None:
+                return Missed(kind="order", step=skipped)
+            later = next((s for s in self._alike_in(scope_of(path), kind, name) if self.free(s) and self.input_of(s) == asked), None)
+            if later is not None:
+                return Missed(kind="order", step=at_path, instead=later)
+            return Missed(kind="input", step=at_path, skipped=self._skipped_inside(at_path))
+        return self._elsewhere(kind, name, path, asked) or self._unknown(kind, name, path, asked, at_path)
+
+    def _unknown(self, kind: str, name: str, path: str, asked: str | None, at_path: Step | None) -> Missed:
+        claim = None if at_path is None else self._claims.get(at_path.seq)
+        if claim is not None and at_path is not None and self.input_of(at_path) == asked:  # the call that took it is the odd one
+            expected = self.by_path.get(claim.path)
+            if expected is not None and self.free(expected):
+                return Missed(kind="input", step=expected, claim=claim)
+            return Missed(kind="never_recorded", step=None, nearest=(at_path,), claim=claim)
         alike = self._alike[kind, name]
         repeated = [s for s in alike if self.input_of(s) == asked and not self.free(s)]
-        expected = self._next_expected(path)
-        return Missed(kind="already_used" if repeated else "never_recorded", step=None, nearest=tuple((repeated or expected or alike)[:3]))
+        expected_next = [s for s in self._in_scope[scope_of(path)] if self.free(s)]
+        nearest = tuple((repeated or expected_next or alike)[:3])
+        return Missed(kind="already_used" if repeated else "never_recorded", step=None, nearest=nearest)
 
-    def _checked(self, step: Step) -> Found | Missed:
-        """The step at the very path: is it its turn among the calls made one after the other from the same place?"""
-        if step.seq_start is not None:
-            for earlier in self._free_from(scope_of(step.path or "")):
-                if earlier.seq_start is None or earlier.seq_start >= step.seq_start:
-                    break
-                if (
-                    earlier.seq_end is not None
-                    and earlier.process == step.process
-                    and earlier.seq_end < step.seq_start
-                    and self.free(earlier)
-                ):
-                    return Missed(kind="order", step=earlier)
+    def _guilty(self, step: Step) -> Missed | None:
+        """Did an earlier call take the answer of another one? It differs first, and the input of ``step`` only follows from it."""
+        for seq, claim in self._claims.items():
+            place = self.by_path.get(claim.path)
+            if place is not None and self.free(place) and _over_before(place, step):
+                return Missed(kind="input", step=place, claim=claim)
+            if place is None and (self.by_seq[seq].seq_start or 0) > (step.seq_start or 0):
+                return Missed(kind="never_recorded", step=None, nearest=(self.by_seq[seq],), claim=claim)
+        return None
+
+    def _answering(self, step: Step) -> Found | Missed:
         if step.outcome == "unknown" or step.grade not in _STUB_GRADES:
             return Missed(kind="not_replayable", step=step)
         return Found(step=step, by="path")
+
+    def _alike_in(self, scope: str, kind: str, name: str) -> Iterator[Step]:
+        return (s for s in self._in_scope[scope] if s.kind == kind and s.name == name)
+
+    def _skipped(self, step: Step) -> Step | None:
+        """Among the calls made one after the other from the same place: one that had ended when ``step`` began, and was not asked for."""
+        scope = scope_of(step.path or "")
+        if step.seq_start is None or scope in self._shuffled:
+            return None
+        for earlier in self._free_from(scope):
+            if earlier.seq_start is None or earlier.seq_start >= step.seq_start:
+                return None
+            if _over_before(earlier, step) and self.free(earlier):
+                return earlier
+        return None
+
+    def _skipped_inside(self, step: Step) -> tuple[Step, ...]:
+        """The same of the tasks and threads that were started from that place: an input that misses their results differs."""
+        scope = scope_of(step.path or "")
+        below = f"{scope}/" if scope else ""
+        found = (
+            s
+            for s in self.run.steps
+            if self.free(s) and s.path is not None and s.path.startswith(below) and scope_of(s.path) != scope and _over_before(s, step)
+        )
+        return tuple(islice((s for s in found if scope_of(s.path or "") not in self._shuffled), 10))
+
+    def missing_in(self, agent: Step) -> tuple[Step, ...]:
+        """Steps inside a sub-agent that had ended when it did, and were not asked for."""
+        inside = f"{agent.path}/"
+        return tuple(
+            s
+            for s in self.run.steps
+            if self.free(s)
+            and s.path is not None
+            and s.path.startswith(inside)
+            and s.outcome not in _NOT_AWAITED
+            and s.seq_end is not None
+            and agent.seq_end is not None
+            and s.process == agent.process
+            and s.seq_end < agent.seq_end
+        )
 
     def _free_from(self, scope: str) -> Iterator[Step]:
         """The steps of a scope in the order they began, from the first that is still free."""
@@ -147,22 +241,28 @@ class RecordedRun:
         self._first_free[scope] = first
         return islice(steps, first, None)
 
+    def claimed(self, step: Step, path: str, where: str | None) -> None:
+        """Note that a call made at ``path`` was answered by ``step``, by input."""
+        self._claims[step.seq] = Claim(path=path, asked=self.input_of(step), where=where)
+        self._shuffled.add(scope_of(path))
+        if step.path is not None:
+            self._shuffled.add(scope_of(step.path))
+
     def _elsewhere(self, kind: str, name: str, path: str, asked: str | None) -> Found | None:
-        """A free step with this very input, made from another place (or from no known place)."""
+        """A free step with this very input, made from another task or thread, or from no known place."""
         here = scope_of(path)
+        forked = _FORK in here
+        shuffled = here in self._shuffled
         for step in self._alike[kind, name]:
             if (
                 self.free(step)
-                and (step.path is None or scope_of(step.path) != here)
+                and (step.path is None or ((shuffled or scope_of(step.path) != here) and (forked or _FORK in step.path)))
                 and step.outcome != "unknown"
                 and step.grade in _STUB_GRADES
                 and self.input_of(step) == asked
             ):
                 return Found(step=step, by="input")
         return None
-
-    def _next_expected(self, path: str) -> list[Step]:
-        return [s for s in self._in_scope[scope_of(path)] if self.free(s)]
 
     def cover(self, step: Step) -> list[int]:
         """Mark every step inside ``step`` as covered; returns their ``seq``."""
@@ -181,24 +281,29 @@ class RecordedRun:
 
     @cached_property
     def ended_before(self) -> dict[int, frozenset[int]]:
-        """For each step, the steps that overlapped it and ended before it: what :mod:`~spanreplay.replay.turns` waits for."""
+        """For each step, the steps that overlapped it and ended before it: what :mod:`~spanreplay.replay.turns` waits for.
+
+        Of those only the ones that no other of them waits for itself.
+        """
         inside = {seq for step in self.run.steps if step.kind != "agent" for seq in self._descendants(step.seq)}
+        counted = [s for s in self.run.steps if s.kind != "agent" and s.seq not in inside and s.seq_end is not None]
+        counted.sort(key=lambda s: s.seq_end or 0)
+        place = {step.seq: number for number, step in enumerate(counted)}
+        waits_for: dict[int, int] = {}
+        """Step to a set of places, as bits: all that must have ended when it ends."""
         order: dict[int, frozenset[int]] = {}
-        for step in self.run.steps:
-            if step.kind == "agent" or step.seq in inside or step.seq_end is None:
-                continue
-            waits = [
-                other.seq
-                for other in (self.by_seq[seq] for seq in step.overlaps if seq in self.by_seq)
-                if other.kind != "agent"
-                and other.seq not in inside
-                and other.process == step.process
-                and other.seq_end is not None
-                and other.seq_end < step.seq_end
-                and not _may_be_caused_by(other, step)
-            ]
-            if waits:
-                order[step.seq] = frozenset(waits)
+        for step in counted:
+            before = sorted((place[seq] for seq in step.overlaps if seq in place and place[seq] < place[step.seq]), reverse=True)
+            known, nearest = 0, []
+            for number in before:
+                other = counted[number]
+                if known >> number & 1 or other.process != step.process or _may_be_caused_by(other, step):
+                    continue
+                nearest.append(other.seq)
+                known |= waits_for[other.seq]
+            waits_for[step.seq] = known | 1 << place[step.seq]
+            if nearest:
+                order[step.seq] = frozenset(nearest)
         return order
 
     def _descendants(self, seq: int) -> Iterable[int]:

@@ -11,12 +11,14 @@ from spanreplay.replay import turns
 from spanreplay.replay.diff import first_difference, shown
 from spanreplay.replay.errors import ReplayDivergence
 from spanreplay.replay.isolation.callers import user_line
-from spanreplay.replay.ledger import Difference, DifferenceKind, Ledger
+from spanreplay.replay.ledger import Difference, DifferenceKind, Ledger, unreached
 from spanreplay.replay.matching import Found, Missed, RecordedRun, Recording, comparable, parsed
 from spanreplay.replay.model import Run, Step
 
 _PASSED: Final = frozenset({"agent"})
 """Kinds whose body runs in a replay: their inner calls are stubbed."""
+_BEYOND: Final = "the agent read on where it had left the stream when it was recorded; what would have followed is not known"
+_CANCELLED: Final = "it was cancelled when it was recorded, and now nobody cancels it; what it would have given is not known"
 
 
 class RecordedCalls:
@@ -56,6 +58,8 @@ class RecordedCalls:
                 case Found(step=found, by=by):
                     recorded.used.add(found.seq)
                     step.recorded = found
+                    if by == "input":
+                        recorded.claimed(found, step.path, user_line(sys._getframe(1)))
                     self.ledger.enter("used", run=recorded.run.run_id, step=found.seq, by=by)
                     if step.call.kind in _PASSED:
                         return None
@@ -72,7 +76,9 @@ class RecordedCalls:
                 self._compare_end(step, run.run.run_id, None, run.run.outcome, run.run.typed_output)
         elif step.call.kind in _PASSED and isinstance(step.recorded, Step):
             found = step.recorded
-            self._compare_end(step, None, found.seq, found.outcome, found.typed_result)
+            self._compare_end(step, self._run_id(step), found.seq, found.outcome, found.typed_result, found)
+        elif step.outcome == "abandoned" and isinstance(step.recorded, Step) and step.recorded.typed_items is not None:
+            self._compare_leaving(step.recorded, step)
 
     # ---- runs ---------------------------------------------------------------------------------------------------
 
@@ -99,11 +105,21 @@ class RecordedCalls:
                 self.ledger.enter("run", run=found.run.run_id)
         return self._live[key]
 
-    def _compare_end(self, step: LiveStep, run_id: str | None, seq: int | None, outcome: str, result: str | None) -> None:
+    def _run_id(self, step: LiveStep) -> str | None:
+        recorded = self._run_for(step)
+        return None if recorded is None else recorded.run.run_id
+
+    def _compare_end(
+        self, step: LiveStep, run_id: str | None, seq: int | None, outcome: str, result: str | None, sub_agent: Step | None = None
+    ) -> None:
         with self._lock:
             if self.stopped is not None or step.outcome == "interrupted":
                 return
             name = f"{step.call.kind} {step.call.name}"
+            equal = (outcome in ("unknown", step.outcome)) and comparable(result) == comparable(step.result)
+            fed_from = None if sub_agent is None or equal else self._run_for(step)
+            if fed_from is not None and sub_agent is not None:
+                self._enter_skipped(fed_from, fed_from.missing_in(sub_agent), f"the end of step {sub_agent.seq}, {name}")
             if outcome != "unknown" and step.outcome != outcome:
                 self.ledger.differ(
                     Difference(
@@ -128,57 +144,100 @@ class RecordedCalls:
                         )
                     )
 
+    def _compare_leaving(self, found: Step, step: LiveStep) -> None:
+        """The agent left a stream: a difference where it was read to its end when it was recorded."""
+        with self._lock:
+            if found.outcome == "ok" and self.stopped is None and not self.ledger.totals.refusals:
+                self.ledger.differ(
+                    Difference(
+                        kind="outcome",
+                        run_id=self._run_id(step),
+                        step=found.seq,
+                        name=f"{found.kind} {found.name}",
+                        field="outcome",
+                        recorded=shown("ok"),
+                        actual=shown(step.outcome),
+                        detail="it was read to its end, and is now left before",
+                    )
+                )
+
     # ---- answers ------------------------------------------------------------------------------------------------
 
     def _answer(self, step: LiveStep, recorded: RecordedRun, found: Step) -> Answer:
         keeper = self._turns.get(id(recorded))
         if keeper is None:
-            keeper = self._turns[id(recorded)] = turns.Turns(recorded.ended_before, lambda: self.ledger.enter("relaxed"))
-        ended = found.ended_ns if found.ended_ns is not None else found.started_ns
+            pending = {s.seq: _duration_ns(s) / 1e9 for s in recorded.run.steps if s.outcome == "cancelled"}
+            keeper = turns.Turns(recorded.ended_before, lambda: self.ledger.enter("relaxed"), pending_s=pending)
+            self._turns[id(recorded)] = keeper
         return Answer(
             outcome=found.outcome,
             result=found.typed_result,
             error=found.typed_error,
             items=found.typed_items,
             exchange=found.wire,
-            duration_ns=max(0, ended - found.started_ns),
+            duration_ns=_duration_ns(found),
             turn=keeper.turn(found.seq),
-            beyond=lambda: self._beyond(step, recorded, found),
+            beyond=lambda: self._entered_at(recorded, found, "beyond", _CANCELLED if found.outcome == "cancelled" else _BEYOND),
+            unreadable=lambda why: self._entered_at(recorded, found, "not_replayable", f"the record cannot answer it: {why}"),
         )
 
-    def _beyond(self, step: LiveStep, recorded: RecordedRun, found: Step) -> BaseException:
+    def _entered_at(self, recorded: RecordedRun, found: Step, kind: DifferenceKind, detail: str) -> BaseException:
         with self._lock:
-            difference = Difference(
-                kind="beyond",
-                run_id=recorded.run.run_id,
-                step=found.seq,
-                name=f"{found.kind} {found.name}",
-                detail="the agent read on where it had left the stream when it was recorded; what would have followed is not known",
-                where=user_line(sys._getframe(1)),
+            return self._entered(
+                Difference(
+                    kind=kind,
+                    run_id=recorded.run.run_id,
+                    step=found.seq,
+                    name=f"{found.kind} {found.name}",
+                    detail=detail,
+                    where=user_line(sys._getframe(1)),
+                )
             )
-            return self._entered(difference)
 
     # ---- differences --------------------------------------------------------------------------------------------
 
     def _miss(self, step: LiveStep, recorded: RecordedRun, missed: Missed, asked: str | None) -> None:
         expected = missed.step
         call = f"{step.call.kind} {step.call.name}"
+        claim = missed.claim
+        where = user_line(sys._getframe(1)) if claim is None else claim.where
+        if claim is not None:
+            asked = claim.asked
         if missed.kind == "input" and expected is not None:
+            self._enter_skipped(recorded, missed.skipped, f"step {expected.seq}, {expected.kind} {expected.name}")
             self._stop(
-                step, "input", expected, recorded=recorded, wanted=recorded.input_of(expected), asked=asked, prefix=_prefix(expected)
+                step,
+                "input",
+                expected,
+                recorded=recorded,
+                wanted=recorded.input_of(expected),
+                asked=asked,
+                prefix=_prefix(expected),
+                where=where,
             )
         elif missed.kind == "order" and expected is not None:
-            self._stop(
-                step, "order", expected, recorded=recorded, detail=f"recorded before {call}, which the agent has now made without it"
-            )
+            made = call if missed.instead is None else f"the call of step {missed.instead.seq}, {call}"
+            detail = f"recorded before {made}, which the agent has now made without it"
+            self._stop(step, "order", expected, recorded=recorded, detail=detail, asked=asked)
         elif missed.kind == "not_replayable" and expected is not None:
             why = "; ".join(r.detail for r in expected.reasons) or f"it ended as {expected.outcome}"
             self._stop(step, "not_replayable", expected, recorded=recorded, detail=f"the record cannot answer it: {why}")
         else:
             near = ", ".join(f"step {s.seq} {s.kind} {s.name} {shown(parsed(recorded.input_of(s)))}" for s in missed.nearest)
             what = "it was answered already" if missed.kind == "already_used" else "it was never recorded"
-            self._stop(
-                step, missed.kind, None, recorded=recorded, detail=what + (f"; nearest in the record: {near}" if near else ""), asked=asked
+            detail = what + (f"; nearest in the record: {near}" if near else "")
+            self._stop(step, missed.kind, None, recorded=recorded, detail=detail, asked=asked, where=where)
+
+    def _enter_skipped(self, recorded: RecordedRun, skipped: Sequence[Step], before: str) -> None:
+        for missing in skipped:
+            self.ledger.differ(
+                Difference(
+                    kind="unreached",
+                    run_id=recorded.run.run_id,
+                    step=missing.seq,
+                    name=f"{missing.kind} {missing.name}",
+                    detail=f"recorded before {before}, to which the agent has now come without it",
+                )
             )
 
     def _stop(
@@ -192,6 +251,7 @@ class RecordedCalls:
         asked: str | None = None,
         prefix: str = "",
         detail: str = "",
+        where: str | None = None,
     ) -> None:
         field = left = right = diff = None
         if kind == "input":
@@ -212,7 +272,7 @@ class RecordedCalls:
             actual=right,
             diff=diff,
             detail=detail,
-            where=user_line(sys._getframe(1)),
+            where=where or user_line(sys._getframe(1)),
         )
         raise self._entered(difference)
 
@@ -221,6 +281,8 @@ class RecordedCalls:
         error = ReplayDivergence(difference)
         if self.stopped is None:
             self.stopped = error
+            for keeper in self._turns.values():
+                keeper.release()
         return error
 
 
@@ -233,10 +295,7 @@ def enter_unreached(runs: Sequence[Run], ledger: Ledger) -> None:
     if any(d.kind not in ("output", "outcome") for d in totals.differences):
         return
     for run in runs:
-        spoken = totals.used.get(run.run_id, set()) | totals.covered.get(run.run_id, set())
-        for step in run.steps:
-            if step.seq in spoken or step.outcome in ("cancelled", "unknown"):
-                continue
+        for step in unreached(run, totals):
             ledger.differ(
                 Difference(
                     kind="unreached",
@@ -246,6 +305,10 @@ def enter_unreached(runs: Sequence[Run], ledger: Ledger) -> None:
                     detail="recorded, but the agent did not make this call",
                 )
             )
+
+
+def _duration_ns(step: Step) -> int:
+    return 0 if step.ended_ns is None else max(0, step.ended_ns - step.started_ns)
 
 
 def _prefix(step: Step) -> str:

@@ -2,12 +2,13 @@
 
 What an agent does next can depend on which of several parallel calls came back first: it orders the tool messages of its next
 request by completion. A step waits until every step that overlapped it and ended before it in the record has been given,
-and then, on an event loop, until the loop has nothing ready, so that what those answers set off has run. Waits are bounded.
+and then, on an event loop, until the loop has nothing ready, so that what those answers set off, and what the record shows as begun
+meanwhile, has run. Waits are bounded.
 """
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 WAIT_S: Final = 2.0
@@ -20,57 +21,89 @@ _BLIND_PASSES: Final = 20
 class Turns:
     """The completion order of one recorded run. Steps are named by their ``seq``."""
 
-    def __init__(self, before: dict[int, frozenset[int]], relaxed: Callable[[], None], *, wait_s: float = WAIT_S) -> None:
+    def __init__(
+        self,
+        before: Mapping[int, frozenset[int]],
+        relaxed: Callable[[], None],
+        *,
+        pending_s: Mapping[int, float] | None = None,
+        wait_s: float | None = None,
+    ) -> None:
+        """See the module's text.
+
+        Args:
+            before: step to the steps that must have been given when it is.
+            relaxed: called when a wait has been given up.
+            pending_s: how long steps that end by being cancelled take for it; whoever waits for one waits that much longer.
+            wait_s: longest wait in seconds; :data:`WAIT_S` by default.
+        """
         self._before = before
         self._relaxed = relaxed
-        self._wait_s = wait_s
+        self._pending_s = pending_s or {}
+        self._wait_s = WAIT_S if wait_s is None else wait_s
+        self._released = False
         self._given: set[int] = set()
         self._changed = threading.Condition()
         self._waiting: dict[int, tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = {}
         self._concerned = frozenset(before) | frozenset(s for group in before.values() for s in group)
 
-    def turn(self, seq: int) -> "OneTurn | None":
-        """The turn of a step, or ``None`` when it overlapped nothing."""
-        return OneTurn(self, seq) if seq in self._concerned else None
+    def turn(self, seq: int) -> "OneTurn":
+        """The turn of a step."""
+        return OneTurn(self, seq)
+
+    def _longest(self, seq: int) -> float:
+        return self._wait_s + max((self._pending_s.get(other, 0.0) for other in self._before.get(seq, ())), default=0.0)
 
     def _open(self, seq: int) -> bool:
-        return self._before.get(seq, frozenset()) <= self._given
+        return self._released or self._before.get(seq, frozenset()) <= self._given
 
     def wait(self, seq: int) -> None:
         """Block this thread until it is the step's turn."""
+        if not self._before.get(seq):
+            return
         with self._changed:
-            if not self._changed.wait_for(lambda: self._open(seq), self._wait_s):
+            if not self._changed.wait_for(lambda: self._open(seq), self._longest(seq)):
                 self._relaxed()
 
     async def wait_async(self, seq: int) -> None:
         """Wait for the step's turn, then for the loop to come to rest."""
-        if not self._before.get(seq):
-            return
         loop = asyncio.get_running_loop()
-        with self._changed:
-            if not self._open(seq):
-                future: asyncio.Future[None] = loop.create_future()
-                self._waiting[seq] = (loop, future)
-            else:
-                future = loop.create_future()
-                future.set_result(None)
-        try:
-            await asyncio.wait_for(future, self._wait_s)
-        except TimeoutError:
-            self._relaxed()
-            return
-        finally:
+        future: asyncio.Future[None] | None = None
+        if self._before.get(seq):
             with self._changed:
-                self._waiting.pop(seq, None)
+                if not self._open(seq):
+                    future = loop.create_future()
+                    self._waiting[seq] = (loop, future)
+        if future is not None:
+            try:
+                await asyncio.wait_for(future, self._longest(seq))
+            except TimeoutError:
+                self._relaxed()
+                return
+            finally:
+                with self._changed:
+                    self._waiting.pop(seq, None)
         await _rest(loop)
 
     def given(self, seq: int) -> None:
         """The step's answer has been handed over."""
+        if seq not in self._concerned:
+            return
         with self._changed:
             self._given.add(seq)
-            ready = [(loop, future) for waiting, (loop, future) in self._waiting.items() if self._open(waiting)]
-            self._changed.notify_all()
-        for loop, future in ready:
+            self._wake()
+
+    def release(self) -> None:
+        """The replay is stopped: nobody waits any more."""
+        with self._changed:
+            self._released = True
+            self._wake()
+
+    def _wake(self) -> None:
+        self._changed.notify_all()
+        for waiting, (loop, future) in self._waiting.items():
+            if not self._open(waiting):
+                continue
             try:
                 loop.call_soon_threadsafe(_release, future)
             except RuntimeError:  # that loop is closed: nobody waits there any more

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spanreplay.replay import ledger as ledgers
-from spanreplay.replay.ledger import Difference, Totals
+from spanreplay.replay.ledger import Difference, Totals, unreached
 from spanreplay.replay.model import Run
 
 
@@ -29,6 +29,8 @@ class Verdict:
     telemetry_dropped: int
     processes: int
     isolation: str
+    unreached: tuple[tuple[str, int], ...] = ()
+    """Run id and ``seq`` of every step of the runs replayed that no call asked for."""
 
     @property
     def equal(self) -> bool:
@@ -58,6 +60,7 @@ class Verdict:
                 "matched_by_input": self.matched_by_input,
                 "covered": self.covered,
                 "order_relaxed": self.order_relaxed,
+                "unreached": [{"run_id": run_id, "step": step} for run_id, step in self.unreached],
             },
             "telemetry_dropped": self.telemetry_dropped,
             "processes": self.processes,
@@ -65,11 +68,30 @@ class Verdict:
         }
 
 
+def _last_inside(run: Run) -> dict[int, int]:
+    """``seq`` of each step to that of the last step inside it, or its own."""
+    last: dict[int, int] = {}
+    for step in reversed(run.steps):  # parents come before what is inside them
+        last.setdefault(step.seq, step.seq)
+        if step.parent_seq is not None:
+            last[step.parent_seq] = max(last.get(step.parent_seq, step.parent_seq), last[step.seq])
+    return last
+
+
 def verdict(totals: Totals, runs: Sequence[Run]) -> Verdict:
     """Sum up a ledger."""
     from spanreplay.replay.causes import explain
 
-    ordered = sorted(totals.differences, key=lambda d: (d.step is None, d.step or 0))
+    last = {r.run_id: _last_inside(r) for r in runs}
+
+    def place(difference: Difference) -> tuple[bool, float]:
+        step = difference.step
+        if step is None:
+            return True, 0
+        at_end = difference.kind in ("output", "outcome")  # behind what happened inside the step
+        return False, last.get(difference.run_id or "", {}).get(step, step) + 0.5 if at_end else step
+
+    ordered = sorted(totals.differences, key=place)
     return Verdict(
         differences=tuple(explain(d, runs) for d in ordered),
         refusals=tuple(totals.refusals),
@@ -82,4 +104,5 @@ def verdict(totals: Totals, runs: Sequence[Run]) -> Verdict:
         telemetry_dropped=totals.telemetry_dropped,
         processes=totals.processes,
         isolation=totals.isolation[0] if totals.isolation else "none",
+        unreached=tuple((r.run_id, s.seq) for r in runs for s in unreached(r, totals)),
     )

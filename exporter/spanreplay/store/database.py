@@ -65,6 +65,8 @@ class Database:
         self.folder = folder
         self.path = folder / DATABASE
         self._wait_s = wait_s
+        self._held: Connection | None = None
+        self._held_by = 0
 
     @contextlib.contextmanager
     def writing(self) -> "Iterator[Connection]":
@@ -92,6 +94,10 @@ class Database:
         Raises:
             StoreError: which kind says why.
         """
+        if self._held is not None and not sealed and self._held_by == threading.get_ident():
+            with self._failures_named():
+                yield self._held
+            return
         if not self.path.exists():
             self._bring_up_to_date()
         with self._alone_in_process():
@@ -111,6 +117,16 @@ class Database:
         self._bring_up_to_date()
         with self.reading(sealed=sealed) as connection:
             yield connection
+
+    @contextlib.contextmanager
+    def holding(self) -> Iterator[None]:
+        """Reads of this thread inside the block share one connection, and see one state of the store. Opening costs more than reading."""
+        with self.reading() as connection:
+            self._held, self._held_by = connection, threading.get_ident()
+            try:
+                yield
+            finally:
+                self._held = None
 
     def _bring_up_to_date(self) -> None:
         if not is_store(self.folder):

@@ -1,5 +1,6 @@
 """The store of recorded runs, as everybody else sees it."""
 
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,6 +73,12 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         return None
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """``with store.reading():`` reads that belong together share one connection and see one state. Do not write inside."""
+        with self._database.holding():
+            yield
 
     # ---- in ---------------------------------------------------------------------------------------------------------
 

@@ -1,20 +1,25 @@
 """What a command works on: ``last``, ``last~2``, a run id or its prefix, a SOURCE, or ``SOURCE#RUN``."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import click
-
-from spanreplay.cli.options import store_path
+from spanreplay.cli.options import WrongUse, detail, many, say_some, store_path
+from spanreplay.cli.stored import ready_store, records_of, runs_of
 from spanreplay.replay.model import Run
-from spanreplay.semconv.attributes import PROCESS_ID
 from spanreplay.spans.record import Record, SpanRecord
 
-_LAST: Final = re.compile(r"last(?:~(\d+))?")
+if TYPE_CHECKING:
+    from spanreplay.store.store import Store
+
+TARGET_HELP: Final = "TARGET is last, last~2, a run id or its beginning, a file or folder of traces, - for standard input, or FILE#RUN."
+
+_LAST: Final = re.compile(r"last(?:~(\d{1,9}))?")
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_NAMED: Final = 6
+"""How many runs an error lists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,54 +41,92 @@ class Loaded:
         """The run, where the command works on one.
 
         Raises:
-            click.UsageError: the target names several.
+            WrongUse: the target names several.
         """
         if len(self.runs) != 1:
-            names = ", ".join(r.run_id[:12] for r in self.runs[:8])
-            raise click.UsageError(f"this needs one run; the target has {len(self.runs)}: {names}. Name one as SOURCE#RUN, or by its id")
+            names = f": {_names(self.runs)}. Name one as SOURCE#RUN, or by its id" if self.runs else ""
+            raise WrongUse(f"this needs one run; the target has {len(self.runs) or 'none'}{names}")
         return self.runs[0]
 
 
 def is_source(target: str) -> bool:
-    """What exists as a path, or has a ``/``, ``.`` or ``:``, or is ``-``, is a SOURCE."""
-    bare = target.partition("#")[0]
-    return bare == "-" or any(c in bare for c in "/.:") or Path(bare).exists()
+    """What exists as a path, or has a ``/``, ``.`` or ``:``, or is ``-``, is a SOURCE; ``last`` never is one."""
+    bare, _ = split(target)
+    return _LAST.fullmatch(target) is None and (bare == "-" or any(c in bare for c in "/.:") or _exists(bare))
+
+
+def split(target: str) -> tuple[str, str]:
+    """A SOURCE and the run that it is asked for, which is empty where there is none."""
+    if _exists(target):
+        return target, ""
+    where, _, run = target.rpartition("#") if "#" in target else (target, "", "")
+    return where, run
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def is_store(where: str) -> bool:
+    """Whether a SOURCE is a store."""
+    from spanreplay.store import folder
+
+    return where != "-" and folder.is_store(Path(where))
+
+
+def refuse_url(where: str) -> None:
+    """Say that nothing is fetched.
+
+    Raises:
+        WrongUse: it is a URL.
+    """
+    if _URL.match(where):
+        raise WrongUse(f"{where}: traces are read from files, folders and standard input, not from a URL; save the trace to a file first")
 
 
 def load(target: str, store: Path | None) -> Loaded:
-    """Find the runs that ``target`` names.
+    """Find the runs that ``target`` names, and say what of it could not be read.
 
     Raises:
-        click.UsageError: nothing, or more than one run, has this name.
+        WrongUse: nothing, or more than one run, has this name.
         StoreError: the store cannot be read.
         UnreadableSource: the source cannot be read.
     """
+    if not target:
+        raise WrongUse("the TARGET is empty; leave it out for the last run")
     if not is_source(target):
-        return _from_store(store_path(store), target)
-    where, _, run = target.partition("#")
-    if Path(where).is_dir() and ((Path(where) / "runs.duckdb").exists() or (Path(where) / "journal").is_dir()):
-        return _from_store(Path(where), run or "last")
-    return _from_source(where, run)
+        loaded = _from_store(store_path(store), target)
+    else:
+        where, run = split(target)
+        refuse_url(where)
+        loaded = _from_store(Path(where), run or "last") if is_store(where) else _from_source(where, run)
+    say_some(loaded.warnings)
+    where = str(loaded.store) if loaded.store is not None else target
+    detail(f"read {many(loaded.spans, 'span')} and {many(len(loaded.records) - loaded.spans, 'log record')} ({loaded.format}) from {where}")
+    return loaded
 
 
 def _from_store(path: Path, name: str) -> Loaded:
-    with ready_store(path) as store:
+    with ready_store(path) as store, store.reading():
         run_id = _run_id(store, name, path)
         traces = store.traces_of(run_id)
-        records = _records(store, traces)
-        runs = _runs(store, records)
+        records = records_of(store, traces)
+        runs = runs_of(store, records)
         chosen = [r for r in runs if r.run_id == run_id]
         siblings = chosen
         command = chosen[0].command_id if chosen else None
         if command is not None:
             others = [t for t in store.traces_of_command(command) if t not in traces]
             if others:
-                records = [*records, *_records(store, others)]
-                runs = _runs(store, records)
+                records = [*records, *records_of(store, others)]
+                runs = runs_of(store, records)
                 chosen = [r for r in runs if r.run_id == run_id]
             siblings = [r for r in runs if r.command_id == command]
     if not chosen:
-        raise click.UsageError(f"run {run_id} is listed in {path} but has no spans there any more")
+        raise WrongUse(f"run {run_id} is listed in {path} but has no spans there any more")
     return Loaded(runs=chosen, records=records, siblings=siblings, format="store", spans=_count(records), store=path)
 
 
@@ -92,66 +135,48 @@ def _is_bare_command(run: Run, runs: Sequence[Run]) -> bool:
     return run.is_command and not run.steps and any(r.command_id == run.command_id for r in runs if r is not run)
 
 
-def _records(store: Any, traces: Sequence[str]) -> list[Record]:
-    return [*store.traces(traces), *store.logs(traces)]
-
-
-def _runs(store: Any, records: Sequence[Record]) -> list[Run]:
-    from spanreplay.replay.runs import build_runs
-
-    processes = {str(r.attributes[PROCESS_ID]) for r in records if isinstance(r, SpanRecord) and PROCESS_ID in r.attributes}
-    return build_runs(records, losses=store.losses(sorted(processes)))
-
-
 def _count(records: Iterable[Record]) -> int:
     return sum(isinstance(r, SpanRecord) for r in records)
 
 
-@contextmanager
-def ready_store(path: Path, *, create: bool = False) -> Iterator[Any]:
-    """An open store with every journal loaded and every run derived."""
-    from spanreplay.replay.runs import index
-    from spanreplay.store.store import Store
-
-    with Store.open(path, create=create) as store:
-        store.compact()
-        index(store)
-        yield store
+def _names(runs: Sequence[Run]) -> str:
+    return _listed([r.run_id for r in runs])
 
 
-def _run_id(store: Any, name: str, path: Path) -> str:
+def _listed(ids: Sequence[str]) -> str:
+    return ", ".join(i[:12] for i in ids[:_NAMED]) + (f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else "")
+
+
+def _run_id(store: "Store", name: str, path: Path) -> str:
     last = _LAST.fullmatch(name)
     if last is not None:
         back = int(last[1] or 0)
-        rows = store.find_runs(limit=back + 1)
-        if len(rows) <= back:
-            raise click.UsageError(f"{name}: the store {path} has {len(rows)} runs. Record one with: spanreplay record -- python agent.py")
-        found: str = rows[back].run_id
-        return found
-    ids: list[str] = store.run_ids(name)
+        rows = store.find_runs(limit=1, offset=back)
+        if not rows:
+            found = many(len(store.find_runs(limit=back)), "run") if back else "no run yet"
+            raise WrongUse(f"{name}: the store {path} has {found}. Record one with: spanreplay record -- python agent.py")
+        return rows[0].run_id
+    ids = store.run_ids(name) if name else []
     if name in ids:
         return name
     if not ids:
-        raise click.UsageError(f"no run of {path} has an id that begins with {name!r}; spanreplay runs lists them")
+        raise WrongUse(f"no run of {path} has an id that begins with {name!r}, and no file has that name; spanreplay runs lists the runs")
     if len(ids) > 1:
-        raise click.UsageError(
-            f"{len(ids)} runs of {path} have ids that begin with {name!r}: {', '.join(i[:12] for i in ids[:6])}; write more of it"
-        )
+        raise WrongUse(f"{len(ids)} runs of {path} have ids that begin with {name!r}: {_listed(ids)}; write more of it")
     return ids[0]
 
 
 def _from_source(where: str, name: str) -> Loaded:
+    from spanreplay.cli.progress import counted, working
     from spanreplay.replay.runs import build_runs
     from spanreplay.replay.source import open_source
 
     opened = open_source(where)
-    records = list(opened.records)
-    runs = build_runs(records)
-    chosen = [r for r in runs if r.run_id.startswith(name)] if name else [r for r in runs if not _is_bare_command(r, runs)]
-    if name and not chosen:
-        raise click.UsageError(
-            f"{where} has no run whose id begins with {name!r}; it has {', '.join(r.run_id[:12] for r in runs[:8]) or 'none'}"
-        )
+    with working(f"reading {where}") as advance:
+        records = list(counted(opened.records, advance))
+        runs = build_runs(records)
+    listed = [r for r in runs if not _is_bare_command(r, runs)]
+    chosen = _chosen(where, name, runs, listed) if name else listed
     command = chosen[0].command_id if len(chosen) == 1 else None
     return Loaded(
         runs=chosen,
@@ -162,3 +187,20 @@ def _from_source(where: str, name: str) -> Loaded:
         fidelity=[*opened.report.fidelity],
         warnings=opened.report.warnings(),
     )
+
+
+def _chosen(where: str, name: str, runs: Sequence[Run], listed: Sequence[Run]) -> list[Run]:
+    last = _LAST.fullmatch(name)
+    if last is not None:
+        back = int(last[1] or 0)
+        newest = sorted(listed, key=lambda r: r.started_ns, reverse=True)
+        if back >= len(newest):
+            raise WrongUse(f"{name}: {where} has {many(len(newest), 'run')}")
+        return [newest[back]]
+    found = [r for r in runs if r.run_id.startswith(name)]
+    exact = [r for r in found if r.run_id == name]
+    if not found:
+        raise WrongUse(f"{where} has no run whose id begins with {name!r}; it has {_names(listed) or 'none'}")
+    if len(found) > 1 and not exact:
+        raise WrongUse(f"{many(len(found), 'run')} of {where} have ids that begin with {name!r}: {_names(found)}; write more of it")
+    return exact or found

@@ -6,20 +6,21 @@ from pathlib import Path
 
 import click
 
-from spanreplay.cli.options import common, print_json, print_text, store_path
+from spanreplay.cli.options import common, print_json, print_text, quiet, say, store_path
 
 
 @click.command("demo")
 @common
-def command(store: Path | None, as_json: bool, quiet: bool, verbose: bool) -> None:
+def command(store: Path | None, as_json: bool) -> None:
     """Record a small agent, replay it, change one word of its prompt, try to send its e-mail again.
 
-    No keys, no network. The run stays in the store, to look at with the other commands.
+    No keys, no network. The run stays in the store, to look at with the other commands. -q prints only whether each part worked.
 
     \b
     spanreplay demo
     """  # noqa: D301
     from spanreplay import recording
+    from spanreplay.cli.about import about
     from spanreplay.cli.demo_agent import PROMPT, TripAgent
     from spanreplay.cli.target import load
     from spanreplay.replay.engine import Replayer
@@ -40,6 +41,7 @@ def command(store: Path | None, as_json: bool, quiet: bool, verbose: bool) -> No
             recording.stop()
         sent = mails()
         loaded = load("last", path)
+        about(loaded)
         run = loaded.one()
         replayer = Replayer(run)
 
@@ -71,6 +73,8 @@ def command(store: Path | None, as_json: bool, quiet: bool, verbose: bool) -> No
                 "replays": [r.verdict.to_json() for r in (same, changed, again)],
             }
         )
+    elif quiet():
+        print_text("\n".join(f"{name.replace('_', ' ')}: {'yes' if ok else 'no'}" for name, ok in checks.items()))
     else:
         print_text("Recorded: a small agent, its model scripted, its tools real.\n")
         print_text(render_run(run))
@@ -81,5 +85,6 @@ def command(store: Path | None, as_json: bool, quiet: bool, verbose: bool) -> No
         print_text("\nThe e-mail sent once more, past the recorded tool.\n")
         print_text(render_verdict(again.verdict, [run]))
         print_text(f"\ne-mails sent: {sent} while recording, {after_attempt - sent} while replaying")
+        say(f"the run is kept in {path}: spanreplay show {run.run_id[:12]}")
     if not all(checks.values()):
         raise click.ClickException("the demo did not show what it should: " + ", ".join(k for k, ok in checks.items() if not ok))

@@ -1,39 +1,84 @@
 """``spanreplay export``."""
 
 import json
+import os
+import sys
 from pathlib import Path
 
 import click
 
-from spanreplay.cli.options import common, say
+from spanreplay.cli.options import WrongUse, common, many, print_bytes, print_json, say
 
 FORMATS = ("otlp-json", "otlp-proto")
+_STDOUT = Path("-")
 
 
 @click.command("export")
 @click.argument("target", default="last")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="otlp-json", show_default=True)
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="File to write. Default: standard output.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="otlp-json", show_default=True, help="What to write.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    default=_STDOUT,
+    help="File to write. Default: standard output.",
+)
 @common
-def command(target: str, form: str, output: Path | None, store: Path | None, as_json: bool, quiet: bool, verbose: bool) -> None:
+def command(target: str, form: str, output: Path, store: Path | None, as_json: bool) -> None:
     """Write a run, with every span it was recorded in, to a file that any OTLP reader takes.
+
+    TARGET is last, last~2, a run id or its beginning, a file or folder of traces, - for standard input, or FILE#RUN.
+    --json describes what was written, and needs -o.
 
     \b
     spanreplay export last -o run.json
+    spanreplay export traces.json --format otlp-proto -o traces.pb
     """  # noqa: D301
+    from spanreplay.cli.about import about
     from spanreplay.cli.target import load
     from spanreplay.replay.outgoing import of_runs
     from spanreplay.spans import otlp_json, otlp_proto
     from spanreplay.spans.record import SpanRecord
 
+    if as_json and output == _STDOUT:
+        raise click.UsageError("--json describes what was written to a file; give one with -o")
+    if form == "otlp-proto" and output == _STDOUT and sys.stdout.isatty():
+        raise click.UsageError("otlp-proto is binary, and standard output is a terminal; give a file with -o")
     loaded = load(target, store)
+    about(loaded)
     records = of_runs(loaded.records, loaded.siblings)
+    spans = [r for r in records if isinstance(r, SpanRecord)]
+    left_out = 0
     if form == "otlp-proto":
-        data = otlp_proto.encode(r for r in records if isinstance(r, SpanRecord))
+        data = otlp_proto.encode(spans)
+        left_out = len(records) - len(spans)
     else:
         data = (json.dumps(otlp_json.encode(records), ensure_ascii=True) + "\n").encode()
-    if output is None:
-        click.get_binary_stream("stdout").write(data)
+    if left_out:
+        say(f"{many(left_out, 'log record')} left out: otlp-proto holds spans only; otlp-json holds both")
+    if output == _STDOUT:
+        print_bytes(data)
         return
-    output.write_bytes(data)
-    say(f"{output}: {sum(isinstance(r, SpanRecord) for r in records)} spans of {len(loaded.siblings)} run(s)", quiet=quiet)
+    _write(output, data)
+    if as_json:
+        runs = [r.run_id for r in loaded.siblings]
+        print_json({"schema": 1, "file": str(output), "format": form, "spans": len(spans), "left_out": left_out, "runs": runs})
+    else:
+        say(f"{output}: {many(len(spans), 'span')} of {many(len(loaded.siblings), 'run')}")
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all; what is there already and is no file, such as a pipe, is written to as it is."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+            return
+        try:
+            part.write_bytes(data)
+            part.replace(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise WrongUse(f"{path} cannot be written: {error.strerror or error}") from error

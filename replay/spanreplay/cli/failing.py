@@ -1,16 +1,19 @@
-"""Errors become one clear line and an exit code; no traceback reaches a user."""
+"""Errors become one clear line and an exit code; no traceback reaches a user who has not asked for it."""
 
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import traceback
+from collections.abc import Callable
 from typing import Final
 
 import click
 
+from spanreplay.cli.options import complain
+
+EXIT_WRONG_USE: Final = 2
 EXIT_UNREADABLE: Final = 3
 EXIT_INTERNAL: Final = 70
 """A fault of spanreplay itself (``EX_SOFTWARE`` of sysexits)."""
+EXIT_INTERRUPTED: Final = 130
+"""128 + SIGINT, as shells have it."""
 
 
 class Unreadable(click.ClickException):
@@ -19,20 +22,34 @@ class Unreadable(click.ClickException):
     exit_code = EXIT_UNREADABLE
 
 
-@contextmanager
-def report(*, verbose: bool) -> Iterator[None]:
-    """Turn what the layers below raise into messages on stderr and exit codes."""
+def exit_code_of(work: Callable[[], int | None], *, trace: bool) -> int:
+    """Do ``work``; what it and the layers below raise becomes a message on stderr and an exit code.
+
+    Args:
+        work: gives its exit code; ``None`` is 0.
+        trace: show where a fault of spanreplay happened.
+    """
     try:
-        yield
-    except BrokenPipeError:  # the reader of our output has gone, as ``head`` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    except Exception as error:
-        if verbose:
-            raise
+        return work() or 0
+    except click.exceptions.Exit as asked:
+        return asked.exit_code
+    except click.UsageError as error:
+        if error.ctx is not None:
+            complain(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n")
+        complain(f"Error: {error.format_message()}")
+        return error.exit_code
+    except click.ClickException as error:
+        complain(f"Error: {error.format_message()}")
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        complain("interrupted")
+        return EXIT_INTERRUPTED
+    except Exception as error:  # noqa: BLE001 — whatever it is, a user gets one line of it
         code, text = _explain(error)
-        click.echo(f"Error: {text}", err=True)
-        sys.exit(code)
+        if trace and code == EXIT_INTERNAL:
+            complain("".join(traceback.format_exception(error)))
+        complain(f"Error: {text}")
+        return code
 
 
 def _explain(error: Exception) -> tuple[int, str]:
@@ -41,7 +58,7 @@ def _explain(error: Exception) -> tuple[int, str]:
     from spanreplay.store.errors import QueryError, StoreError
 
     if isinstance(error, QueryError):
-        return 2, str(error)
+        return EXIT_WRONG_USE, str(error)
     if isinstance(error, UnreadableSource | FormatError | StoreError):
         return EXIT_UNREADABLE, str(error)
     if isinstance(error, OSError):

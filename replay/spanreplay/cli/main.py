@@ -23,6 +23,9 @@ COMMANDS: Final = {
 }
 """Command name to its one-line help, so that ``--help`` imports no command. Each is a module of this package."""
 
+TAKE_A_COMMAND: Final = frozenset({"record", "replay"})
+"""The commands that run what stands after ``--``."""
+
 _CUT: Final = "command"
 
 
@@ -49,7 +52,8 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="spanreplay", message="spanreplay %(version)s")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Record agent runs, keep them, and replay them with every model and tool call answered from the record.
 
     \b
@@ -57,19 +61,28 @@ def cli() -> None:
     spanreplay record -- python agent.py
     spanreplay replay last -- python agent.py
     """  # noqa: D301 — \b is click's mark for "do not wrap"
+    name = context.invoked_subcommand
+    if name is not None and name not in TAKE_A_COMMAND and user_command(context) is not None:
+        raise click.UsageError(f"{name} runs no command; nothing may stand after --. A file whose name begins with - is written ./-name")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the program: never shows a traceback to a user."""
+    """Run the program and exit: never shows a traceback to a user."""
+    from spanreplay.cli.failing import exit_code_of
+
     arguments = list(sys.argv[1:] if argv is None else argv)
     command: list[str] | None = None
     if "--" in arguments:
         cut = arguments.index("--")
         arguments, command = arguments[:cut], arguments[cut + 1 :]
-    from spanreplay.cli.failing import report
 
-    with report(verbose="-v" in arguments or "--verbose" in arguments):
-        cli.main(args=arguments, prog_name="spanreplay", obj={_CUT: command})
+    def work() -> int | None:
+        # Not cli.main(): it has exit codes of its own for Ctrl-C and for a reader that has gone.
+        with cli.make_context("spanreplay", arguments, obj={_CUT: command}) as context:
+            cli.invoke(context)
+        return 0
+
+    sys.exit(exit_code_of(work, trace="-v" in arguments or "--verbose" in arguments))
 
 
 def user_command(context: click.Context) -> list[str] | None:

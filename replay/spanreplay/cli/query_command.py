@@ -1,39 +1,53 @@
 """``spanreplay query``."""
 
 import csv
-import sys
+import io
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from spanreplay.cli.options import common, print_json, store_path
+from spanreplay.cli.options import common, detail, many, print_json, print_text, store_path
 
 
 @click.command("query")
 @click.argument("sql")
-@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True, help="How to print the answer."
+)
 @common
-def command(sql: str, form: str, store: Path | None, as_json: bool, quiet: bool, verbose: bool) -> None:
+def command(sql: str, form: str, store: Path | None, as_json: bool) -> None:
     """Ask the store in SQL. Read-only; no file or network access from SQL.
 
+    Tables: runs, steps, spans, logs; views: tool_calls, model_calls, messages, decisions, versions, processes.
+
     \b
-    spanreplay query "select name, count(*) from tool_calls where outcome <> 'ok' group by name"
+    spanreplay query "select name, count(*) from steps where outcome <> 'ok' group by name"
+    spanreplay query "describe tool_calls"
     """  # noqa: D301
-    from spanreplay.cli.target import ready_store
+    from spanreplay.cli.stored import ready_store
 
     with ready_store(store_path(store)) as opened:
         result = opened.query(sql)
-        columns, rows = list(result.columns), [list(r) for r in result.rows]
+        columns, rows = list(result.columns), [[_plain(v) for v in row] for row in result.rows]
     if as_json or form == "json":
-        print_json({"schema": 1, "columns": columns, "rows": [[_plain(v) for v in row] for row in rows]})
+        print_json({"schema": 1, "columns": columns, "rows": [_exact(columns, row) for row in rows]})
     elif form == "csv":
-        writer = csv.writer(sys.stdout, lineterminator="\n")
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows([_plain(v) for v in row] for row in rows)
+        writer.writerows(rows)
+        print_text(text.getvalue().removesuffix("\n"))
     else:
         from spanreplay.replay.reports.text import render_table
 
-        click.echo(render_table(columns, [[_plain(v) for v in row] for row in rows]))
+        print_text(render_table(columns, rows))
+    detail(many(len(rows), "row"))
+
+
+def _exact(columns: Sequence[str], row: Sequence[object]) -> list[object]:
+    """A row for JSON: times in nanoseconds exceed what JSON's readers keep exactly, and are texts."""
+    return [str(v) if name.endswith("_ns") and isinstance(v, int) else v for name, v in zip(columns, row, strict=True)]
 
 
 def _plain(value: object) -> object:

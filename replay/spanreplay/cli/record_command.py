@@ -1,20 +1,29 @@
 """``spanreplay record``."""
 
 import os
+import sys
 from pathlib import Path
 
 import click
 
 from spanreplay.cli.main import user_command
-from spanreplay.cli.options import common, print_json, say, store_path
+from spanreplay.cli.options import WrongUse, common, complain, detail, many, print_json, say, store_path
 
 
 @click.command("record")
-@click.option("--run-per", type=click.Choice(["auto", "agent", "command"]), default="auto", show_default=True, help="What a run is.")
+@click.option(
+    "--run-per",
+    type=click.Choice(["auto", "agent", "command"]),
+    default="auto",
+    show_default=True,
+    help="What a run is: each agent, or the whole command. auto: each agent, where there is one.",
+)
 @common
 @click.pass_context
-def command(context: click.Context, run_per: str, store: Path | None, as_json: bool, quiet: bool, verbose: bool) -> None:
+def command(context: click.Context, run_per: str, store: Path | None, as_json: bool) -> None:
     """Run a command, child processes too, and keep every step of its agents. Its exit code is kept.
+
+    What the command is stands after --. With --json its own output goes to standard error.
 
     \b
     spanreplay record -- python agent.py
@@ -24,29 +33,56 @@ def command(context: click.Context, run_per: str, store: Path | None, as_json: b
         raise click.UsageError("give the command to record after --, for example: spanreplay record -- python agent.py")
     from spanreplay.cli.interpreters import nobody_reported
     from spanreplay.cli.recorded import summary
-    from spanreplay.cli.target import ready_store
+    from spanreplay.cli.stored import ready_store
     from spanreplay.exporter import environment_variables as env
     from spanreplay.recording.children import child_environment, finish_command
     from spanreplay.replay.command import CommandMissing, run_attached
 
-    path = store_path(store).absolute()
-    inner = os.environ.get(env.SPANREPLAY_BOOTSTRAP) == "record"  # a `record` inside a `record`: the outer one sums up
-    command_id, run_id = os.urandom(16).hex(), os.urandom(16).hex()
-    environment = child_environment(command_id, run_id, path, "record", {env.SPANREPLAY_RUN_PER: run_per})
+    output = sys.stderr if as_json else None
+    inside = os.environ.get(env.SPANREPLAY_BOOTSTRAP)
     try:
-        code = run_attached(argv, environment)
+        if inside:
+            context.exit(_inside(inside, argv, as_json=as_json))
+        path = store_path(store).absolute()
+        command_id, run_id = os.urandom(16).hex(), os.urandom(16).hex()
+        environment = child_environment(command_id, run_id, path, "record", {env.SPANREPLAY_RUN_PER: run_per})
+        code = run_attached(argv, environment, output=output)
     except CommandMissing as error:
-        raise click.UsageError(str(error)) from error
+        raise WrongUse(str(error)) from error
     finish_command(environment, code)
-    if inner:
-        context.exit(code)
     with ready_store(path, create=True) as opened:
         kept = summary(opened, command_id)
     if as_json:
         print_json({"schema": 1, "command_id": command_id, "exit_code": code, **kept.to_json()})
     else:
         for line in kept.lines():
-            say(line, quiet=quiet)
-        if not kept.processes:
-            say(nobody_reported(argv))
+            say(line)
+    if not kept.processes:
+        complain(nobody_reported(argv))
+    detail(f"kept in {path}, by {many(kept.processes, 'Python process', 'Python processes')}; exit code {code}")
+    for run in kept.runs:
+        detail(f"run {run.run_id}{f' ({run.agent_name})' if run.agent_name else ''}: {many(len(run.steps), 'step')}, {run.outcome}")
     context.exit(code)
+
+
+def _inside(mode: str, argv: list[str], *, as_json: bool) -> int:
+    """A ``record`` inside a recorded or replayed command: that one goes on, so the command just runs."""
+    from spanreplay.replay.command import run_attached
+
+    say(f"this runs inside a command that is being {mode}ed already; its steps are part of that")
+    code = run_attached(argv, dict(os.environ), output=sys.stderr if as_json else None)
+    if as_json:
+        print_json(
+            {
+                "schema": 1,
+                "command_id": None,
+                "exit_code": code,
+                "runs": [],
+                "steps": 0,
+                "processes": 0,
+                "inexact": [],
+                "untaped": [],
+                "dropped": 0,
+            }
+        )
+    return code

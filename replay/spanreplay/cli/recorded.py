@@ -3,11 +3,14 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
+from spanreplay.cli.options import many
+from spanreplay.cli.stored import processes_of, records_of, runs_of
 from spanreplay.replay.model import GRADE_WORDS, Grade, Run
-from spanreplay.semconv import attributes as names
-from spanreplay.spans.record import SpanRecord
+
+if TYPE_CHECKING:
+    from spanreplay.store.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +19,9 @@ class Kept:
 
     runs: Sequence[Run]
     processes: int
+    """Python processes that reported in."""
+    dropped: int
+    """Records that they could not keep."""
 
     @property
     def steps(self) -> int:
@@ -37,15 +43,15 @@ class Kept:
 
     def lines(self) -> list[str]:
         """For people."""
-        runs = ", ".join(f"{r.run_id[:12]}{f' ({r.agent_name})' if r.agent_name else ''}" for r in self.runs if r.steps)
-        number = sum(bool(r.steps) for r in self.runs)
-        lines = [f"spanreplay: kept {_many(self.steps, 'step')} of {_many(number, 'run')}" + (f": {runs}" if runs else "")]
+        named = [f"{r.run_id[:12]}{f' ({r.agent_name})' if r.agent_name else ''}" for r in self.runs if r.steps]
+        shown = ", ".join(named[:_RUNS_NAMED]) + (f" and {len(named) - _RUNS_NAMED} more" if len(named) > _RUNS_NAMED else "")
+        lines = [f"spanreplay: kept {many(self.steps, 'step')} of {many(len(named), 'run')}" + (f": {shown}" if shown else "")]
         for (grade, step, why), number in self.inexact().most_common():
             lines.append(f"  {step}{f' (x{number})' if number > 1 else ''} {_WORDS[grade]}: {why}")
-        lines += [f"  not recorded: {item.get('what')} {item.get('target')}{_advice(item)}" for item in self.untaped()]
-        dropped = sum(r.dropped for r in self.runs)
-        if dropped:
-            lines.append(f"  {_many(dropped, 'record')} could not be kept; the runs are incomplete")
+        untaped = Counter(f"  not recorded: {item.get('what')} {item.get('target')}{_advice(item)}" for item in self.untaped())
+        lines += [f"{line} (x{number})" if number > 1 else line for line, number in untaped.items()]
+        if self.dropped:
+            lines.append(f"  {many(self.dropped, 'record')} could not be kept; the runs are incomplete")
         return lines
 
     def to_json(self) -> dict[str, Any]:
@@ -56,10 +62,12 @@ class Kept:
             "processes": self.processes,
             "inexact": [{"grade": g, "step": s, "reason": w, "count": n} for (g, s, w), n in self.inexact().items()],
             "untaped": self.untaped(),
+            "dropped": self.dropped,
         }
 
 
-_WORDS = {grade: ("is " + words if grade in ("structure", "incomplete") else words) for grade, words in GRADE_WORDS.items()}
+_RUNS_NAMED: Final = 8
+_WORDS: Final = {grade: ("is " + words if grade in ("structure", "incomplete") else words) for grade, words in GRADE_WORDS.items()}
 
 
 def _advice(item: dict[str, Any]) -> str:
@@ -68,16 +76,12 @@ def _advice(item: dict[str, Any]) -> str:
     return f"; a replay refuses it unless told --allow-write {item['target']}"
 
 
-def _many(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def summary(store: Any, command_id: str) -> Kept:
+def summary(store: "Store", command_id: str) -> Kept:
     """Collect what ``store`` has of a recorded command."""
-    from spanreplay.replay.runs import build_runs
-
     traces = store.traces_of_command(command_id)
-    records = [*store.traces(traces), *store.logs(traces)] if traces else []
-    processes = {r.attributes.get(names.PROCESS_ID) for r in records if isinstance(r, SpanRecord)} - {None}
-    runs = [r for r in build_runs(records) if r.command_id == command_id]
-    return Kept(runs=runs, processes=len(processes))
+    records = records_of(store, traces) if traces else []
+    runs = [r for r in runs_of(store, records) if r.command_id == command_id] if records else []
+    of_them = {t for run in runs for t in run.trace_ids}
+    processes = processes_of([r for r in records if r.trace_id in of_them])
+    losses = store.losses(processes) if processes else {}
+    return Kept(runs=runs, processes=len(processes), dropped=max(sum(losses.values()), max((r.dropped for r in runs), default=0)))

@@ -1,18 +1,18 @@
 """``spanreplay replay``."""
 
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from spanreplay.cli.main import user_command
-from spanreplay.cli.options import common, print_json, print_text, say
+from spanreplay.cli.options import WrongUse, common, complain, detail, many, print_json, print_text, say
+from spanreplay.replay.model import GRADE_ORDER
 
 if TYPE_CHECKING:
     from spanreplay.cli.target import Loaded
-
-GRADES = ("exact", "semantic", "structure", "incomplete")
 
 
 @click.command("replay")
@@ -26,7 +26,7 @@ GRADES = ("exact", "semantic", "structure", "incomplete")
     type=click.Path(path_type=Path),
     help="A file or folder the command may write. May be repeated.",
 )
-@click.option("--require", type=click.Choice(GRADES), help="Exit 125 unless every run has this grade or a better one.")
+@click.option("--require", type=click.Choice(GRADE_ORDER), help="Exit 125 unless every run has this grade or a better one.")
 @common
 @click.pass_context
 def command(
@@ -38,47 +38,48 @@ def command(
     require: str | None,
     store: Path | None,
     as_json: bool,
-    quiet: bool,
-    verbose: bool,
 ) -> None:
     """Rebuild a run; or re-execute a command with every call answered from it.
 
     Without a command nothing is executed. With one, it runs here, its model and tool calls are answered from the record, and
-    what it would do outside is refused.
+    what it would do outside is refused. With --json the command's own output goes to standard error.
+
+    TARGET is last, last~2, a run id or its beginning, a file or folder of traces, - for standard input, or FILE#RUN.
+
+    Exit code: 0 equal or rebuilt, 1 a difference, 4 an action on the outside was refused, 125 the record cannot judge it.
 
     \b
     spanreplay replay last
     spanreplay replay last -- python agent.py
     spanreplay replay traces.json#4f2a -- python agent.py
     """  # noqa: D301
+    from spanreplay.cli.about import about
     from spanreplay.cli.target import load
-    from spanreplay.replay.model import GRADE_ORDER
     from spanreplay.replay.reports.json import document
     from spanreplay.replay.reports.text import render_run
 
     argv = user_command(context)
     if argv is not None and rerun:
         raise click.UsageError("give a command after -- or --rerun, not both")
+    if argv is not None and not argv:
+        raise click.UsageError("there is no command after --")
     loaded = load(target, store)
-    for warning in loaded.warnings:
-        say(warning, quiet=quiet)
+    about(loaded)
     cwd = None
     if rerun:
         argv, cwd = _recorded_command(loaded, yes)
-    elif argv is not None and not argv:
-        raise click.UsageError("there is no command after --")
     if argv is None:
         if as_json:
             print_json(document(loaded.runs, format=loaded.format, spans=loaded.spans, fidelity=loaded.fidelity))
         else:
-            print_text("\n\n".join(render_run(r) for r in loaded.runs))
-            say(f"rebuilt only, no code was run ({loaded.spans} spans, {len(loaded.runs)} runs)", quiet=quiet)
+            print_text("\n\n".join(render_run(r) for r in loaded.runs) or "no runs")
+            say(f"rebuilt only, no code was run ({many(loaded.spans, 'span')}, {many(len(loaded.runs), 'run')})")
         code = 0
     else:
         code = _re_execute(loaded, argv, allow_write, as_json=as_json, cwd=cwd)
     worst = max((GRADE_ORDER.index(r.grade) for r in loaded.runs), default=0)
-    if require is not None and worst > GRADES.index(require) and code == 0:
-        say(f"the grade {require} is required; found {GRADE_ORDER[worst]}")
+    if require is not None and worst > GRADE_ORDER.index(require) and code == 0:
+        complain(f"the grade {require} is required; found {GRADE_ORDER[worst]}")
         code = 125
     context.exit(code)
 
@@ -90,9 +91,9 @@ def _re_execute(loaded: "Loaded", argv: list[str], allow_write: tuple[Path, ...]
 
     runs = loaded.siblings if len(loaded.runs) == 1 else loaded.runs
     try:
-        done = replay_command(runs, loaded.records, argv, allow_write=allow_write, cwd=cwd)
+        done = replay_command(runs, loaded.records, argv, allow_write=allow_write, cwd=cwd, output=sys.stderr if as_json else None)
     except CommandMissing as error:
-        raise click.UsageError(str(error)) from error
+        raise WrongUse(str(error)) from error
     if as_json:
         made = document(loaded.runs, format=loaded.format, spans=loaded.spans, fidelity=loaded.fidelity)
         print_json({**made, "replay": {**done.verdict.to_json(), "command": list(done.argv), "command_exit_code": done.exit_code}})
@@ -101,20 +102,26 @@ def _re_execute(loaded: "Loaded", argv: list[str], allow_write: tuple[Path, ...]
     if done.verdict.processes == 0:
         from spanreplay.cli.interpreters import nobody_reported
 
-        say(nobody_reported(argv))
+        complain(nobody_reported(argv))
+    detail(f"the command exited with {done.exit_code}; {many(done.verdict.processes, 'Python process', 'Python processes')} took part")
     return done.verdict.exit_code
 
 
 def _recorded_command(loaded: "Loaded", yes: bool) -> tuple[list[str], Path | None]:
     """The argv and working directory that were recorded into this store, shown and confirmed."""
     if loaded.store is None:
-        raise click.UsageError("--rerun takes runs of your own store only; give the command after -- to replay a file")
+        raise WrongUse("--rerun takes runs of your own store only; give the command after -- to replay a file")
     definition = next((r.definition for r in loaded.siblings if r.is_command and isinstance(r.definition, dict)), None)
     argv = definition.get("argv") if definition else None
     if definition is None or not isinstance(argv, list) or not argv:
-        raise click.UsageError("the run has no recorded command; give one after --")
+        raise WrongUse("the run has no recorded command; give one after --")
     cwd = definition.get("cwd")
-    say(f"recorded command: {shlex.join(map(str, argv))}" + (f"  (in {cwd})" if cwd else ""))
+    complain(f"recorded command: {shlex.join(map(str, argv))}" + (f"  (in {cwd})" if cwd else ""))
     if not yes:
-        click.confirm("run it again, answered from the record?", abort=True, err=True)
+        try:
+            agreed = click.confirm("run it again, answered from the record?", err=True)
+        except click.Abort:
+            agreed = False
+        if not agreed:
+            raise WrongUse("not run; --yes runs it without asking")
     return [str(a) for a in argv], Path(cwd) if isinstance(cwd, str) else None

@@ -1,36 +1,39 @@
 """``spanreplay runs``."""
 
+import re
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Final, get_args
 
 import click
 
-from spanreplay.cli.options import common, print_json, print_text, store_path
+from spanreplay.cli.options import common, detail, print_json, print_text, say, store_path
+from spanreplay.replay.model import GRADE_ORDER, OutcomeName
 
-_UNITS = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
+_UNITS: Final = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
+_AGO: Final = re.compile(r"([0-9]{1,9})([mhdw])")
 
 
 def _since(text: str | None) -> int | None:
     if text is None:
         return None
-    if text[:-1].isdigit() and text[-1] in _UNITS:
-        moment = datetime.now(UTC) - timedelta(seconds=int(text[:-1]) * _UNITS[text[-1]])
-    else:
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError:
-            raise click.BadParameter(f"wanted 30m, 2h, 7d or a date such as 2026-11-29, found {text!r}", param_hint="--since") from None
-        if moment.tzinfo is None:
-            moment = moment.astimezone()
-    return int(moment.timestamp() * 1e9)
+    ago = _AGO.fullmatch(text)
+    try:
+        back = timedelta(seconds=int(ago[1]) * _UNITS[ago[2]]) if ago else None
+        moment = datetime.fromisoformat(text).astimezone() if back is None else datetime.now(UTC) - back
+        return min(int(moment.timestamp()) * 10**9 + moment.microsecond * 1000, 2**63 - 1)
+    except (ValueError, OverflowError):
+        raise click.BadParameter(f"wanted 30m, 2h, 7d or a date such as 2026-11-29, found {text!r}", param_hint="--since") from None
 
 
 @click.command("runs")
 @click.option("--agent", help="Only runs of this agent.")
 @click.option("--since", help="Only runs begun since: 30m, 2h, 7d, or a date.")
-@click.option("--outcome", help="Only runs that ended so: ok, error, timeout, unknown …")
-@click.option("--grade", type=click.Choice(["exact", "semantic", "structure", "incomplete"]), help="Only runs of this grade.")
+@click.option(
+    "--outcome", type=click.Choice(get_args(OutcomeName)), metavar="OUTCOME", help="Only runs that ended so: ok, error, timeout …"
+)
+@click.option("--grade", type=click.Choice(GRADE_ORDER), help="Only runs of this grade.")
 @click.option("--tool", help="Only runs that called this tool.")
 @click.option("--session", help="Only runs of this session.")
 @click.option("-n", "--limit", type=click.IntRange(1), default=50, show_default=True, help="At most so many, newest first.")
@@ -45,21 +48,34 @@ def command(
     limit: int,
     store: Path | None,
     as_json: bool,
-    quiet: bool,
-    verbose: bool,
 ) -> None:
     """List the recorded runs, newest first.
 
     \b
+    spanreplay runs
     spanreplay runs --agent refunds --since 2d --outcome error
     """  # noqa: D301
-    from spanreplay.cli.target import ready_store
+    from spanreplay.cli.stored import ready_store
     from spanreplay.replay.reports.text import render_runs
 
-    with ready_store(store_path(store)) as opened:
-        rows = opened.find_runs(agent=agent, since_ns=_since(since), outcome=outcome, grade=grade, tool=tool, session=session, limit=limit)
+    since_ns = _since(since)
+    path = store_path(store)
+    with ready_store(path) as opened:
+        rows = opened.find_runs(agent=agent, since_ns=since_ns, outcome=outcome, grade=grade, tool=tool, session=session, limit=limit + 1)
+        any_at_all = bool(rows) or bool(opened.find_runs(limit=1))
+    more, rows = len(rows) > limit, rows[:limit]
     if as_json:
         listed = [{**asdict(r), "started_ns": str(r.started_ns), "ended_ns": None if r.ended_ns is None else str(r.ended_ns)} for r in rows]
         print_json({"schema": 1, "runs": listed})
-    else:
+    elif rows or not any_at_all:
         print_text(render_runs(rows))
+    else:
+        print_text("no run meets the filters")
+    if not any_at_all:
+        say(f"the store {path} has no run yet. Record one with: spanreplay record -- python agent.py")
+    if more:
+        say(f"these are the newest {limit}; --limit shows more")
+    for row in rows:
+        session_text = f", session {row.session_id}" if row.session_id else ""
+        command_text = f", of the recorded command {row.command_id}" if row.command_id else ""
+        detail(f"run {row.run_id}: from {row.origin or 'an unknown origin'}{session_text}{command_text}")

@@ -1,42 +1,72 @@
 """``spanreplay show``."""
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import click
 
-from spanreplay.cli.options import common, print_json, print_text
+from spanreplay.cli.options import WrongUse, common, print_json, print_text
 
 
 @click.command("show")
 @click.argument("target", default="last")
 @click.option("--step", type=click.IntRange(1), help="One step, whole.")
-@click.option("--tree", is_flag=True, help="The span tree.")
+@click.option("--tree", is_flag=True, help="Every span that was recorded, each under its parent.")
 @common
-def command(target: str, step: int | None, tree: bool, store: Path | None, as_json: bool, quiet: bool, verbose: bool) -> None:
+def command(target: str, step: int | None, tree: bool, store: Path | None, as_json: bool) -> None:
     """Show a run, step by step.
 
-    TARGET is last, last~2, a run id or its beginning, a file or folder of traces, or FILE#RUN.
+    TARGET is last, last~2, a run id or its beginning, a file or folder of traces, - for standard input, or FILE#RUN.
 
     \b
-    spanreplay show last --step 3
+    spanreplay show
+    spanreplay show last~1 --step 3
+    spanreplay show traces.json --tree
     """  # noqa: D301
+    from spanreplay.cli.about import about
     from spanreplay.cli.target import load
     from spanreplay.replay.reports.json import document
     from spanreplay.replay.reports.text import render_run, render_step, render_tree
+    from spanreplay.spans.record import SpanRecord
 
+    if step is not None and tree:
+        raise click.UsageError("give --step or --tree, not both")
     loaded = load(target, store)
     if step is not None:
         run = loaded.one()
         found = next((s for s in run.steps if s.seq == step), None)
         if found is None:
-            raise click.UsageError(f"run {run.run_id[:12]} has steps 1 to {len(run.steps)}; found --step {step}")
+            has = f"has steps 1 to {len(run.steps)}" if run.steps else "has no steps"
+            raise WrongUse(f"run {run.run_id[:12]} {has}; found --step {step}")
         if as_json:
             print_json({"schema": 1, "run_id": run.run_id, "step": found.to_json()})
         else:
             print_text(render_step(found))
     elif tree:
-        print_text(render_tree(loaded.records))
+        traces = {t for run in loaded.runs for t in run.trace_ids}
+        records = [r for r in loaded.records if r.trace_id in traces]
+        if as_json:
+            print_json({"schema": 1, "spans": list(_listed(r for r in records if isinstance(r, SpanRecord)))})
+        else:
+            print_text(render_tree(records))
     elif as_json:
         print_json(document(loaded.runs, format=loaded.format, spans=loaded.spans, fidelity=loaded.fidelity))
     else:
-        print_text("\n\n".join(render_run(r) for r in loaded.runs))
+        about(loaded)
+        print_text("\n\n".join(render_run(r) for r in loaded.runs) or "no runs")
+
+
+def _listed(spans: Iterable[Any]) -> Iterable[dict[str, Any]]:
+    """A span a row, parents by id: JSON nested as deep as spans can be would be more than readers take."""
+    for span in spans:
+        yield {
+            "trace_id": span.trace_id,
+            "span_id": span.span_id,
+            "parent_span_id": span.parent_span_id,
+            "name": span.name,
+            "started_ns": str(span.start_ns),
+            "ended_ns": None if span.end_ns is None else str(span.end_ns),
+            "status": span.status,
+            "status_message": span.status_message,
+        }

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Any, Final
 
 from spanreplay.recording.children import child_environment
 from spanreplay.replay.ledger import Difference, Ledger, Totals, read_ledgers
@@ -17,7 +17,6 @@ from spanreplay.replay.plan import ENVIRONMENT, LEDGERS, TEMPORARY, Plan, lay_ou
 from spanreplay.replay.stubs import enter_unreached
 from spanreplay.replay.verdict import Verdict, verdict
 from spanreplay.spans.record import Record
-
 
 PLACEHOLDER: Final = "not-needed-in-a-replay"
 """Stands for a credential that was set while recording and is not now: SDKs refuse to start without one."""
@@ -38,7 +37,13 @@ class CommandReplay:
 
 
 def replay_command(
-    runs: Sequence[Run], records: Iterable[Record], argv: Sequence[str], *, allow_write: Sequence[Path] = (), cwd: Path | None = None
+    runs: Sequence[Run],
+    records: Iterable[Record],
+    argv: Sequence[str],
+    *,
+    allow_write: Sequence[Path] = (),
+    cwd: Path | None = None,
+    output: IO[Any] | None = None,
 ) -> CommandReplay:
     """Run ``argv`` with every call of its agents answered from ``runs``.
 
@@ -48,6 +53,7 @@ def replay_command(
         argv: the command.
         allow_write: files and folders it may write; everything else outside a scratch folder is refused.
         cwd: where to run it.
+        output: where its standard output goes; ours by default.
 
     Raises:
         CommandMissing: there is no such program.
@@ -62,7 +68,7 @@ def replay_command(
         environment |= {ENVIRONMENT: str(scratch), "TMPDIR": temporary, "TEMP": temporary, "TMP": temporary, "SQLITE_TMPDIR": temporary}
         for name in _credentials(runs):
             environment.setdefault(name, PLACEHOLDER)
-        code = run_attached(argv, environment, cwd)
+        code = run_attached(argv, environment, cwd, output=output)
         totals = read_ledgers(scratch / LEDGERS)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -92,19 +98,42 @@ def _finish(totals: Totals, runs: Sequence[Run], code: int) -> None:
         )
 
 
-def run_attached(argv: Sequence[str], environment: dict[str, str], cwd: Path | None = None) -> int:
+def run_attached(argv: Sequence[str], environment: dict[str, str], cwd: Path | None = None, *, output: IO[Any] | None = None) -> int:
     """Run a command on our own stdin, stdout and stderr; returns its exit code (128 + n for signal n, as shells do).
 
+    Ctrl-C is the command's to deal with: a terminal sends it to both of us, so we wait for what it makes of it. SIGTERM and SIGHUP,
+    which may have been meant for us alone, are handed on.
+
+    Args:
+        argv: the command.
+        environment: all of its variables.
+        cwd: where to run it.
+        output: where its standard output goes; ours by default.
+
     Raises:
-        CommandMissing: there is no such program.
+        CommandMissing: there is no such program, or no such folder to run it in.
     """
+    started: list[subprocess.Popen[bytes]] = []
+
+    def hand_on(number: int, _: object) -> None:
+        if number != signal.SIGINT:
+            for child in started:
+                child.send_signal(number)
+
+    # A handler, not SIG_IGN, which the command would inherit.
+    before = {
+        s: signal.signal(s, hand_on) for s in (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+    }
     try:
-        child = subprocess.Popen(list(argv), env=environment, cwd=cwd)  # noqa: S603 — the user's own command
-    except (FileNotFoundError, PermissionError, NotADirectoryError) as error:
+        started.append(subprocess.Popen(list(argv), env=environment, cwd=cwd, stdout=output))  # noqa: S603 — the user's own command
+        code = started[0].wait()
+    except OSError as error:
+        if cwd is not None and not cwd.is_dir():
+            raise CommandMissing(f"{cwd}, where the command was recorded, is no folder any more") from error
         raise CommandMissing(f"{argv[0]}: {error.strerror}; what stands after -- is run as it is, without a shell") from error
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the child too; it decides
-    try:
-        code = child.wait()
+    except ValueError as error:
+        raise CommandMissing(f"{argv[0]}: {error}") from error
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return 128 - code if code < 0 else code

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from spanreplay.replay.ledger import Difference
 from spanreplay.replay.isolation.refusal import FILES
+from spanreplay.replay.ledger import Difference
 from spanreplay.replay.lines import BAD, DIM, GOOD, LOUD, Line, Piece, rendered
 from spanreplay.replay.model import GRADE_ORDER, GRADE_WORDS, Run
 from spanreplay.replay.showing import safe
@@ -26,9 +26,11 @@ def render_verdict(verdict: Verdict, runs: Sequence[Run], *, colour: bool | None
     for refusal in verdict.refusals:
         lines.append([Piece(safe(f"refused: {refusal.get('text')}"), BAD)])
         if refusal.get("action") in FILES:
-            lines.append([Piece(safe(f"  a file that the agent may write: --allow-write {refusal.get('target')}"), DIM)])
+            lines.append([Piece(safe(f"  to let the agent write it: --allow-write {refusal.get('target')}"), DIM)])
     for notice in verdict.notices:
-        lines.append([Piece(safe(f"note: refused, as a library's probe and no attempt: {notice.get('action')} {notice.get('target')}"), DIM)])
+        lines.append(
+            [Piece(safe(f"note: refused, as a library's probe and no attempt: {notice.get('action')} {notice.get('target')}"), DIM)]
+        )
     if verdict.telemetry_dropped:
         lines.append([Piece(f"note: telemetry was not sent ({verdict.telemetry_dropped} connections)", DIM)])
     if verdict.processes == 0:

@@ -1,0 +1,34 @@
+"""What ``-v`` tells about runs beyond their steps."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from spanreplay.cli.options import detail, many
+from spanreplay.replay.model import Run
+
+if TYPE_CHECKING:
+    from spanreplay.cli.target import Loaded
+
+
+def about(loaded: "Loaded") -> None:
+    """Say, with ``-v``, what is known of the runs as wholes."""
+    for run in loaded.runs:
+        for line in facts(run):
+            detail(f"run {run.run_id[:12]}: {line}")
+
+
+def facts(run: Run) -> Iterator[str]:
+    """What is known of a run as a whole, a line each."""
+    yield f"id {run.run_id}, in {many(len(run.trace_ids), 'trace')}: {', '.join(run.trace_ids)}"
+    if run.command_id is not None:
+        yield f"of the recorded command {run.command_id}"
+    for name, seen in run.versions.to_json().items():
+        if seen:
+            yield f"{name} in use: {seen}"
+    for item in run.untaped:
+        if isinstance(item, dict):
+            yield f"not recorded: {item.get('what')} {item.get('target')}"
+    if run.dropped:
+        yield f"{many(run.dropped, 'record')} could not be kept while it was recorded"
+    if run.orphan_spans:
+        yield f"{many(run.orphan_spans, 'span')} whose parent is not here"

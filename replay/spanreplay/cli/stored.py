@@ -1,0 +1,77 @@
+"""The store as commands use it: opened with every journal loaded and every run derived."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from spanreplay.cli.options import detail, many, say_some
+from spanreplay.cli.progress import working
+from spanreplay.replay.model import Run
+from spanreplay.semconv.attributes import PROCESS_ID
+from spanreplay.spans.record import Record, SpanRecord
+
+if TYPE_CHECKING:
+    from spanreplay.store.compaction import CompactionReport
+    from spanreplay.store.store import Store
+
+_LONG: Final = 2_000_000
+"""Bytes of journals that may take a second to load."""
+
+
+@contextmanager
+def ready_store(path: Path, *, create: bool = False) -> "Iterator[Store]":
+    """An open store with every journal loaded and every run derived; says what of it could not be.
+
+    Raises:
+        StoreError: it is not there, or cannot be read.
+    """
+    from spanreplay.replay.runs import index
+    from spanreplay.store.compaction import pending
+    from spanreplay.store.store import Store
+
+    with Store.open(path, create=create) as store:
+        with working("loading what was recorded", shown=_size(pending(store.path)) > _LONG):
+            report = store.compact()
+            index(store)
+        _tell(path, report)
+        yield store
+
+
+def _size(files: Sequence[Path]) -> int:
+    total = 0
+    for file in files:
+        try:
+            total += file.stat().st_size
+        except OSError:
+            continue
+    return total
+
+
+def _tell(path: Path, report: "CompactionReport") -> None:
+    lost = []
+    if report.crc_errors:
+        lost.append(f"{path}: {many(report.crc_errors, 'damaged line')} of what was recorded left out")
+    if report.rejected:
+        lost.append(f"{path}: {many(report.rejected, 'record')} left out, of a form that the store cannot hold")
+    lost += [f"{path}: {name} not loaded: {why}" for name, why in report.refused]
+    say_some(lost)
+    if report.records:
+        detail(f"{path}: loaded {many(report.records, 'record')} of {many(report.journals, 'process', 'processes')}")
+
+
+def records_of(store: "Store", traces: Sequence[str]) -> list[Record]:
+    """Every span and log record of these traces."""
+    return [*store.traces(traces), *store.logs(traces)]
+
+
+def processes_of(records: Sequence[Record]) -> list[str]:
+    """The processes that spanreplay recorded them in."""
+    return sorted({str(r.attributes[PROCESS_ID]) for r in records if isinstance(r, SpanRecord) and PROCESS_ID in r.attributes})
+
+
+def runs_of(store: "Store", records: Sequence[Record]) -> list[Run]:
+    """The runs in these records, with what their processes are known to have lost."""
+    from spanreplay.replay.runs import build_runs
+
+    return build_runs(records, losses=store.losses(processes_of(records)))

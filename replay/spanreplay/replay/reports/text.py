@@ -1,11 +1,10 @@
 """Runs, steps and spans as text for people. Coloured on a terminal, plain elsewhere and where ``NO_COLOR`` is set."""
 
-import os
-import sys
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from spanreplay.replay.grouping import read_spans
+from spanreplay.replay.lines import BAD, DIM, GOOD, LOUD, Line, Piece, rendered
 from spanreplay.replay.messages import asked_for
 from spanreplay.replay.model import GRADE_WORDS, Json, Reason, Run, Step, Wire
 from spanreplay.replay.showing import call_text, duration, json_text, moment, safe, safe_lines, short, size, width
@@ -16,21 +15,7 @@ from spanreplay.store.rows import RunRow
 REASONS_SHOWN: Final = 12
 _KIND_WIDTH: Final = len("model call")
 _INDENT_LIMIT: Final = 20
-_GOOD: Final = "green"
-_BAD: Final = "red"
-_DIM: Final = "dim"
-_LOUD: Final = "bold"
 _GRADE_STYLES: Final = {"exact": "green", "semantic": "cyan", "structure": "yellow", "incomplete": "red"}
-
-
-class Piece(NamedTuple):
-    """A part of a line and how it looks."""
-
-    text: str
-    style: str = ""
-
-
-Line = list[Piece]
 
 
 def render_run(run: Run, *, colour: bool | None = None) -> str:
@@ -48,18 +33,18 @@ def render_run(run: Run, *, colour: bool | None = None) -> str:
         depths[step.seq] = 0 if step.parent_seq is None else depths.get(step.parent_seq, -1) + 1
         lines += _step_lines(step, number, min(depths[step.seq], _INDENT_LIMIT), graded=graded)
     if not run.steps:
-        lines.append([Piece("  no steps", _DIM)])
+        lines.append([Piece("  no steps", DIM)])
     if run.output is not None:
-        lines += [[], [Piece("  output  ", _DIM), Piece(_gist(run.output))]]
+        lines += [[], [Piece("  output  ", DIM), Piece(_gist(run.output))]]
     lines += _reason_lines(run.grade_reasons)
-    return _rendered(lines, colour)
+    return rendered(lines, colour)
 
 
 def _heading(run: Run) -> list[Line]:
-    title = [Piece("run ", _DIM), Piece(safe(run.run_id[:12]), _LOUD)]
+    title = [Piece("run ", DIM), Piece(safe(run.run_id[:12]), LOUD)]
     if run.agent_name:
         title.append(Piece(f" · {safe(run.agent_name)}{' ' + safe(run.agent_version) if run.agent_version else ''}"))
-    title += [Piece(" · "), Piece(run.outcome, _GOOD if run.outcome == "ok" else _BAD)]
+    title += [Piece(" · "), Piece(run.outcome, GOOD if run.outcome == "ok" else BAD)]
     if run.exit_code is not None:
         title.append(Piece(f" · exit code {run.exit_code}"))
     title += [Piece(" · "), Piece(GRADE_WORDS[run.grade], _GRADE_STYLES[run.grade])]
@@ -68,11 +53,11 @@ def _heading(run: Run) -> list[Line]:
     facts += [tokens] if tokens else []
     facts += [_count(run.unclassified_spans, "other span")] if run.unclassified_spans else []
     facts += [f"session {safe(run.session_id)}"] if run.session_id else []
-    lines: list[Line] = [title, [Piece("  " + " · ".join(facts), _DIM)]]
+    lines: list[Line] = [title, [Piece("  " + " · ".join(facts), DIM)]]
     if run.error is not None:
-        lines.append([Piece(f"  {_error_text(run.error)}", _BAD)])
+        lines.append([Piece(f"  {_error_text(run.error)}", BAD)])
     if run.input is not None:
-        lines.append([Piece("  input   ", _DIM), Piece(_gist(run.input))])
+        lines.append([Piece("  input   ", DIM), Piece(_gist(run.input))])
     lines.append([])
     return lines
 
@@ -89,8 +74,8 @@ def _step_lines(step: Step, number: int, depth: int, *, graded: bool) -> list[Li
     first: Line = [
         Piece(f"  {step.seq:>{number}} "),
         Piece(f"{beside} ", "yellow"),
-        Piece(f"{pad}{step.kind.replace('_', ' '):<{_KIND_WIDTH}}  ", _DIM),
-        Piece(_called(step), _LOUD),
+        Piece(f"{pad}{step.kind.replace('_', ' '):<{_KIND_WIDTH}}  ", DIM),
+        Piece(_called(step), LOUD),
     ]
     notes = [duration(step.started_ns, step.ended_ns)]
     tokens = _tokens([step])
@@ -99,15 +84,15 @@ def _step_lines(step: Step, number: int, depth: int, *, graded: bool) -> list[Li
     notes += [f"asked for by {step.requested_by}"] if step.requested_by is not None else []
     notes += [f"attempt {step.attempt}" + (f" after {step.retry_of}" if step.retry_of is not None else "")] if step.attempt > 1 else []
     notes += [f"beside {_numbers(step.overlaps)}"] if step.overlaps else []
-    first.append(Piece("  " + " · ".join(notes), _DIM))
+    first.append(Piece("  " + " · ".join(notes), DIM))
     if step.outcome != "ok":
-        first.append(Piece(f"  {step.outcome.replace('_', ' ')}", _BAD if step.outcome not in ("abandoned", "deferred") else "yellow"))
+        first.append(Piece(f"  {step.outcome.replace('_', ' ')}", BAD if step.outcome not in ("abandoned", "deferred") else "yellow"))
     if graded and step.grade != "exact":
         first.append(Piece(f"  [{GRADE_WORDS[step.grade]}]", _GRADE_STYLES[step.grade]))
     lines = [first]
     margin = " " * (number + 5) + pad
     for sign, text, style in _told(step):
-        lines.append([Piece(f"{margin}{sign} ", _DIM), Piece(text, style)])
+        lines.append([Piece(f"{margin}{sign} ", DIM), Piece(text, style)])
     return lines
 
 
@@ -128,7 +113,7 @@ def _told(step: Step) -> Iterable[tuple[str, str, str]]:
     if "result" in output:
         yield "→", short(output["result"], 120), ""
     if step.error is not None:
-        yield "✗", _error_text(step.error), _BAD
+        yield "✗", _error_text(step.error), BAD
     if isinstance(step.decision, dict):
         reason = step.decision.get("reason")
         yield "•", f"decided: {safe(str(step.decision.get('outcome')))}{f', {short(reason)}' if reason else ''}", ""
@@ -174,9 +159,9 @@ def _reason_lines(reasons: Sequence[Reason]) -> list[Line]:
     lines: list[Line] = [[]] if reasons else []
     for reason in reasons[:REASONS_SHOWN]:
         where = "" if reason.step is None else f"step {reason.step}: "
-        lines.append([Piece(f"  {where}", _DIM), Piece(safe(reason.detail)), Piece(f"  ({reason.code})", _DIM)])
+        lines.append([Piece(f"  {where}", DIM), Piece(safe(reason.detail)), Piece(f"  ({reason.code})", DIM)])
     if len(reasons) > REASONS_SHOWN:
-        lines.append([Piece(f"  and {len(reasons) - REASONS_SHOWN} more; --json lists all", _DIM)])
+        lines.append([Piece(f"  and {len(reasons) - REASONS_SHOWN} more; --json lists all", DIM)])
     return lines
 
 
@@ -186,7 +171,7 @@ def _reason_lines(reasons: Sequence[Reason]) -> list[Line]:
 def render_step(step: Step, *, colour: bool | None = None) -> str:
     """Everything that is known about a step, nothing shortened."""
     lines: list[Line] = [
-        [Piece(f"step {step.seq}  ", _LOUD), Piece(f"{step.kind.replace('_', ' ')}  ", _DIM), Piece(safe(step.name), _LOUD)],
+        [Piece(f"step {step.seq}  ", LOUD), Piece(f"{step.kind.replace('_', ' ')}  ", DIM), Piece(safe(step.name), LOUD)],
     ]
     facts: dict[str, str | None] = {
         "outcome": step.outcome,
@@ -208,9 +193,9 @@ def render_step(step: Step, *, colour: bool | None = None) -> str:
         "span": f"{step.span_id} in trace {step.trace_id}",
         "read as": step.dialect,
     }
-    lines += [[Piece(f"  {name:<13}", _DIM), Piece(safe(value))] for name, value in facts.items() if value is not None]
+    lines += [[Piece(f"  {name:<13}", DIM), Piece(safe(value))] for name, value in facts.items() if value is not None]
     for reason in step.reasons:
-        lines.append([Piece("  because      ", _DIM), Piece(safe(reason.detail)), Piece(f"  ({reason.code})", _DIM)])
+        lines.append([Piece("  because      ", DIM), Piece(safe(reason.detail)), Piece(f"  ({reason.code})", DIM)])
     for title, value in (
         ("error", step.error),
         ("decision", step.decision),
@@ -223,22 +208,22 @@ def render_step(step: Step, *, colour: bool | None = None) -> str:
             lines += _section(title, json_text(value, indent=2))
     if step.wire is not None:
         lines += _wire_lines(step.wire)
-    return _rendered(lines, colour)
+    return rendered(lines, colour)
 
 
 def _section(title: str, text: str) -> list[Line]:
-    return [[], [Piece(title, _LOUD)], *([Piece(f"  {line}")] for line in safe_lines(text).split("\n"))]
+    return [[], [Piece(title, LOUD)], *([Piece(f"  {line}")] for line in safe_lines(text).split("\n"))]
 
 
 def _wire_lines(wire: Wire) -> list[Line]:
     status = "no response" if wire.status is None else f"{wire.status}"
     lines = _section("on the wire", f"{wire.method} {wire.url}")
-    lines += [[Piece(f"  {safe(name)}: {safe(value)}", _DIM)] for name, value in wire.request_headers]
+    lines += [[Piece(f"  {safe(name)}: {safe(value)}", DIM)] for name, value in wire.request_headers]
     lines += _body_lines(wire.request_body)
     end = "whole" if wire.complete else "stopped before its end"
     chunks = _count(len(wire.chunks), "chunk")
-    lines += [[], [Piece(f"  {status}", _LOUD), Piece(f"  {size(len(wire.response_body))} in {chunks}, {end}", _DIM)]]
-    lines += [[Piece(f"  {safe(name)}: {safe(value)}", _DIM)] for name, value in wire.response_headers]
+    lines += [[], [Piece(f"  {status}", LOUD), Piece(f"  {size(len(wire.response_body))} in {chunks}, {end}", DIM)]]
+    lines += [[Piece(f"  {safe(name)}: {safe(value)}", DIM)] for name, value in wire.response_headers]
     return lines + _body_lines(wire.response_body)
 
 
@@ -248,7 +233,7 @@ def _body_lines(body: bytes) -> list[Line]:
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
-        return [[Piece(f"  {size(len(body))} that are no text", _DIM)]]
+        return [[Piece(f"  {size(len(body))} that are no text", DIM)]]
     return [[Piece(f"  {line}")] for line in safe_lines(text).split("\n")]
 
 
@@ -294,7 +279,7 @@ def render_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, co
         ]
         return [Piece("  ".join(padded).rstrip(), style)]
 
-    return _rendered([line(names, _LOUD), *(line(row, "") for row in cells)], colour)
+    return rendered([line(names, LOUD), *(line(row, "") for row in cells)], colour)
 
 
 def _is_number(value: object) -> bool:
@@ -324,40 +309,24 @@ def render_tree(records: Iterable[Record], *, colour: bool | None = None) -> str
         key, depth = pending.pop()
         if key.trace_id != trace:
             trace = key.trace_id
-            lines += [[Piece("trace ", _DIM), Piece(safe(trace), _LOUD)]]
+            lines += [[Piece("trace ", DIM), Piece(safe(trace), LOUD)]]
         reading = readings[key]
         kind = reading.draft.kind.replace("_", " ") if reading.draft is not None else ""
         lines.append(_span_line(forest, key, depth, f"{kind}, {reading.dialect}" if kind else ""))
         inside = sorted(forest.children.get(key, ()), key=lambda child: (forest.spans[child].start_ns, child))
         pending += [(child, depth + 1) for child in reversed(inside)]
-    return _rendered(lines, colour) if lines else "no spans"
+    return rendered(lines, colour) if lines else "no spans"
 
 
 def _span_line(forest: Forest, key: SpanKey, depth: int, read_as: str) -> Line:
     span = forest.spans[key]
     shown = "  " * min(depth, _INDENT_LIMIT) + (f"({depth}) " if depth > _INDENT_LIMIT else "")
-    line = [Piece(f"  {shown}"), Piece(safe(span.name) or "(no name)", _BAD if span.status == STATUS_ERROR else ""), Piece("  ")]
-    line.append(Piece(f"{safe(span.span_id)} · {duration(span.start_ns, span.end_ns)}{f' · {read_as}' if read_as else ''}", _DIM))
+    line = [Piece(f"  {shown}"), Piece(safe(span.name) or "(no name)", BAD if span.status == STATUS_ERROR else ""), Piece("  ")]
+    line.append(Piece(f"{safe(span.span_id)} · {duration(span.start_ns, span.end_ns)}{f' · {read_as}' if read_as else ''}", DIM))
     if key in forest.orphans:
         line.append(Piece(f"  parent {safe(forest.orphans[key])} is not here", "yellow"))
     if key in forest.cycles:
         line.append(Piece("  its parent is inside it", "yellow"))
     if span.status == STATUS_ERROR:
-        line.append(Piece(f"  error{': ' + safe(span.status_message[:100]) if span.status_message else ''}", _BAD))
+        line.append(Piece(f"  error{': ' + safe(span.status_message[:100]) if span.status_message else ''}", BAD))
     return line
-
-
-# ---- colour ------------------------------------------------------------------------------------------------------
-
-
-def wants_colour() -> bool:
-    """Whether stdout is a terminal whose user wants colours."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def _rendered(lines: Sequence[Line], colour: bool | None) -> str:
-    if not (wants_colour() if colour is None else colour):
-        return "\n".join("".join(piece.text for piece in line).rstrip() for line in lines)
-    from rich.style import Style
-
-    return "\n".join("".join(Style.parse(piece.style).render(piece.text) for piece in line) for line in lines)

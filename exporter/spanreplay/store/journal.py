@@ -33,6 +33,7 @@ from typing import Final, Literal
 from spanreplay.content.digests import text_digest
 from spanreplay.content.json_text import quoted
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord, Value
+from spanreplay.store.attribute_text import AttributeText
 from spanreplay.store.encoding import ContentLostError, Json, digest_of, encode_map, encode_text, text_bytes, to_json
 from spanreplay.store.form import (
     ATTRIBUTES,
@@ -61,6 +62,7 @@ from spanreplay.store.process import ProcessInfo, current_process
 _SEEN_SPANS: Final = 32_768
 _SEEN_DIGESTS: Final = 32_768
 _MEMO_OBJECTS: Final = 256
+_NOTHING: Final[Json] = {}
 
 
 class JournalWriter:
@@ -92,6 +94,7 @@ class JournalWriter:
         self._digests: dict[str, None] = {}
         self._resources: dict[int, tuple[Resource, str | None]] = {}
         self._scopes: dict[int, tuple[Scope, Form]] = {}
+        self._attribute_text = AttributeText(self._keep)
 
     @property
     def process(self) -> ProcessInfo:
@@ -159,7 +162,7 @@ class JournalWriter:
                     form[NAME] = encode_text(name, self._keep)
                 if dropped != (0, 0, 0):
                     form[DROPPED] = list(dropped)
-                self._file.put(self._with_additions(form, attributes, events, links))
+                self._put_additions(form, attributes, events, links)
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
             self._file.drop(error)
 
@@ -177,7 +180,7 @@ class JournalWriter:
             if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
                 self._after_fork()
             with self._lock:
-                self._file.put(self._with_additions({TYPE: "patch", TRACE: trace_id, SPAN: span_id}, attributes, events, links))
+                self._put_additions({TYPE: "patch", TRACE: trace_id, SPAN: span_id}, attributes, events, links)
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
             self._file.drop(error)
 
@@ -188,9 +191,9 @@ class JournalWriter:
                 self._after_fork()
             with self._lock:
                 form: Form = {TYPE: "log"}
-                attributes = self._attributes(record.attributes, form) if record.attributes else {}
-                form.update(log_form(record, self._resource(record.resource), self._scope(record.scope), self._keep, attributes))
-                self._file.put(form)
+                attributes = self._attributes(record.attributes, form)
+                form.update(log_form(record, self._resource(record.resource), self._scope(record.scope), self._keep, _NOTHING))
+                self._file.put(_line(form, attributes))
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
             self._file.drop(error)
 
@@ -227,8 +230,8 @@ class JournalWriter:
                 self._after_fork()
             with self._lock:
                 attributes = self._attributes(record.attributes, form)
-                form.update(span_form(record, self._resource(record.resource), self._scope(record.scope), self._keep, attributes))
-                if self._file.put(form):
+                form.update(span_form(record, self._resource(record.resource), self._scope(record.scope), self._keep, _NOTHING))
+                if self._file.put(_line(form, attributes)):
                     spans = self._spans
                     spans[record.trace_id + record.span_id] = None
                     if len(spans) > _SEEN_SPANS:
@@ -236,21 +239,22 @@ class JournalWriter:
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
             self._file.drop(error)
 
-    def _with_additions(
+    def _put_additions(
         self, form: Form, attributes: Mapping[str, Value], events: Sequence[EventRecord], links: Sequence[LinkRecord]
-    ) -> Form:
-        if attributes:
-            form[ATTRIBUTES] = self._attributes(attributes, form)
+    ) -> None:
+        text = self._attributes(attributes, form)
         if events:
             form[EVENTS] = [event_form(event, self._keep) for event in events]
         if links:
             form[LINKS] = [link_form(link, self._keep) for link in links]
-        return form
+        self._file.put(_line(form, text))
 
-    def _attributes(self, attributes: Mapping[str, Value], form: Form) -> Json:
-        """All attributes that can be kept; the span is worth more than the one that cannot."""
+    def _attributes(self, attributes: Mapping[str, Value], form: Form) -> str:
+        """JSON of all attributes that can be kept; the span is worth more than the one that cannot."""
+        if not attributes:
+            return ""
         try:
-            return encode_map(attributes, self._keep)
+            return self._attribute_text.text(attributes)
         except Exception:  # noqa: BLE001 - found out below which attribute it is
             kept: dict[str, Value] = {}
         for key, value in attributes.items():
@@ -261,7 +265,7 @@ class JournalWriter:
                 self._file.drop(error)
             else:
                 kept[key] = value
-        return encode_map(kept, self._keep)
+        return to_json(encode_map(kept, self._keep)) if kept else ""
 
     def _keep(self, content: str | bytes) -> str:
         if isinstance(content, bytes):
@@ -319,6 +323,12 @@ class JournalWriter:
     def _after_fork(self) -> None:
         self._file.close()
         self._begin(current_process())
+
+
+def _line(form: Form, attributes: str) -> str:
+    """A record whose attributes are text already."""
+    line = to_json(form)
+    return f'{line[:-1]},"{ATTRIBUTES}":{attributes}}}' if attributes else line
 
 
 def _blob(digest: str, key: str, value: str) -> str:

@@ -44,10 +44,10 @@ class JournalFile:
         self._open_error: OSError | None = None
         self._complained_at = -_COMPLAIN_SECONDS
 
-    def put(self, form: Form) -> bool:
-        """Writes one line; ``False``, and a count, if it did not get there whole."""
+    def put(self, text: str) -> bool:
+        """Writes one line, given as JSON in ASCII; ``False``, and a count, if it did not get there whole."""
         try:
-            self.write(to_json(form))
+            self.write(text)
         except OSError as error:
             self.drop(error)
             return False
@@ -93,7 +93,7 @@ class JournalFile:
     def end(self) -> None:
         """Says that this was all, and closes the file."""
         if self._descriptor is not None:
-            self.put({TYPE: "end"})
+            self.put(to_json({TYPE: "end"}))
             self.close()
 
     def close(self) -> None:

@@ -1,0 +1,72 @@
+"""Attributes put together from pieces are those that the encoder gives."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spanreplay.store import attribute_text
+from spanreplay.store.attribute_text import AttributeText
+from spanreplay.store.encoding import ContentLostError, digest_of, encode_map, text_bytes, to_json
+
+_TEXTS = st.text(st.characters(), max_size=8) | st.sampled_from(["x" * 511, "x" * 512, "ü" * 256, '"\\\n' * 200])
+_VALUES: Any = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.integers(2**62, 2**66) | st.floats() | _TEXTS | st.binary(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+_KEYS = st.sampled_from(["a", "b.c", '"', "é", "$t", "", "\ud800"]) | st.text(max_size=4)
+
+
+def _keep(content: str | bytes) -> str:
+    return digest_of(content if isinstance(content, bytes) else text_bytes(content)[0])
+
+
+@settings(max_examples=100)
+@given(st.lists(st.dictionaries(_KEYS, _VALUES, max_size=5), min_size=1, max_size=4))
+def test_pieces_make_the_same_object(maps: list[dict[str, Any]]) -> None:
+    writer = AttributeText(_keep)
+    for _ in range(2):
+        for attributes in maps:
+            text = writer.text(attributes)
+            assert text.isascii()
+            assert json.loads(text) == json.loads(to_json(encode_map(attributes, _keep)))
+
+
+def test_a_number_and_a_truth_value_stay_apart() -> None:
+    writer = AttributeText(_keep)
+    assert writer.text({"a": 1}) == '{"a":1}'
+    assert writer.text({"a": True}) == '{"a":true}'
+    assert writer.text({"a": 1.0}) == '{"a":1.0}'
+
+
+def test_content_is_kept_each_time_it_is_referred_to() -> None:
+    kept: list[object] = []
+
+    def keep(content: str | bytes) -> str:
+        kept.append(content)
+        return _keep(content)
+
+    writer = AttributeText(keep)
+    for _ in range(3):
+        writer.text({"a": "x" * 600})
+    assert kept == ["x" * 600] * 3
+
+
+def test_content_that_is_lost_is_not_referred_to() -> None:
+    def keep(content: str | bytes) -> str:
+        raise ContentLostError(28, "full")
+
+    with pytest.raises(ContentLostError):
+        AttributeText(keep).text({"a": 1, "b": "x" * 600})
+
+
+def test_memory_for_pieces_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attribute_text, "_PIECES", 8)
+    writer = AttributeText(_keep)
+    for number in range(100):
+        assert json.loads(writer.text({f"k{number}": f"v{number}"})) == {f"k{number}": f"v{number}"}
+        assert len(writer._pieces) <= 8
+        assert len(writer._names) <= 8

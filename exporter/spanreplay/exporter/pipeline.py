@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from spanreplay.boundary.complaints import complain
 from spanreplay.exporter.convert import Converter
 from spanreplay.exporter.environment_variables import store_folder
 from spanreplay.exporter.recorder import Recorder
@@ -84,4 +85,4 @@ class Pipeline:
         now = time.monotonic()
         if now - self._complained_at >= 60:
             self._complained_at = now
-            _log.warning("spanreplay could not keep %s (%d so far); the application is not affected", what, self.failures, exc_info=True)
+            complain(_log, "spanreplay could not keep %s (%d so far); the application is not affected", what, self.failures)

@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from spanreplay.boundary.call import StepEnded, StepStarted
+from spanreplay.boundary.complaints import complain
 from spanreplay.boundary.scope import current_scope
 from spanreplay.content.redaction import Redactor
 from spanreplay.exporter.convert import Converter
 from spanreplay.exporter.events import is_event, mark_kept
 from spanreplay.exporter.origin import process_resource
-from spanreplay.exporter.overflow import attributes_of, overflow, watch
+from spanreplay.exporter.overflow import attributes_of, has_any, overflow, watch
 from spanreplay.exporter.writer import Writer
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import (
@@ -46,7 +47,8 @@ PENDING: Final = "pending_span"
 """Value of ``logfire.span_type`` on the copies that Logfire sends when a span begins; the span itself follows."""
 
 
-_Key = tuple[str, str]
+_Key = tuple[int, int]
+"""Trace id and span id, as the SDK has them."""
 
 
 class _Own:
@@ -94,7 +96,7 @@ class Recorder:
         """Keep that a step has begun; for an intent, on the disk."""
         try:
             self.steps += 1
-            key = (step.trace_id, step.span_id)
+            key = (int(step.trace_id, 16), int(step.span_id, 16))
             own = self._own.get(key)
             if own is None:
                 own = self._remember(key)
@@ -124,12 +126,13 @@ class Recorder:
     def ended(self, step: StepEnded) -> None:
         """Keep how a step ended, and what others added to its span meanwhile."""
         try:
-            key = (step.trace_id, step.span_id)
-            own = self._own.pop(key, None)
+            own = self._own.pop((int(step.trace_id, 16), int(step.span_id, 16)), None)
             if own is None and self._forked_ns is not None:
                 return  # begun before the fork: the parent's to end
             attributes: Mapping[str, Value] = step.attributes
-            events = tuple(EventRecord(name=e.name, time_ns=e.time_ns, attributes=e.attributes) for e in step.events)
+            events: tuple[EventRecord, ...] = ()
+            if step.events:
+                events = tuple(EventRecord(name=e.name, time_ns=e.time_ns, attributes=e.attributes) for e in step.events)
             links: tuple[LinkRecord, ...] = ()
             if own is not None and own.span is not None:
                 added, added_events, links = self._additions(own, own.span, step)
@@ -157,12 +160,16 @@ class Recorder:
         spilled, present = overflow(span)[0], attributes_of(span)
         if spilled:
             present = {**spilled, **present}
-        added = present.keys() - step.attributes.keys() - (own.started or {}).keys()
+        added = present.keys() - own.started.keys() if own.started is not None else set(present)
         added.discard(names.STEP_DIGESTS)
+        added -= step.attributes.keys()
         attributes = self.converter.attributes({name: present[name] for name in present if name in added}) if added else {}
-        told = {(event.name, event.time_ns) for event in step.events}
-        events = [event for event in span.events if (event.name, event.timestamp) not in told]
-        return attributes, self.converter.events(events) if events else (), self.converter.links(span.links) if span.links else ()
+        events: list[Any] = []
+        if has_any(span, "events"):
+            told = {(event.name, event.time_ns) for event in step.events}
+            events = [event for event in span.events if (event.name, event.timestamp) not in told]
+        links = self.converter.links(span.links) if has_any(span, "links") else ()
+        return attributes, self.converter.events(events) if events else (), links
 
     # ---- the span processor --------------------------------------------------------------------------------------
 
@@ -171,10 +178,10 @@ class Recorder:
         if not self.active:
             return
         try:
-            context = span.get_span_context()
             if is_pending(span):
                 return
-            key = (f"{context.trace_id:032x}", f"{context.span_id:016x}")
+            context = span.get_span_context()
+            key = (context.trace_id, context.span_id)
             watch(span)
             if _is_own(span):
                 scope = current_scope()
@@ -201,14 +208,14 @@ class Recorder:
             context = span.get_span_context()
             if context is None or is_pending(span):
                 return
-            key = (f"{context.trace_id:032x}", f"{context.span_id:016x}")
+            key = (context.trace_id, context.span_id)
             own = self._own.get(key)
             if own is not None and own.started is not None:
                 own.span = span
                 return
             self._own.pop(key, None)
             known = key in self._foreign
-            if not known and (self._elsewhere() or (_is_own(span) and self.writer.seen(*key))):
+            if not known and (self._elsewhere() or (_is_own(span) and self.writer.seen(f"{key[0]:032x}", f"{key[1]:016x}"))):
                 return
             if not known and self._forked_ns is not None and (span.start_time or 0) < self._forked_ns:
                 return
@@ -260,12 +267,12 @@ class Recorder:
 
     def holds(self, trace_id: str, span_id: str) -> bool:
         """Whether the span is open here and will be written when it ends."""
-        key = (trace_id, span_id)
+        key = (int(trace_id, 16), int(span_id, 16))
         return self.active and (key in self._foreign or key in self._own)
 
     def left_open(self, trace_id: str, span_id: str) -> bool:
         """Whether this recorder wrote that the span began, and was stopped before it ended."""
-        return not self.active and (trace_id, span_id) in self._foreign
+        return not self.active and (int(trace_id, 16), int(span_id, 16)) in self._foreign
 
     def resource(self) -> Resource:
         """This process, for spans that no provider made."""
@@ -286,7 +293,7 @@ class Recorder:
         now = time.monotonic()
         if now - self._complained_at >= 60:
             self._complained_at = now
-            _log.warning("spanreplay could not keep %s (%d so far); the agent is not affected", what, self.failures, exc_info=True)
+            complain(_log, "spanreplay could not keep %s (%d so far); the agent is not affected", what, self.failures)
 
     def _remember(self, key: _Key) -> _Own:
         _cap(self._own)
@@ -298,7 +305,7 @@ class Recorder:
             return None
         parent = span.parent
         if parent is not None:
-            key = (f"{parent.trace_id:032x}", f"{parent.span_id:016x}")
+            key = (parent.trace_id, parent.span_id)
             own = self._own.get(key)
             found = own.run_id if own is not None else self._foreign.get(key)
             if found is not None:

@@ -37,7 +37,7 @@ def boot() -> None:
     try:
         _start(command=True)
     except Exception:  # noqa: BLE001 — telemetry never breaks the agent
-        _log.warning("spanreplay does not record this process (%s)", " ".join(sys.orig_argv)[:200], exc_info=True)
+        _complain()
 
 
 def pre_instrument() -> None:
@@ -54,7 +54,13 @@ def pre_instrument() -> None:
             _start(command=False)
         providers.attach_global()
     except Exception:  # noqa: BLE001 — telemetry never breaks the agent
-        _log.warning("spanreplay does not record this process (%s)", " ".join(sys.orig_argv)[:200], exc_info=True)
+        _complain()
+
+
+def _complain() -> None:
+    from spanreplay.boundary.complaints import complain
+
+    complain(_log, "spanreplay does not record this process (%s)", " ".join(sys.orig_argv)[:200])
 
 
 def is_helper(arguments: Sequence[str]) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary import session as sessions
+from spanreplay.boundary.complaints import complain
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.session import RunContext, RunPer, Session, SpanContent
 from spanreplay.exporter import environment_variables as env
@@ -304,7 +305,7 @@ def _at_exit() -> None:
             _end_collected()
             _close(recording)
     except Exception:  # noqa: BLE001 — telemetry never breaks the agent
-        _log.warning("spanreplay could not write that the process has ended", exc_info=True)
+        complain(_log, "spanreplay could not write that the process has ended")
 
 
 # ---- fork --------------------------------------------------------------------------------------------------------
@@ -322,7 +323,7 @@ def _before_fork() -> None:
         scope = scopes.current_scope() if _current is not None else None
         _reserved.scope = None if scope is None or scope.session is not _session() else scope.fork("fork")
     except Exception:  # noqa: BLE001 — telemetry never breaks the agent
-        _log.warning("spanreplay could not follow a fork", exc_info=True)
+        complain(_log, "spanreplay could not follow a fork")
 
 
 def _after_fork() -> None:
@@ -350,7 +351,7 @@ def _after_fork() -> None:
         scopes.process.root = child
         _tell_children(recording)
     except Exception:  # noqa: BLE001 — telemetry never breaks the agent
-        _log.warning("spanreplay does not record this forked process", exc_info=True)
+        complain(_log, "spanreplay does not record this forked process")
 
 
 def _session() -> Session | None:

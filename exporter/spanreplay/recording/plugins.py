@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Final
 
+from spanreplay.boundary.complaints import complain
 from spanreplay.recording._config import Adapters
 
 _log: Final = logging.getLogger("spanreplay")
@@ -33,7 +34,7 @@ class Installed:
             try:
                 module.uninstall()
             except Exception:  # noqa: BLE001 — telemetry never breaks the agent
-                _log.warning("spanreplay could not take %s out again", name, exc_info=True)
+                complain(_log, "spanreplay could not take %s out again", name)
 
 
 def install(adapters: Adapters) -> Installed:
@@ -61,7 +62,7 @@ def install(adapters: Adapters) -> Installed:
             module = importlib.import_module(name)
             module.install()
         except Exception:  # noqa: BLE001 — telemetry never breaks the agent
-            _log.warning("spanreplay could not install %s; calls that pass there are not recorded", name, exc_info=True)
+            complain(_log, "spanreplay could not install %s; calls that pass there are not recorded", name)
         else:
             installed.modules.append((name, module))
     return installed

@@ -40,8 +40,8 @@ class _Kind:
     api: str
     current: str
     """Variable of the API module ``api`` with the provider that the application has set."""
-    known: "weakref.WeakSet[Any]" = field(default_factory=weakref.WeakSet)
-    """Providers made since the first attachment of this process."""
+    known: "weakref.WeakValueDictionary[int, Any]" = field(default_factory=weakref.WeakValueDictionary)
+    """Providers made since the first attachment of this process, by ``id``: not every provider can be hashed."""
     hooked: bool = False
     patched: tuple[Any, Callable[..., None], Callable[..., None]] | None = None
 
@@ -52,7 +52,7 @@ class _Kind:
         elif not self.hooked:
             self.hooked = True
             wrapt.register_post_import_hook(self.patch, self.module)
-        for provider in (*self.known, self.found()):
+        for provider in (*self.known.values(), self.found()):
             self.take(provider)
 
     def patch(self, module: ModuleType) -> None:
@@ -86,7 +86,7 @@ class _Kind:
         if provider is None or recorder is None or not hasattr(provider, self.multi):
             return
         try:
-            self.known.add(provider)
+            self.known[id(provider)] = provider
             if not self.has(provider, recorder):
                 getattr(getattr(provider, self.multi), self.add)(recorder)
         except Exception:  # noqa: BLE001 — telemetry never breaks the agent
@@ -97,7 +97,7 @@ class _Kind:
         return any(processor is recorder for processor in processors)
 
     def detach(self, recorder: Recorder) -> None:
-        for provider in list(self.known):
+        for provider in list(self.known.values()):
             try:
                 multi = getattr(provider, self.multi, None)
                 if multi is not None and self.has(provider, recorder):
@@ -169,7 +169,7 @@ def attached() -> int:
     """How many living tracer providers tell the recorder of their spans."""
     with _lock:
         recorder = _recorder
-        return 0 if recorder is None else sum(1 for provider in list(_TRACERS.known) if _TRACERS.has(provider, recorder))
+        return 0 if recorder is None else sum(1 for provider in list(_TRACERS.known.values()) if _TRACERS.has(provider, recorder))
 
 
 def after_fork() -> None:

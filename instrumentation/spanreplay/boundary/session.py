@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.call import Answer, StepEnded, StepStarted
+from spanreplay.boundary.complaints import complain
 from spanreplay.boundary.scope import Scope
 from spanreplay.content.canonical import canonical_json
 from spanreplay.content.redaction import RedactionPolicy, Redactor
@@ -134,7 +135,7 @@ class Session:
         now = time.monotonic()
         if now - self._last_logged >= 60 or self._last_logged == 0.0:
             self._last_logged = now
-            _log.warning("spanreplay could not record %s (%d so far); the agent is not affected", what, self.failures, exc_info=True)
+            complain(_log, "spanreplay could not record %s (%d so far); the agent is not affected", what, self.failures)
 
 
 def activate(root: Scope) -> None:

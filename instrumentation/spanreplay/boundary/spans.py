@@ -77,7 +77,10 @@ def _sdk_setter(sdk: Any) -> object:
 
 
 def own_context(parent: SpanContext, run: "RunContext | None") -> SpanContext:
-    """Ids of our own, in the trace around us, else in the trace of the run."""
+    """Ids of our own, in the trace around us, else in the trace of the run.
+
+    A span that another provider makes below must not be lost to its exporters because of us: sampled, unless somebody decided otherwise.
+    """
     if parent.is_valid:
         trace_id = parent.trace_id
     else:
@@ -87,5 +90,5 @@ def own_context(parent: SpanContext, run: "RunContext | None") -> SpanContext:
         trace_id=trace_id,
         span_id=int.from_bytes(os.urandom(8), "big") or 1,
         is_remote=False,
-        trace_flags=TraceFlags(TraceFlags.DEFAULT),
+        trace_flags=parent.trace_flags if parent.is_valid else TraceFlags(TraceFlags.SAMPLED),
     )

@@ -16,9 +16,10 @@ from spanreplay.boundary.session import RunContext, Session, entered
 from spanreplay.content.redaction import RedactionPolicy
 from spanreplay.exporter.redacting import redactor_for
 from spanreplay.instrumentation import http_exchange, http_telemetry
+from spanreplay.instrumentation.shims.thread_pools import StoppedInPoolError
 from spanreplay.recording import plugins
 from spanreplay.replay.isolation.guard import Guard
-from spanreplay.replay.isolation.refusal import Refusal
+from spanreplay.replay.isolation.refusal import Refusal, RefusedInPoolError
 from spanreplay.replay.ledger import Difference, Ledger
 from spanreplay.replay.model import Run
 from spanreplay.replay.stubs import RecordedCalls, enter_unreached
@@ -113,6 +114,8 @@ def stopped_by_replay(error: BaseException) -> bool:
     """True for the signals of a replay and of its guard, also inside the groups that task groups make of them."""
     if isinstance(error, BaseExceptionGroup):
         return any(stopped_by_replay(inner) for inner in error.exceptions)
+    if isinstance(error, StoppedInPoolError | RefusedInPoolError):
+        return isinstance(error.__cause__, ControlSignal | StoppedInPoolError)
     return isinstance(error, ControlSignal)
 
 

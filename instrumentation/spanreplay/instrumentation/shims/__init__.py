@@ -1,6 +1,6 @@
 """Shims that carry the scope to where a call is made: tasks, threads, pools, child processes."""
 
-from spanreplay.instrumentation.shims import processes, tasks, threads, untaped
+from spanreplay.instrumentation.shims import processes, tasks, thread_pools, threads, untaped
 
 _installed = False
 
@@ -12,6 +12,7 @@ def install() -> None:
         _installed = True
         tasks.install()
         threads.install()
+        thread_pools.install()
         processes.install()
         untaped.install()
 
@@ -23,5 +24,6 @@ def uninstall() -> None:
         _installed = False
         untaped.uninstall()
         processes.uninstall()
+        thread_pools.uninstall()
         threads.uninstall()
         tasks.uninstall()

@@ -3,7 +3,7 @@
 import functools
 import os
 import subprocess
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any, Final
 
 from opentelemetry import trace
@@ -15,7 +15,21 @@ TRACEPARENT: Final = "TRACEPARENT"
 RUN_ID: Final = "SPANREPLAY_RUN_ID"
 RUN_PATH: Final = "SPANREPLAY_RUN_PATH"
 
+_ENV_POSITION: Final = 9
+"""Of ``env`` among the arguments of ``Popen`` behind ``args``."""
+
 _patches = Patches()
+_complete: Callable[[Mapping[str, str]], dict[str, str]] = dict
+
+
+def complete_with(function: Callable[[Mapping[str, str]], dict[str, str]] | None) -> None:
+    """Give every child's environment to ``function`` first; ``None`` gives it to nobody.
+
+    For the layer that starts recordings: a child can only take part with the variables that start one, whatever environment the
+    agent gives it.
+    """
+    global _complete  # noqa: PLW0603 — process-wide by nature
+    _complete = dict if function is None else function
 
 
 def put_context(environment: MutableMapping[str, str]) -> None:
@@ -33,14 +47,25 @@ def put_context(environment: MutableMapping[str, str]) -> None:
     environment[RUN_PATH] = scope.fork("process").path
 
 
+def _child_environment(given: Mapping[Any, Any] | None) -> dict[str, str] | None:
+    try:
+        made = _complete({os.fsdecode(name): os.fsdecode(value) for name, value in (os.environ if given is None else given).items()})
+        put_context(made)
+    except Exception:  # noqa: BLE001 — what is odd about an environment is for Popen to say
+        return None
+    return made
+
+
 def _spawning(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def __init__(self: Any, args: Any, *rest: Any, **kwargs: Any) -> None:  # noqa: N807 — it stands in for one
-        if scopes.process.active and scopes.current_scope() is not None and len(rest) < 10:  # env is the eleventh
-            given = kwargs.get("env")
-            environment = dict(os.environ if given is None else given)
-            put_context(environment)
-            kwargs["env"] = environment
+        if scopes.process.active and scopes.current_scope() is not None:
+            positional = len(rest) > _ENV_POSITION
+            environment = _child_environment(rest[_ENV_POSITION] if positional else kwargs.get("env"))
+            if environment is not None and positional:
+                rest = (*rest[:_ENV_POSITION], environment, *rest[_ENV_POSITION + 1 :])
+            elif environment is not None:
+                kwargs["env"] = environment
         original(self, args, *rest, **kwargs)
 
     return __init__

@@ -27,9 +27,14 @@ def _forking(original: Callable[..., Any]) -> Callable[..., Any]:
         scope = scopes.current_scope()
         if scope is None:
             return original(self, coro, **kwargs)
-        if kwargs.get("context") is not None:  # the caller's own context, asyncio.run does so for its main task: not ours to write to
+        given = kwargs.get("context") is not None  # the caller's own context: not ours to write to
+        if given and not self.is_running():  # the main task of asyncio.run
             return original(self, coro, **kwargs)
         child = scope.fork(getattr(coro, "__qualname__", type(coro).__name__))
+        if given:
+            task = original(self, coro, **kwargs)
+            scopes.of_task[task] = child
+            return task
         token = scopes.enter(child)
         try:
             return original(self, coro, **kwargs)

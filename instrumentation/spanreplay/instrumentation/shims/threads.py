@@ -1,7 +1,8 @@
 """Where a thread is started, or a job handed to a pool, is part of the causal path of what it calls.
 
 The scope goes into the new thread as a context variable for plain code, and as a thread-local for jobs that bring a copied
-context of their own. The OpenTelemetry context goes along; no other context variable does: the rest belongs to the user.
+context of their own. The OpenTelemetry context and the prompt in force go along; no other context variable does: the rest belongs to
+the user.
 """
 
 import functools
@@ -14,6 +15,7 @@ from opentelemetry import context as otel_context
 from opentelemetry import trace
 
 from spanreplay.boundary import scope as scopes
+from spanreplay.boundary.body import detach
 from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation.shims.patching import Patches
 
@@ -23,34 +25,39 @@ _POOL_CLASSES: Final = {("anyio._backends._asyncio", "WorkerThread")}
 _POOL_TARGETS: Final = {("concurrent.futures.thread", "_worker"), ("trio._core._thread_cache", "WorkerThread._work")}
 
 
-class _Job:
+class Job:
     """A callable that runs under the scope of where it was handed over."""
 
-    __slots__ = ("_context", "_function", "_scope")
+    __slots__ = ("_context", "_function", "_in_force", "_scope")
 
     def __init__(self, function: Callable[..., Any], scope: Scope) -> None:
         self._function = function
         self._scope = scope
         self._context = otel_context.get_current()
+        self._in_force = scopes.in_force.get()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run it."""
         before = scopes.enter_thread(self._scope)
         token = scopes.enter(self._scope)
+        in_force = scopes.in_force.set(self._in_force)
         # A context of the job's own, put there by another instrumentor, is newer than ours.
         attached = None if trace.get_current_span().get_span_context().is_valid else otel_context.attach(self._context)
         try:
             return self._function(*args, **kwargs)
         finally:
             if attached is not None:
-                otel_context.detach(attached)
+                detach(attached)
+            scopes.in_force.reset(in_force)
             scopes.leave(token)
             scopes.enter_thread(before)
 
 
-def _label(function: Any, default: str) -> str:
+def label_of(function: Any, default: str | None = None) -> str:
+    """The name of what a job or thread runs, which names its scope."""
     while isinstance(function, functools.partial):
         function = function.func
-    return getattr(function, "__qualname__", None) or default
+    return str(getattr(function, "__qualname__", None) or default or type(function).__name__)
 
 
 def _submitting(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -59,7 +66,7 @@ def _submitting(original: Callable[..., Any]) -> Callable[..., Any]:
         scope = scopes.current_scope() if scopes.process.active else None
         if scope is None:
             return original(self, fn, *args, **kwargs)
-        return original(self, _Job(fn, scope.fork(_label(fn, type(fn).__name__))), *args, **kwargs)
+        return original(self, Job(fn, scope.fork(label_of(fn))), *args, **kwargs)
 
     return submit
 
@@ -77,8 +84,8 @@ def _starting(original: Callable[..., Any]) -> Callable[..., Any]:
         scope = scopes.current_scope() if scopes.process.active else None
         target = getattr(self, "_target", None)
         if scope is not None and not _is_pool_worker(self, target):  # workers of a pool are forked per job, not per thread
-            label = _label(target, type(self).__qualname__)
-            self._spanreplay = (scope.fork(label), otel_context.get_current())  # type: ignore[attr-defined]
+            label = label_of(target, type(self).__qualname__)
+            self._spanreplay = (scope.fork(label), otel_context.get_current(), scopes.in_force.get())  # type: ignore[attr-defined]
         return original(self)
 
     return start
@@ -92,6 +99,7 @@ def _bootstrapping(original: Callable[..., Any]) -> Callable[..., Any]:
             scopes.enter_thread(carried[0])
             scopes.enter(carried[0])
             otel_context.attach(carried[1])
+            scopes.in_force.set(carried[2])
         return original(self)
 
     return _bootstrap_inner

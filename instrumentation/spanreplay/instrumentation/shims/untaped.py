@@ -4,17 +4,20 @@ Only Python's own entrances are watched, and only in the agent's own code: what 
 stopped or kept but the name, so that the record can say what a replay will refuse.
 """
 
+# This runs whenever a file is opened for writing; pathlib would be most of what it costs.
+# ruff: noqa: PTH100, PTH109, PTH120
+
 import builtins
 import functools
 import io
 import os
 import socket
-import sqlite3
 import sys
 import tempfile
 from collections.abc import Callable
 from typing import Any, Final
 
+import wrapt
 from opentelemetry import context as otel_context
 
 from spanreplay.boundary import scope as scopes
@@ -25,6 +28,9 @@ DATABASE: Final = "database opened"
 CONNECTION: Final = "connection made"
 
 _MOST: Final = 100
+_MOST_TEMPORARY: Final = 10_000
+_temporary: Final[set[str]] = set()
+"""Files and folders that :mod:`tempfile` has made."""
 _SUPPRESSED: Final = ("suppress_instrumentation", "suppress_http_instrumentation")
 _patches = Patches()
 
@@ -42,15 +48,43 @@ def note(what: str, target: str) -> None:
         scope.run.untaped.setdefault((what, target))
 
 
-def _opening(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def open(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:  # noqa: A001 — it stands in for it
-        made = original(file, mode, *args, **kwargs)
-        if scopes.process.active and isinstance(mode, str) and (not mode.startswith(("r", "U")) or "+" in mode):
+class _Open:
+    """Stands in for ``open``. No function: one that is kept in a class would become a method, which the builtin does not."""
+
+    def __init__(self, original: Callable[..., Any]) -> None:
+        self._original = original
+        functools.update_wrapper(self, original, updated=())
+
+    def __call__(self, file: Any, mode: Any = "r", *args: Any, **kwargs: Any) -> Any:
+        made = self._original(file, mode, *args, **kwargs)
+        writes = isinstance(mode, str) and (not mode.startswith(("r", "U")) or "+" in mode)
+        if writes and scopes.process.active and sys._getframe(1).f_globals.get("__name__") != "tempfile":
             _note_file(file)
         return made
 
-    return open
+
+def _remembering(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``mkstemp`` and ``mkdtemp``: a replay makes such files in its own scratch folder."""
+
+    @functools.wraps(original)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        made = original(*args, **kwargs)
+        if scopes.process.active and len(_temporary) < _MOST_TEMPORARY:
+            path = made[1] if isinstance(made, tuple) else made
+            if isinstance(path, str):
+                _temporary.add(os.path.abspath(path))
+        return made
+
+    return make
+
+
+def _is_temporary(path: str) -> bool:
+    while path not in _temporary:
+        above = os.path.dirname(path)
+        if above == path:
+            return False
+        path = above
+    return True
 
 
 def _note_file(file: Any) -> None:
@@ -58,7 +92,7 @@ def _note_file(file: Any) -> None:
         if isinstance(file, int):
             return
         path = os.path.abspath(os.fsdecode(file))
-        if path.startswith((os.devnull, "/dev/", os.path.realpath(tempfile.gettempdir()) + os.sep)) or _importing():
+        if path.startswith("/dev/") or _is_temporary(path) or _importing():
             return
         note(FILE, _shown(path))
     except (TypeError, ValueError, OSError):
@@ -106,16 +140,34 @@ def _connecting(original: Callable[..., Any]) -> Callable[..., Any]:
     return connect
 
 
+_sqlite_hooked = False
+
+
 def install() -> None:
     """Watch ``open``, ``sqlite3.connect`` and ``socket.connect``."""
-    _patches.replace(builtins, "open", _opening)
-    io.open = builtins.open
-    _patches.replace(sqlite3, "connect", _connecting_database)
+    global _sqlite_hooked  # noqa: PLW0603 — a post-import hook cannot be taken back
+    _patches.replace(builtins, "open", _Open)
+    _patches.replace(io, "open", lambda _: builtins.open)
+    for name in ("mkdtemp", "mkstemp"):
+        _patches.replace(tempfile, name, _remembering)
     for name in ("connect", "connect_ex"):
         _patches.replace(socket.socket, name, _connecting)
+    if "sqlite3" in sys.modules:
+        _watch_sqlite(sys.modules["sqlite3"])
+    elif not _sqlite_hooked:
+        wrapt.register_post_import_hook(_watch_sqlite, "sqlite3")
+        _sqlite_hooked = True
+
+
+def _watch_sqlite(module: Any) -> None:
+    from spanreplay.instrumentation import shims
+
+    if shims._installed:
+        _patches.replace(module, "connect", _connecting_database)
+        _patches.replace(module.dbapi2, "connect", lambda _: module.connect)  # SQLAlchemy takes it from there
 
 
 def uninstall() -> None:
     """Undo :func:`install`."""
     _patches.undo()
-    io.open = builtins.open
+    _temporary.clear()

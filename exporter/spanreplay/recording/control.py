@@ -20,8 +20,10 @@ from spanreplay.exporter import environment_variables as env
 from spanreplay.exporter.pipeline import announce
 from spanreplay.exporter.recorder import Recorder
 from spanreplay.exporter.redacting import Redaction
+from spanreplay.instrumentation.shims import processes
 from spanreplay.recording import plugins, providers
 from spanreplay.recording._config import Adapters, Config, Durability, configure
+from spanreplay.recording.children import child_env
 from spanreplay.recording.definition import program
 from spanreplay.recording.exits import ExitWatch
 from spanreplay.recording.place import Place, find_place, traceparent
@@ -161,6 +163,7 @@ def begin(config: Config, *, tracer_provider: object = None, command: bool) -> N
             return
         recording = _Recording(config, command=command)
         recording.installed = plugins.install(config.adapters)
+        processes.complete_with(child_env)
         _current = recording
         _hook_fork()
         announce(config.store, recording.recorder)
@@ -203,6 +206,7 @@ def finish() -> None:
         atexit.unregister(_at_exit)
         sessions.deactivate()
         providers.detach()
+        processes.complete_with(None)
         recording.installed.uninstall()
         if recording.exits is not None:
             recording.exits.uninstall()

@@ -14,7 +14,9 @@ from types import TracebackType
 
 from spanreplay.boundary import session as sessions
 from spanreplay.boundary.session import RunContext
+from spanreplay.instrumentation.shims import processes
 from spanreplay.recording import plugins
+from spanreplay.recording.children import child_env
 from spanreplay.recording.place import find_place
 from spanreplay.replay.engine import ISOLATION, finish, replay_session, stopped_by_replay
 from spanreplay.replay.isolation.guard import Guard
@@ -24,16 +26,27 @@ from spanreplay.replay.plan import ENVIRONMENT, LEDGERS, TEMPORARY, read_plan, r
 
 
 def start() -> None:
-    """Begin the replay that the environment describes. Does nothing where it describes none."""
+    """Begin the replay that the environment describes. Does nothing where it describes none.
+
+    A process in which that fails ends at once with exit code 125: going on would act on the world.
+    """
     folder = os.environ.get(ENVIRONMENT)
     if folder is None:
         return
-    scratch = Path(folder)
+    try:
+        _start(Path(folder))
+    except Exception as error:  # noqa: BLE001 — whatever it is
+        os.write(2, f"spanreplay: nothing can be replayed in {sys.executable}: {type(error).__name__}: {error}\n".encode())
+        os._exit(125)
+
+
+def _start(scratch: Path) -> None:
     plan = read_plan(scratch)
     ledger = Ledger(scratch / LEDGERS / f"{os.getpid()}-{os.urandom(4).hex()}.ledger")
     session, _ = replay_session(read_recording(scratch, plan), ledger)
     command = RunContext(run_id="replay", name="command", fallback=True)
     plugins.install("auto")
+    processes.complete_with(child_env)
     _quiet_stops()
     place = find_place()
     os.environ.update(place.environment())

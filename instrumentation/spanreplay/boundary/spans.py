@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry import trace
 from opentelemetry.context import Context
-from opentelemetry.trace import Span, SpanContext, SpanKind, TraceFlags, Tracer
+from opentelemetry.trace import Span, SpanContext, SpanKind, TraceFlags, Tracer, TracerProvider
 
 from spanreplay.semconv import attributes as names
 
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 
 _ATOMS: Final = frozenset({str, bool, int, float})
 _known: Final[dict[type, bool]] = {}
-_tracer: tuple[int, Tracer] | None = None
+_tracer: tuple[TracerProvider, Tracer] | None = None
+"""With its provider itself, not its id: a later provider may have the same one."""
 
 
 def _current_tracer() -> Tracer:
     global _tracer  # noqa: PLW0603 — looking a tracer up costs as much as the rest of the step
     provider = trace.get_tracer_provider()
-    if _tracer is None or _tracer[0] != id(provider):
-        _tracer = (id(provider), provider.get_tracer(names.SCOPE_NAME))
+    if _tracer is None or _tracer[0] is not provider:
+        _tracer = (provider, provider.get_tracer(names.SCOPE_NAME))
     return _tracer[1]
 
 

@@ -6,7 +6,7 @@ lost, and counted.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
@@ -15,13 +15,20 @@ if TYPE_CHECKING:
 class Overflow(dict[str, Any]):
     """The dictionary inside a span's attributes; remembers what is deleted from it."""
 
-    __slots__ = ("lost_before", "spilled")
+    __slots__ = ("_spilled", "lost_before")
 
-    def __init__(self, attributes: Mapping[str, Any], lost_before: int = 0) -> None:
-        super().__init__(attributes)
-        self.spilled: dict[str, Any] = {}
-        self.lost_before = lost_before
-        """How many were lost before this could watch."""
+    _spilled: dict[str, Any]
+    lost_before: int
+    """How many were lost before this could watch; not there where none was. No ``__init__``: one is made for every span."""
+
+    @property
+    def spilled(self) -> dict[str, Any]:
+        """What was deleted."""
+        try:
+            return self._spilled
+        except AttributeError:
+            self._spilled = {}
+            return self._spilled
 
     def __delitem__(self, name: str) -> None:
         self.spilled[name] = self[name]
@@ -48,19 +55,28 @@ def attributes_of(span: "ReadableSpan") -> Mapping[str, Any]:
     return raw(attributes if attributes is not None else span.attributes)
 
 
+def has_any(span: "ReadableSpan", parts: Literal["events", "links"]) -> bool:
+    """Whether a span has events or links, without the copies that its properties make."""
+    held = getattr(span, f"_{parts}", None)
+    return bool(getattr(span, parts) if held is None else len(held))
+
+
 def watch(span: "ReadableSpan") -> None:
     """Remember what will be dropped from ``span``, where it has a limit and its attributes are built as we know them."""
     attributes: Any = getattr(span, "_attributes", None)
     inner = getattr(attributes, "_dict", None)
     if getattr(attributes, "maxlen", None) and isinstance(inner, dict) and not isinstance(inner, Overflow):
-        attributes._dict = Overflow(inner, attributes.dropped)
+        watching = Overflow(inner)
+        if attributes.dropped:
+            watching.lost_before = attributes.dropped
+        attributes._dict = watching
 
 
 def overflow(span: "ReadableSpan") -> tuple[dict[str, Any], int | None]:
     """What was dropped from ``span`` and can be kept all the same, and how many attributes really are lost (``None``: as the SDK says)."""
     attributes: Any = getattr(span, "_attributes", None)
     inner = getattr(attributes, "_dict", None)
-    if not isinstance(inner, Overflow) or not inner.spilled:
+    if not isinstance(inner, Overflow) or not attributes.dropped or not inner.spilled:
         return {}, None
     spilled = {name: value for name, value in inner.spilled.items() if name not in inner}
-    return spilled, max(inner.lost_before, attributes.dropped - len(spilled))
+    return spilled, max(getattr(inner, "lost_before", 0), attributes.dropped - len(spilled))

@@ -57,12 +57,15 @@ from spanreplay.store.form import (
 )
 from spanreplay.store.journal_file import JournalFile
 from spanreplay.store.journal_reader import LOST, TYPE
+from spanreplay.store.latest import Latest
 from spanreplay.store.process import ProcessInfo, current_process
+from spanreplay.store.record_text import OPEN, close_line, origin_head, span_line
 
 _SEEN_SPANS: Final = 32_768
 _SEEN_DIGESTS: Final = 32_768
 _MEMO_OBJECTS: Final = 256
 _NOTHING: Final[Json] = {}
+_NONE_DROPPED: Final = (0, 0, 0)
 
 
 class JournalWriter:
@@ -86,14 +89,14 @@ class JournalWriter:
         self._pid = os.getpid()
         self._process = process
         self._file = JournalFile(self.store, process, durable=self._durable)
-        self._spans: dict[str, None] = {}
+        self._spans = Latest(_SEEN_SPANS)
         self._forget()
 
     def _forget(self) -> None:
         """A new file has to hold by itself all that its records refer to."""
-        self._digests: dict[str, None] = {}
+        self._digests = Latest(_SEEN_DIGESTS)
         self._resources: dict[int, tuple[Resource, str | None]] = {}
-        self._scopes: dict[int, tuple[Scope, Form]] = {}
+        self._scopes: dict[int, tuple[Scope, tuple[Form, str]]] = {}
         self._attribute_text = AttributeText(self._keep)
 
     @property
@@ -110,7 +113,7 @@ class JournalWriter:
 
     def open_span(self, record: SpanRecord) -> None:
         """A span has started: ``record`` has what is known at the start, and no end."""
-        self._span({TYPE: "open"}, record)
+        self._span(OPEN, {TYPE: "open"}, record)
 
     def write_span(self, record: SpanRecord, origin: str) -> None:
         """A whole span.
@@ -119,7 +122,7 @@ class JournalWriter:
             record: the span.
             origin: who made it: ``recorder``, ``exporter``, ``import`` or ``receiver``.
         """
-        self._span({TYPE: "span", "origin": origin}, record)
+        self._span(origin_head(origin), {TYPE: "span", "origin": origin}, record)
 
     def close_span(
         self,
@@ -133,7 +136,7 @@ class JournalWriter:
         events: tuple[EventRecord, ...] = (),
         links: tuple[LinkRecord, ...] = (),
         name: str | None = None,
-        dropped: tuple[int, int, int] = (0, 0, 0),
+        dropped: tuple[int, int, int] = _NONE_DROPPED,
     ) -> None:
         """The rest of a span opened before; only what is new. An attribute given again has its new value.
 
@@ -154,13 +157,18 @@ class JournalWriter:
                 self._after_fork()
             with self._lock:
                 form: Form = {TYPE: "close", TRACE: trace_id, SPAN: span_id, END: end_ns}
+                if not (events or links or status_message or name is not None or dropped != _NONE_DROPPED):
+                    text = self._attributes(attributes, form)
+                    if LOST not in form:
+                        self._file.put(close_line(trace_id, span_id, end_ns, status, text))
+                        return
                 if status:
                     form[STATUS] = status
                 if status_message:
                     form[MESSAGE] = encode_text(status_message, self._keep)
                 if name is not None:
                     form[NAME] = encode_text(name, self._keep)
-                if dropped != (0, 0, 0):
+                if dropped != _NONE_DROPPED:
                     form[DROPPED] = list(dropped)
                 self._put_additions(form, attributes, events, links)
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
@@ -192,7 +200,7 @@ class JournalWriter:
             with self._lock:
                 form: Form = {TYPE: "log"}
                 attributes = self._attributes(record.attributes, form)
-                form.update(log_form(record, self._resource(record.resource), self._scope(record.scope), self._keep, _NOTHING))
+                form.update(log_form(record, self._resource(record.resource), self._scope(record.scope)[0], self._keep, _NOTHING))
                 self._file.put(_line(form, attributes))
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
             self._file.drop(error)
@@ -224,18 +232,19 @@ class JournalWriter:
 
     # ---- parts ------------------------------------------------------------------------------------------------------
 
-    def _span(self, form: Form, record: SpanRecord) -> None:
+    def _span(self, head: str, form: Form, record: SpanRecord) -> None:
         try:
             if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
                 self._after_fork()
             with self._lock:
                 attributes = self._attributes(record.attributes, form)
-                form.update(span_form(record, self._resource(record.resource), self._scope(record.scope), self._keep, _NOTHING))
-                if self._file.put(_line(form, attributes)):
-                    spans = self._spans
-                    spans[record.trace_id + record.span_id] = None
-                    if len(spans) > _SEEN_SPANS:
-                        del spans[next(iter(spans))]
+                resource, (scope, scope_text) = self._resource(record.resource), self._scope(record.scope)
+                line = None if LOST in form else span_line(head, record, resource, scope_text, attributes)
+                if line is None:
+                    form.update(span_form(record, resource, scope, self._keep, _NOTHING))
+                    line = _line(form, attributes)
+                if self._file.put(line):
+                    self._spans.add(record.trace_id + record.span_id)
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
             self._file.drop(error)
 
@@ -290,9 +299,7 @@ class JournalWriter:
             self._file.write(line)
         except OSError as error:
             raise ContentLostError(error.errno, error.strerror) from error
-        self._digests[digest] = None
-        if len(self._digests) > _SEEN_DIGESTS:
-            del self._digests[next(iter(self._digests))]
+        self._digests.add(digest)
 
     def _resource(self, resource: Resource) -> str | None:
         known = self._resources.get(id(resource))
@@ -310,15 +317,16 @@ class JournalWriter:
         self._resources[id(resource)] = (resource, digest)
         return digest
 
-    def _scope(self, scope: Scope) -> Form:
+    def _scope(self, scope: Scope) -> tuple[Form, str]:
         known = self._scopes.get(id(scope))
         if known is not None and known[0] is scope:
             return known[1]
         form = scope_form(scope, self._keep)
+        made = (form, to_json(form) if form else "")
         if len(self._scopes) >= _MEMO_OBJECTS:
             self._scopes.clear()
-        self._scopes[id(scope)] = (scope, form)
-        return form
+        self._scopes[id(scope)] = (scope, made)
+        return made
 
     def _after_fork(self) -> None:
         self._file.close()

@@ -190,6 +190,9 @@ def _text_of(value: Any, form: int) -> str:
     encode = _to_ascii if form == _PLAIN_ASCII else _to_readable
     if type(value) is str:
         return readable(value) if len(value) >= LONG else encode(value)
-    if type(value) is dict and len(value) <= _FEW and any(type(item) is str and len(item) >= LONG for item in value.values()):
-        return "{" + ",".join(f"{encode(key)}:{readable(item) if type(item) is str else encode(item)}" for key, item in value.items()) + "}"
+    if type(value) is dict and len(value) <= _FEW:
+        for item in value.values():
+            if type(item) is str and len(item) >= LONG:
+                members = [f"{encode(key)}:{readable(item) if type(item) is str else encode(item)}" for key, item in value.items()]
+                return "{" + ",".join(members) + "}"
     return encode(value)

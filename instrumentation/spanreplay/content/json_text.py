@@ -5,7 +5,7 @@ import json.encoder
 from collections.abc import Callable
 from typing import Any, Final
 
-LONG: Final = 4096
+LONG: Final = 1024
 """Characters from which on a text is worth looking at before it is escaped character by character."""
 
 _CONTROLS: Final = bytes(code for code in range(32) if code != 10)

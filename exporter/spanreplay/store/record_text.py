@@ -1,0 +1,70 @@
+"""Journal lines of ordinary records, written straight as text: the JSON objects of :mod:`spanreplay.store.form`, in a third of the time.
+
+A record that has more than these lines can say gets ``None``, and goes the other way.
+"""
+
+from typing import Final
+
+from spanreplay.content.json_text import quoted
+from spanreplay.spans.record import SpanRecord
+from spanreplay.store.form import ATTRIBUTES, END, FLAGS, KIND, NAME, PARENT, RESOURCE, SCOPE, SPAN, START, STATUS, TRACE
+from spanreplay.store.journal_reader import TYPE
+
+OPEN: Final = f'{{"{TYPE}":"open"'
+"""How the line of a span that has started begins."""
+
+
+def origin_head(origin: str) -> str:
+    """How the line of a whole span begins."""
+    return f'{{"{TYPE}":"span","origin":{quoted(origin)}'
+
+
+def span_line(head: str, span: SpanRecord, resource: str | None, scope: str, attributes: str) -> str | None:
+    """The line of a span without events, links, status and the like.
+
+    Args:
+        head: :data:`OPEN`, or what :func:`origin_head` gave.
+        span: the span.
+        resource: digest of its resource, ``None`` for the empty one.
+        scope: JSON of its scope, ``""`` for the empty one.
+        attributes: JSON of its attributes, ``""`` where it has none.
+    """
+    name = span.name
+    if (
+        span.events
+        or span.links
+        or span.status
+        or span.status_message
+        or span.trace_state
+        or span.dropped_attributes
+        or span.dropped_events
+        or span.dropped_links
+        or not name.isascii()
+    ):
+        return None
+    line = f'{head},"{TRACE}":{quoted(span.trace_id)},"{SPAN}":{quoted(span.span_id)},"{NAME}":{quoted(name)},"{START}":{span.start_ns:d}'
+    if span.parent_span_id is not None:
+        line += f',"{PARENT}":{quoted(span.parent_span_id)}'
+    if attributes:
+        line += f',"{ATTRIBUTES}":{attributes}'
+    if resource is not None:
+        line += f',"{RESOURCE}":"{resource}"'
+    if scope:
+        line += f',"{SCOPE}":{scope}'
+    if span.kind:
+        line += f',"{KIND}":{span.kind:d}'
+    if span.end_ns is not None:
+        line += f',"{END}":{span.end_ns:d}'
+    if span.flags:
+        line += f',"{FLAGS}":{span.flags:d}'
+    return line + "}"
+
+
+def close_line(trace_id: str, span_id: str, end_ns: int, status: int, attributes: str) -> str:
+    """The line of the rest of a span opened before, without events, links, message and the like."""
+    line = f'{{"{TYPE}":"close","{TRACE}":{quoted(trace_id)},"{SPAN}":{quoted(span_id)},"{END}":{end_ns:d}'
+    if status:
+        line += f',"{STATUS}":{status:d}'
+    if attributes:
+        line += f',"{ATTRIBUTES}":{attributes}'
+    return line + "}"

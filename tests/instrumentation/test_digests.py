@@ -1,6 +1,7 @@
 """Digests are of the bytes of the text, and are remembered within bounds."""
 
 import hashlib
+import json
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,9 @@ from spanreplay.content.digests import text_digest
 @given(st.text(st.characters()))
 def test_a_digest_is_of_the_utf_8_bytes(text: str) -> None:
     data = text.encode("utf-8", "surrogatepass")
-    assert text_digest(text) == (hashlib.sha256(data).hexdigest(), len(data))
+    found = text_digest(text)
+    assert (found.hex, found.size) == (hashlib.sha256(data).hexdigest(), len(data))
+    assert json.loads(found.json) == [found.hex, found.size]
     assert text_digest("".join(list(text))) == text_digest(text)
 
 

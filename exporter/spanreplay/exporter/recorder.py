@@ -157,13 +157,15 @@ class Recorder:
     def _additions(
         self, own: _Own, span: "ReadableSpan", step: StepEnded
     ) -> tuple[dict[str, Value], tuple[EventRecord, ...], tuple[LinkRecord, ...]]:
-        spilled, present = overflow(span)[0], attributes_of(span)
-        if spilled:
-            present = {**spilled, **present}
-        added = present.keys() - own.started.keys() if own.started is not None else set(present)
-        added.discard(names.STEP_DIGESTS)
-        added -= step.attributes.keys()
-        attributes = self.converter.attributes({name: present[name] for name in present if name in added}) if added else {}
+        attributes: dict[str, Value] = {}
+        if not step.alone:
+            spilled, present = overflow(span)[0], attributes_of(span)
+            if spilled:
+                present = {**spilled, **present}
+            added = present.keys() - (own.started or {}).keys() - step.attributes.keys()
+            added.discard(names.STEP_DIGESTS)
+            if added:
+                attributes = self.converter.attributes({name: present[name] for name in present if name in added})
         events: list[Any] = []
         if has_any(span, "events"):
             told = {(event.name, event.time_ns) for event in step.events}

@@ -144,3 +144,5 @@ class StepEnded:
     message: str
     attributes: Mapping[str, Any]
     events: tuple[StepEvent, ...]
+    alone: bool = False
+    """It is known that nobody else has set an attribute on the step's span."""

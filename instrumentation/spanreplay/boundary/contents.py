@@ -35,13 +35,17 @@ def is_content(name: str) -> bool:
 
 def content_digests(attributes: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Attribute name to ``[sha256 hex, bytes]`` of every content attribute, so that a cut value is provable."""
-    return {name: list(text_digest(value)) for name, value in attributes.items() if isinstance(value, str) and is_content(name)}
+    found: dict[str, list[Any]] = {}
+    for name, value in attributes.items():
+        if isinstance(value, str) and is_content(name):
+            digest = text_digest(value)
+            found[name] = [digest.hex, digest.size]
+    return found
 
 
 def digests_json(contents: Mapping[str, str]) -> str:
     """Canonical JSON of the digests of content attributes: that of :func:`content_digests`, put together from remembered parts."""
-    digests = [(name, text_digest(contents[name])) for name in sorted(contents)]
-    return "{" + ",".join([f'{quoted(name)}:["{digest.hex}",{digest.size}]' for name, digest in digests]) + "}"
+    return "{" + ",".join([f"{quoted(name)}:{text_digest(contents[name]).json}" for name in sorted(contents)]) + "}"
 
 
 def for_span(attributes: Mapping[str, Any], session: "Session", contents: dict[str, str]) -> dict[str, Any]:
@@ -52,32 +56,22 @@ def for_span(attributes: Mapping[str, Any], session: "Session", contents: dict[s
         session: whose settings count.
         contents: gets the texts that :func:`digests_json` is to name, whether or not the span carries them.
     """
-    content, limit = session.content, session.span_limit
-    kept: dict[str, Any] = {}
-    for name, value in attributes.items():
-        role = _roles.get(name)
-        if role is None:
-            role = _role(name)
-        if role:
-            if isinstance(value, str):
-                contents[name] = value
-                if len(value) > limit:
-                    continue
-            if content == "none" or (content == "view" and role == _ROLE_EXACT):
-                continue
-        kept[name] = value
+    kept = dict(attributes)
+    for name in attributes.keys() - _ordinary:
+        if not is_content(name):
+            if len(_ordinary) < _NAMES:
+                _ordinary.add(name)
+            continue
+        value = attributes[name]
+        long = False
+        if isinstance(value, str):
+            contents[name] = value
+            long = len(value) > session.span_limit
+        content = session.content
+        if long or content == "none" or (content == "view" and (name in _EXACT or name.startswith(names.WIRE_PREFIX))):
+            del kept[name]
     return kept
 
 
-_ROLE_CONTENT: Final = 1
-_ROLE_EXACT: Final = 2
-_roles: Final[dict[str, int]] = {}
-"""Of attribute names met so far: 0, content, or content that a view leaves out."""
-
-
-def _role(name: str) -> int:
-    exact = name in _EXACT or name.startswith(names.WIRE_PREFIX)
-    role = _ROLE_EXACT if exact else _ROLE_CONTENT if name in _CONTENT else 0
-    if len(_roles) < _NAMES:
-        _roles[name] = role
-    return role
+_ordinary: Final[set[str]] = set()
+"""Names met so far of attributes that hold no content."""

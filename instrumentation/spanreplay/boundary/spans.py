@@ -41,8 +41,10 @@ def start_span(name: str, parent_context: Context, parent: SpanContext, *, clien
     return span
 
 
-def put(span: Span, attributes: Mapping[str, Any]) -> None:
+def put(span: Span, attributes: Mapping[str, Any], expected: int) -> int:
     """Set attributes on a span.
+
+    Returns how many it has now if it had as many as ``expected`` before, which says that nobody else has set one; else -1.
 
     The SDK looks at each value on its own and copies it twice, which would be the largest part of what a step costs. Values that need
     no look are put straight into a span of the SDK that has room for all of them.
@@ -56,11 +58,13 @@ def put(span: Span, attributes: Mapping[str, Any]) -> None:
             if isinstance(inner, dict) and held.max_value_len is None and (most is None or len(inner) + len(attributes) <= most):
                 with held._lock:
                     if not held._immutable:
+                        before = len(inner)
                         inner.update(attributes)
-                        return
+                        return len(inner) if before == expected else -1
         except AttributeError:  # an SDK that is built in another way
             pass
     span.set_attributes(attributes)
+    return -1
 
 
 def _is_sdk_span(kind: type[Any]) -> bool:

@@ -43,6 +43,7 @@ class Step:
     __slots__ = (
         "_contents",
         "_ended",
+        "_on_span",
         "_redacted",
         "_span",
         "_started",
@@ -88,6 +89,8 @@ class Step:
         self._ended = False
         self._redacted: dict[str, int] = {}
         self._contents: dict[str, str] = {}
+        self._on_span = -1
+        """Attributes on the span, as long as they are all ours; else -1."""
         self.starts_run = False
         self.run: RunContext | None = self._run_of(scope, call)
         self.inner = scope.inside(self)
@@ -239,7 +242,7 @@ class Step:
             return None
         try:
             if span is not None and span.is_recording():
-                spans.put(span, for_span(attributes, self.session, self._contents))
+                self._on_span = spans.put(span, for_span(attributes, self.session, self._contents), 0)
         except Exception:  # noqa: BLE001 — telemetry never breaks the agent
             self.session.failed(f"the attributes of the span of {self.path}")
         return span
@@ -352,12 +355,15 @@ class Step:
                         message=message,
                         attributes=more,
                         events=events,
+                        alone=self._on_span >= 0,
                     )
                 )
             for interceptor in session.interceptors:
                 interceptor.ended(self)
         except Exception:  # noqa: BLE001 — telemetry never breaks the agent
             self._lost()
+        # The scope inside holds this step. Without that cycle all of it is freed now, and the next step finds its memory warm.
+        self.inner = self.scope
 
     def _put_end(
         self, more: dict[str, Any], result: Encoded | None, items: Iterable[Encoded] | None, attributes: Mapping[str, Any] | None
@@ -403,10 +409,11 @@ class Step:
         span = self._span
         if span is None:
             return
+        expected, self._on_span = self._on_span, -1
         try:
             on_span = for_span(more, self.session, self._contents)
             on_span[names.STEP_DIGESTS] = digests_json(self._contents)
-            spans.put(span, on_span)
+            self._on_span = spans.put(span, on_span, expected)
             for event in events:
                 span.add_event(event.name, dict(event.attributes), event.time_ns)
             if failed:

@@ -14,6 +14,8 @@ class TextDigest(NamedTuple):
     """SHA-256, lower case."""
     size: int
     """Bytes."""
+    json: str
+    """Both, as they stand in JSON: ``["<hex>",<size>]``."""
 
 
 class _Memo:
@@ -46,6 +48,7 @@ def text_digest(text: str) -> TextDigest:
         found = _memo.old.get(text)
         if found is None:
             data = text.encode("utf-8", "surrogatepass")
-            found = TextDigest(sha256(data).hexdigest(), len(data))
+            digest = sha256(data).hexdigest()
+            found = TextDigest(digest, len(data), f'["{digest}",{len(data)}]')
         _memo.keep(text, found)
     return found

@@ -15,6 +15,7 @@ import httpx2
 import openai
 import wrapt
 from opentelemetry.sdk.trace import SynchronousMultiSpanProcessor, TracerProvider
+from opentelemetry.trace import Tracer
 
 from bench.measure import Rate, Ratio, ratio
 from spanreplay import recording
@@ -37,22 +38,22 @@ def text(size: int, seed: int = 0) -> str:
 
 
 @contextmanager
-def recorded() -> Iterator[Path]:
-    """A recording into a store of its own."""
+def recorded(provider: TracerProvider | None = None) -> Iterator[Path]:
+    """A recording into a store of its own; ``provider`` is one that it joins although it is not the application's."""
     with tempfile.TemporaryDirectory() as folder:
-        recording.start(store=Path(folder) / "store")
+        recording.start(store=Path(folder) / "store", tracer_provider=provider)
         try:
             yield Path(folder) / "store"
         finally:
             recording.stop()
 
 
-def seen_content() -> Ratio:
-    """A recorded tool step, its span included, against the bare SDK span with the same attributes."""
-    asked, answer = text(2000), text(500, 1)
-    bare_provider, provider = TracerProvider(), TracerProvider()
-    tracer = bare_provider.get_tracer("bench")
-    arguments, result = json.dumps({"query": asked}), json.dumps(answer)
+ASKED, ANSWERED = text(2000), text(500, 1)
+
+
+def _span_by_hand(tracer: Tracer) -> Callable[[], None]:
+    """A tool span as people write it with the SDK alone."""
+    arguments, result = json.dumps({"query": ASKED}), json.dumps(ANSWERED)
 
     def bare() -> None:
         with tracer.start_as_current_span("execute_tool search") as span:
@@ -61,6 +62,15 @@ def seen_content() -> Ratio:
             span.set_attribute("gen_ai.tool.call.arguments", arguments)
             span.set_attribute("gen_ai.tool.call.result", result)
             span.set_attribute("gen_ai.agent.name", "bench")
+
+    return bare
+
+
+def seen_content() -> Ratio:
+    """A recorded tool step, its span included, against a span of the bare SDK."""
+    asked, answer = ASKED, ANSWERED
+    bare_provider, provider = TracerProvider(), TracerProvider()
+    bare = _span_by_hand(bare_provider.get_tracer("bench"))
 
     @tool(effect="read", name="search")
     def search(query: str) -> str:
@@ -72,6 +82,16 @@ def seen_content() -> Ratio:
     with recorded(), agent_run("bench"):  # the recorder joins every provider there is
         bare_provider._active_span_processor = SynchronousMultiSpanProcessor()  # type: ignore[no-untyped-call]  # stays bare
         return ratio("recorded step, content seen / bare SDK span", bare, lambda: search(asked), goal=3.5, times=200)
+
+
+def foreign_span() -> Ratio:
+    """A span of other instrumentation that the recorder keeps, against the same span where nobody listens."""
+    bare_provider, provider = TracerProvider(), TracerProvider()
+    bare, heard = _span_by_hand(bare_provider.get_tracer("bench")), _span_by_hand(provider.get_tracer("bench"))
+
+    with recorded(provider):
+        bare_provider._active_span_processor = SynchronousMultiSpanProcessor()  # type: ignore[no-untyped-call]  # stays bare
+        return ratio("somebody else's span, recorded / the same one bare", bare, heard, goal=None, times=200, note="2.5 is wanted")
 
 
 def new_content() -> Ratio:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from spanreplay.content.redaction import Redactor
-from spanreplay.exporter.overflow import attributes_of, overflow, raw
+from spanreplay.exporter.overflow import attributes_of, has_any, overflow, raw
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord, Value
 
@@ -54,8 +54,8 @@ class Converter:
         attributes = notes.attributes({**spilled, **attributes_of(span)} if spilled else attributes_of(span))
         if extra:
             attributes = {**extra, **attributes}
-        events = tuple(_event(event, notes) for event in _each(span.events))
-        links = tuple(_link(link, notes) for link in _each(span.links))
+        events = tuple([_event(event, notes) for event in _each(span.events)]) if has_any(span, "events") else ()
+        links = tuple([_link(link, notes) for link in _each(span.links)]) if has_any(span, "links") else ()
         status = span.status
         message = notes.text(_NO_ATTRIBUTE, str(status.description)) if status.description else ""
         resource, scope = self.resource(span.resource), self.scope(span.instrumentation_scope)
@@ -86,12 +86,12 @@ class Converter:
         """A span that has just begun: its place and name; the attributes come when it ends."""
         context = span.get_span_context()
         parent = span.parent
-        notes = _Notes(self._redactor)
+        name = str(span.name)
         return SpanRecord(
             trace_id=f"{context.trace_id:032x}" if context else "",
             span_id=f"{context.span_id:016x}" if context else "",
             parent_span_id=f"{parent.span_id:016x}" if parent is not None and parent.span_id else None,
-            name=notes.text(_NO_ATTRIBUTE, str(span.name)),
+            name=name if self._redactor is None else self._redactor.text(name)[0],
             kind=span.kind.value + 1,
             start_ns=span.start_time or 0,
             attributes=dict(extra or {}),
@@ -220,11 +220,14 @@ class _Notes:
         kept: dict[str, Value] = {}
         if not attributes:
             return kept
-        clean = self._redactor is not None
+        redactor = self._redactor
         for name, value in raw(attributes).items():
             kind = value.__class__
             if kind is str:
-                kept[name] = self.text(name, value) if clean else value
+                clean, replaced = (value, 0) if redactor is None else redactor.text(value)
+                if replaced:
+                    self._redacted[name] = self._redacted.get(name, 0) + replaced
+                kept[name] = clean
             elif kind is int or kind is bool or kind is float:
                 kept[name] = value
             else:

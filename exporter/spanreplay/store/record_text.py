@@ -3,9 +3,9 @@
 A record that has more than these lines can say gets ``None``, and goes the other way.
 """
 
+from json.encoder import encode_basestring_ascii as quoted
 from typing import Final
 
-from spanreplay.content.json_text import quoted
 from spanreplay.spans.record import SpanRecord
 from spanreplay.store.form import ATTRIBUTES, END, FLAGS, KIND, NAME, PARENT, RESOURCE, SCOPE, SPAN, START, STATUS, TRACE
 from spanreplay.store.journal_reader import TYPE

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,7 +38,7 @@ STEPS: Final = [
 """Kind, name and outcome of what it does then."""
 
 _INHERITED: Final = ("SPANREPLAY_", "OTEL_", "OPENAI_", "TRACEPARENT", "LOGFIRE_", "PYTHON")
-_OURS: Final = re.compile(r"^spanreplay (could|does)|could not be kept")
+_OURS: Final = re.compile(r"^spanreplay (could|does)|^\d+ record.* could not be kept")
 
 
 def agent(name: str, *arguments: str) -> list[str]:
@@ -106,7 +106,11 @@ class Station:
     @property
     def store(self) -> Path:
         """Where runs are kept."""
-        return self.root / "store"
+        return Path(self.environment.get("SPANREPLAY_STORE", self.root / "store"))
+
+    def at(self, store: Path) -> "Station":
+        """The same with another store."""
+        return replace(self, environment={**self.environment, "SPANREPLAY_STORE": str(store)})
 
     @property
     def work(self) -> Path:

@@ -1,5 +1,6 @@
 """The environment of recorded commands and of the processes they start."""
 
+import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -96,10 +97,11 @@ def with_site(pythonpath: str | None) -> str:
     return os.pathsep.join([SITE, *(part for part in (pythonpath or "").split(os.pathsep) if part and part != SITE)])
 
 
-def finish_command(environment: Mapping[str, str], exit_code: int) -> None:
+def finish_command(environment: Mapping[str, str], exit_code: int) -> bool:
     """Write the exit code of a command that was started with :func:`child_environment`.
 
-    For the program that started it, which alone knows how it ended. Raises nothing.
+    For the program that started it, which alone knows how it ended. Raises nothing; ``False`` if it could not be written, which whoever
+    watches the command then says.
 
     Args:
         environment: what the command was started with.
@@ -109,5 +111,11 @@ def finish_command(environment: Mapping[str, str], exit_code: int) -> None:
     from spanreplay.store.journal import get_writer
 
     writer = get_writer(Path(environment[env.SPANREPLAY_STORE]))
-    close_root(writer, find_place(environment, pid=0), exit_code=exit_code)
-    writer.close()
+    log = logging.getLogger("spanreplay.journal")
+    before, log.disabled = log.disabled, True  # the command's own processes have said it
+    try:
+        close_root(writer, find_place(environment, pid=0), exit_code=exit_code)
+        writer.close()
+    finally:
+        log.disabled = before
+    return not writer.dropped

@@ -281,7 +281,8 @@ def _restore_environment(recording: _Recording) -> None:
 
 
 def _close(recording: _Recording) -> None:
-    place, dropped = recording.place, recording.dropped()
+    place = recording.place
+    dropped = recording.recorder.failures + recording.session.failures  # what the journal dropped, it tells itself
     if place.top and recording.pid == os.getpid():
         untaped = None if recording.run is None else recording.run.untaped_json()
         if untaped is not None:

@@ -63,7 +63,13 @@ def close_root(writer: Writer, place: Place, *, exit_code: int | None, dropped: 
         exit_code: as the operating system has it; ``None`` if it is not known here.
         dropped: records that could not be kept while it ran.
     """
-    attributes: dict[str, Value] = {}
+    # Again, for a command whose beginning is lost.
+    attributes: dict[str, Value] = {
+        names.RUN_ID: place.command_run,
+        names.RUN_ROOT: True,
+        names.RUN_COMMAND: True,
+        names.RUN_COMMAND_ID: place.command_id,
+    }
     if exit_code is not None:
         attributes[names.RUN_EXIT_CODE] = exit_code
     if dropped:

@@ -76,7 +76,14 @@ class Database:
             StoreError: which kind says why.
         """
         with self._alone_in_process(), self._locked():
-            connection = self._connect(read_only=False, sealed=False)
+            new = not self.path.exists()
+            try:
+                connection = self._connect(read_only=False, sealed=False)
+            except StoreError:
+                if new:  # half a header, on a full disk for one; the next attempt would take it for a damaged database
+                    with contextlib.suppress(OSError):
+                        self.path.unlink(missing_ok=True)
+                raise
             try:
                 with self._failures_named():
                     migrate(connection)

@@ -156,6 +156,7 @@ class JournalWriter:
             if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
                 self._after_fork()
             with self._lock:
+                self._look()
                 form: Form = {TYPE: "close", TRACE: trace_id, SPAN: span_id, END: end_ns}
                 if not (events or links or status_message or name is not None or dropped != _NONE_DROPPED):
                     text = self._attributes(attributes, form)
@@ -188,6 +189,7 @@ class JournalWriter:
             if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
                 self._after_fork()
             with self._lock:
+                self._look()
                 self._put_additions({TYPE: "patch", TRACE: trace_id, SPAN: span_id}, attributes, events, links)
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
             self._file.drop(error)
@@ -198,6 +200,7 @@ class JournalWriter:
             if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
                 self._after_fork()
             with self._lock:
+                self._look()
                 form: Form = {TYPE: "log"}
                 attributes = self._attributes(record.attributes, form)
                 form.update(log_form(record, self._resource(record.resource), self._scope(record.scope)[0], self._keep, _NOTHING))
@@ -211,6 +214,7 @@ class JournalWriter:
             if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
                 self._after_fork()
             with self._lock:
+                self._look(at_once=True)
                 self._file.sync()
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
             self._file.drop(error)
@@ -225,6 +229,7 @@ class JournalWriter:
             if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
                 self._after_fork()
             with self._lock:
+                self._look(at_once=True)
                 self._file.end()
                 self._forget()
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
@@ -237,6 +242,7 @@ class JournalWriter:
             if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
                 self._after_fork()
             with self._lock:
+                self._look()
                 attributes = self._attributes(record.attributes, form)
                 resource, (scope, scope_text) = self._resource(record.resource), self._scope(record.scope)
                 line = None if LOST in form else span_line(head, record, resource, scope_text, attributes)
@@ -327,6 +333,10 @@ class JournalWriter:
             self._scopes.clear()
         self._scopes[id(scope)] = (scope, made)
         return made
+
+    def _look(self, *, at_once: bool = False) -> None:
+        if self._file.is_gone(at_once=at_once):
+            self._forget()
 
     def _after_fork(self) -> None:
         self._file.close()

@@ -19,6 +19,7 @@ from spanreplay.store.process import ProcessInfo
 _log: Final = logging.getLogger("spanreplay.journal")
 _REOPEN_SECONDS: Final = 1.0
 _COMPLAIN_SECONDS: Final = 60.0
+_LOOK_SECONDS: Final = 1.0
 _sync_file: Final = getattr(os, "fdatasync", os.fsync)
 
 
@@ -42,6 +43,8 @@ class JournalFile:
         self._untold: dict[str, int] = {}
         self._retry_at = 0.0
         self._open_error: OSError | None = None
+        self._lines = 0
+        self._look_at = 0.0
         self._complained_at = -_COMPLAIN_SECONDS
 
     def put(self, text: str) -> bool:
@@ -91,10 +94,36 @@ class JournalFile:
         self._entry_synced = True
 
     def end(self) -> None:
-        """Says that this was all, and closes the file."""
+        """Says that this was all, and closes the file. Where it takes no more, what was dropped is told in another one."""
         if self._descriptor is not None:
             self.put(to_json({TYPE: "end"}))
             self.close()
+        if self._untold:
+            with contextlib.suppress(OSError):
+                descriptor = self._open()
+                self._tell(descriptor)
+                self._write(descriptor, to_json({TYPE: "end"}).encode("ascii"))
+            self.close()
+
+    def is_gone(self, *, at_once: bool = False) -> bool:
+        """Whether the file has been removed while it was written: its lines then count as dropped, and the next one starts another file.
+
+        Args:
+            at_once: ask the file system now; else it is asked once a second.
+        """
+        descriptor = self._descriptor
+        if descriptor is None:
+            return False
+        now = time.monotonic()
+        if not at_once and now < self._look_at:
+            return False
+        self._look_at = now + _LOOK_SECONDS
+        if os.fstat(descriptor).st_nlink:
+            return False
+        lost, self._lines = self._lines, 0
+        self.close()
+        self.drop(FileNotFoundError(errno.ENOENT, "the journal was removed while it was written"), lost)
+        return True
 
     def close(self) -> None:
         """Closes the file and says nothing. A later line opens a new one."""
@@ -103,11 +132,11 @@ class JournalFile:
             with contextlib.suppress(OSError):
                 os.close(descriptor)
 
-    def drop(self, error: BaseException) -> None:
-        """Counts a record that could not be written, and says so once a minute."""
-        self.dropped += 1
+    def drop(self, error: BaseException, records: int = 1) -> None:
+        """Counts records that could not be written, and says so once a minute."""
+        self.dropped += records
         reason = errno.errorcode.get(error.errno or 0, "OSError") if isinstance(error, OSError) else type(error).__name__
-        self._untold[reason] = self._untold.get(reason, 0) + 1
+        self._untold[reason] = self._untold.get(reason, 0) + records
         now = time.monotonic()
         if now - self._complained_at >= _COMPLAIN_SECONDS:
             self._complained_at = now
@@ -124,6 +153,7 @@ class JournalFile:
             self._torn = self._torn or written > 0
             raise OSError(errno.ENOSPC, "the record did not fit")
         self._torn = False
+        self._lines += 1
         if self._durable:
             _sync_file(descriptor)
 
@@ -157,6 +187,8 @@ class JournalFile:
             if _hold(descriptor):
                 form["locks"] = True
             self._torn = self._entry_synced = False
+            self._lines = -1  # the first one is no record
+            self._look_at = time.monotonic() + _LOOK_SECONDS if os.fstat(descriptor).st_nlink else float("inf")
             self._write(descriptor, to_json(form).encode("ascii"))
             if self._durable:
                 self._sync_entry()

@@ -37,6 +37,7 @@ def command(context: click.Context, run_per: str, store: Path | None, as_json: b
     from spanreplay.exporter import environment_variables as env
     from spanreplay.recording.children import child_environment, finish_command
     from spanreplay.replay.command import CommandMissing, run_attached
+    from spanreplay.store.errors import StoreError
 
     output = sys.stderr if as_json else None
     inside = os.environ.get(env.SPANREPLAY_BOOTSTRAP)
@@ -50,8 +51,14 @@ def command(context: click.Context, run_per: str, store: Path | None, as_json: b
     except CommandMissing as error:
         raise WrongUse(str(error)) from error
     finish_command(environment, code)
-    with ready_store(path, create=True) as opened:
-        kept = summary(opened, command_id)
+    try:
+        with ready_store(path, create=True) as opened:
+            kept = summary(opened, command_id)
+    except StoreError as error:  # the command has its exit code all the same
+        complain(f"spanreplay: nothing of this can be shown: {error}")
+        if as_json:
+            print_json({"schema": 1, "command_id": command_id, "exit_code": code, "runs": [], "steps": 0, "error": str(error)})
+        context.exit(code)
     if as_json:
         print_json({"schema": 1, "command_id": command_id, "exit_code": code, **kept.to_json()})
     else:

@@ -13,7 +13,7 @@ from spanreplay.replay.reasons import CYCLE, FOREIGN, LOG_WITHOUT_SPAN, NO_ROOT,
 from spanreplay.replay.rows import run_row, step_row
 from spanreplay.replay.tree import build
 from spanreplay.replay.versions import run_versions
-from spanreplay.semconv.attributes import PROCESS_ID, SERVICE_NAME
+from spanreplay.semconv.attributes import PROCESS_ID, RUN_COMMAND_ID, SERVICE_NAME
 from spanreplay.spans.record import STATUS_ERROR, Record, SpanRecord
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ OWN: Final = "spanreplay"
 """The dialect whose steps hold the exact exchange."""
 TRACES_AT_ONCE: Final = 64
 """Traces whose runs are derived together."""
+_YEAR_NS: Final = 365 * 24 * 3600 * 10**9
 
 
 def build_runs(records: Iterable[Record], *, losses: Mapping[str, int] | None = None) -> list[Run]:
@@ -49,6 +50,8 @@ def _run(assembly: Assembly, losses: Mapping[str, int]) -> Run:
     spans = [forest.spans[key] for key in group_.keys]
     named = assembly.root
     started = forest.spans[named].start_ns if named is not None else min(span.start_ns for span in spans)
+    if started == 0 and any((span.end_ns or 0) > _YEAR_NS for span in spans):  # the record of a start is lost
+        started = min(moment for span in spans if (moment := span.start_ns or span.end_ns))
     outcome, error = (root.outcome, root.error) if root is not None else (_outcome_without_root(assembly), None)
     grade, reasons = _grade(assembly, root, steps)
     processes = {Fields(span.attributes).identifier(PROCESS_ID) for span in spans}
@@ -78,7 +81,7 @@ def _run(assembly: Assembly, losses: Mapping[str, int]) -> Run:
         unclassified_spans=len(group_.keys) - of_spans,
         orphan_spans=sum(key in forest.orphans for key in group_.keys),
         path=draft.path,
-        command_id=draft.command_id,
+        command_id=draft.command_id or next((c for s in spans if (c := Fields(s.attributes).identifier(RUN_COMMAND_ID))), None),
         is_command=draft.is_command,
         exit_code=draft.exit_code,
         typed_input=draft.typed_input,

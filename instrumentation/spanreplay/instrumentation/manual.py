@@ -141,6 +141,8 @@ class Prompt:
     digest: str
     """``sha256:<hex>`` of the template's UTF-8 bytes."""
     _tokens: list[Token[Mapping[str, Any]]] = field(default_factory=list, repr=False, compare=False)
+    _declared: list[tuple[Mapping[str, Any], Token[Mapping[str, Any]]]] = field(default_factory=list, repr=False, compare=False)
+    """What its declaration put in force, until a block is entered."""
 
     def format(self, **variables: object) -> str:
         """Fill the template's ``{name}`` places; the variables are kept with the model calls that follow."""
@@ -165,7 +167,10 @@ class Prompt:
 
     def __enter__(self) -> Self:
         """The prompt is in force in this block only."""
-        self._tokens.append(in_force.set(MappingProxyType(self._attributes())))
+        if self._declared and in_force.get() is self._declared[0][0]:  # ``with prompt(…):``, whose block begins with the declaration
+            self._tokens.append(self._declared.pop()[1])
+        else:
+            self._tokens.append(in_force.set(MappingProxyType(self._attributes())))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -194,7 +199,8 @@ def prompt(name: str, version: str | None = None, *, template: str) -> Prompt:
     """
     made = Prompt(name=name, version=version, template=template, digest=digest(template))
     if boundary.here() is not None:
-        in_force.set(MappingProxyType(made._attributes()))
+        attributes = MappingProxyType(made._attributes())
+        made._declared.append((attributes, in_force.set(attributes)))
     return made
 
 

@@ -22,6 +22,8 @@ MatchedBy: TypeAlias = Literal["path", "input"]
 _STUB_GRADES: Final = frozenset({"exact", "semantic"})
 _NOT_AWAITED: Final = frozenset({"cancelled", "unknown"})
 """Outcomes of calls that the agent need not have waited for."""
+_NAMED: Final = "@"
+"""Begins the path segment of a scope that the user named."""
 _FORK: Final = "~"
 """Begins the path segment of a task or thread, and is in no other; see :mod:`spanreplay.boundary.scope`."""
 
@@ -59,6 +61,14 @@ def _over_before(earlier: Step, step: Step) -> bool:
         and earlier.seq_end < step.seq_start
         and earlier.outcome not in _NOT_AWAITED
     )
+
+
+def owner_of(scope: str) -> str:
+    """The step whose body a scope is, or whose tasks and threads it is one of."""
+    segments = scope.split("/")
+    while segments and segments[-1].startswith((_FORK, _NAMED)):
+        segments.pop()
+    return "/".join(segments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +142,7 @@ class RecordedRun:
         """True while the step has neither answered a call nor been covered by a stubbed one."""
         return step.seq not in self.used and step.seq not in self.covered
 
-    def match(self, kind: str, name: str, path: str, asked: str | None) -> Found | Missed:
+    def match(self, kind: str, name: str, path: str, asked: str | None, inside: tuple[str, Step] | None = None) -> Found | Missed:
         """Find the recorded step for a live call.
 
         Args:
@@ -140,7 +150,10 @@ class RecordedRun:
             name: name of the call.
             path: its causal path, relative to the run.
             asked: its comparable input.
+            inside: path of the sub-agent it is made in, and the recorded step that one was matched with.
         """
+        if inside is not None and inside[1].path is not None and path.startswith(f"{inside[0]}/"):
+            path = inside[1].path + path[len(inside[0]) :]
         at_path = self.by_path.get(path)
         if at_path is not None and self.free(at_path):
             skipped = self._skipped(at_path)
@@ -251,18 +264,22 @@ class RecordedRun:
     def _elsewhere(self, kind: str, name: str, path: str, asked: str | None) -> Found | None:
         """A free step with this very input, made from another task or thread, or from no known place."""
         here = scope_of(path)
-        forked = _FORK in here
-        shuffled = here in self._shuffled
         for step in self._alike[kind, name]:
             if (
                 self.free(step)
-                and (step.path is None or ((shuffled or scope_of(step.path) != here) and (forked or _FORK in step.path)))
+                and (step.path is None or self._may_be_elsewhere(here, scope_of(step.path)))
                 and step.outcome != "unknown"
                 and step.grade in _STUB_GRADES
                 and self.input_of(step) == asked
             ):
                 return Found(step=step, by="input")
         return None
+
+    def _may_be_elsewhere(self, here: str, there: str) -> bool:
+        """Can a call made from the one scope have been made from the other? Both are tasks or threads of the same step, or that step."""
+        if here == there:
+            return here in self._shuffled
+        return (_FORK in here or _FORK in there) and owner_of(here) == owner_of(there)
 
     def cover(self, step: Step) -> list[int]:
         """Mark every step inside ``step`` as covered; returns their ``seq``."""
@@ -281,29 +298,21 @@ class RecordedRun:
 
     @cached_property
     def ended_before(self) -> dict[int, frozenset[int]]:
-        """For each step, the steps that overlapped it and ended before it: what :mod:`~spanreplay.replay.turns` waits for.
+        """For each step, the one that ended before it, of the same process: what :mod:`~spanreplay.replay.turns` waits for.
 
-        Of those only the ones that no other of them waits for itself.
+        Also where the two did not overlap: which of two tasks or threads comes first is chance even then.
         """
         inside = {seq for step in self.run.steps if step.kind != "agent" for seq in self._descendants(step.seq)}
-        counted = [s for s in self.run.steps if s.kind != "agent" and s.seq not in inside and s.seq_end is not None]
-        counted.sort(key=lambda s: s.seq_end or 0)
-        place = {step.seq: number for number, step in enumerate(counted)}
-        waits_for: dict[int, int] = {}
-        """Step to a set of places, as bits: all that must have ended when it ends."""
+        ended: dict[str | None, list[Step]] = defaultdict(list)
+        for step in sorted(self.run.steps, key=lambda s: s.seq_end or 0):
+            if step.kind != "agent" and step.seq not in inside and step.seq_end is not None:
+                ended[step.process].append(step)
         order: dict[int, frozenset[int]] = {}
-        for step in counted:
-            before = sorted((place[seq] for seq in step.overlaps if seq in place and place[seq] < place[step.seq]), reverse=True)
-            known, nearest = 0, []
-            for number in before:
-                other = counted[number]
-                if known >> number & 1 or other.process != step.process or _may_be_caused_by(other, step):
-                    continue
-                nearest.append(other.seq)
-                known |= waits_for[other.seq]
-            waits_for[step.seq] = known | 1 << place[step.seq]
-            if nearest:
-                order[step.seq] = frozenset(nearest)
+        for steps in ended.values():
+            for number, step in enumerate(steps):
+                before = next((s for s in map(steps.__getitem__, range(number - 1, -1, -1)) if not _may_be_caused_by(s, step)), None)
+                if before is not None:
+                    order[step.seq] = frozenset({before.seq})
         return order
 
     def _descendants(self, seq: int) -> Iterable[int]:

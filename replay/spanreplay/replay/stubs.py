@@ -51,7 +51,7 @@ class RecordedCalls:
             if recorded is None:
                 self._stop(step, "never_recorded", None, detail="no recorded run was expecting calls here", asked=asked)
             assert recorded is not None  # noqa: S101 — _stop raises
-            match recorded.match(step.call.kind, step.call.name, step.path, asked):
+            match recorded.match(step.call.kind, step.call.name, step.path, asked, _sub_agent_of(step)):
                 case Missed() as missed:
                     self._miss(step, recorded, missed, asked)
                     raise AssertionError("unreachable: a miss raises")
@@ -305,6 +305,12 @@ def enter_unreached(runs: Sequence[Run], ledger: Ledger) -> None:
                     detail="recorded, but the agent did not make this call",
                 )
             )
+
+
+def _sub_agent_of(step: LiveStep) -> tuple[str, Step] | None:
+    """Path of the sub-agent that a call is made in, and the recorded step it was matched with."""
+    parent = step.parent
+    return None if parent is None or not isinstance(parent.recorded, Step) else (parent.path, parent.recorded)
 
 
 def _duration_ns(step: Step) -> int:

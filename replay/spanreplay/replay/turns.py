@@ -1,7 +1,7 @@
 """Siblings finish in the recorded order.
 
 What an agent does next can depend on which of several parallel calls came back first: it orders the tool messages of its next
-request by completion. A step waits until every step that overlapped it and ended before it in the record has been given,
+request by completion. A step waits until the step that ended before it in the record has been given,
 and then, on an event loop, until the loop has nothing ready, so that what those answers set off, and what the record shows as begun
 meanwhile, has run. Waits are bounded.
 """
@@ -12,7 +12,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 WAIT_S: Final = 2.0
-"""Longest wait for a sibling that does not come."""
+"""Longest wait for a step that does not come."""
+IMPATIENT_S: Final = 0.05
+_PATIENCE: Final = 3
+"""After so many waits in vain the agent is another one, and further waits are short."""
 _QUIET_PASSES: Final = 200
 _BLIND_PASSES: Final = 20
 """Passes on a loop whose ready queue cannot be seen (uvloop)."""
@@ -42,6 +45,7 @@ class Turns:
         self._pending_s = pending_s or {}
         self._wait_s = WAIT_S if wait_s is None else wait_s
         self._released = False
+        self._given_up = 0
         self._given: set[int] = set()
         self._changed = threading.Condition()
         self._waiting: dict[int, tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = {}
@@ -52,18 +56,23 @@ class Turns:
         return OneTurn(self, seq)
 
     def _longest(self, seq: int) -> float:
-        return self._wait_s + max((self._pending_s.get(other, 0.0) for other in self._before.get(seq, ())), default=0.0)
+        longest = self._wait_s if self._given_up < _PATIENCE else min(self._wait_s, IMPATIENT_S)
+        return longest + max((self._pending_s.get(other, 0.0) for other in self._before.get(seq, ())), default=0.0)
 
     def _open(self, seq: int) -> bool:
         return self._released or self._before.get(seq, frozenset()) <= self._given
 
     def wait(self, seq: int) -> None:
         """Block this thread until it is the step's turn."""
-        if not self._before.get(seq):
+        if not self._before.get(seq) or asyncio._get_running_loop() is not None:  # a loop that is blocked brings nobody
             return
         with self._changed:
             if not self._changed.wait_for(lambda: self._open(seq), self._longest(seq)):
-                self._relaxed()
+                self._give_up()
+
+    def _give_up(self) -> None:
+        self._given_up += 1
+        self._relaxed()
 
     async def wait_async(self, seq: int) -> None:
         """Wait for the step's turn, then for the loop to come to rest."""
@@ -78,7 +87,7 @@ class Turns:
             try:
                 await asyncio.wait_for(future, self._longest(seq))
             except TimeoutError:
-                self._relaxed()
+                self._give_up()
                 return
             finally:
                 with self._changed:

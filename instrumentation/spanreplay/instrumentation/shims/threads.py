@@ -5,6 +5,7 @@ context of their own. The OpenTelemetry context and the prompt in force go along
 the user.
 """
 
+import contextvars
 import functools
 import threading
 from collections.abc import Callable
@@ -56,7 +57,8 @@ class Job:
 def label_of(function: Any, default: str | None = None) -> str:
     """The name of what a job or thread runs, which names its scope."""
     while isinstance(function, functools.partial):
-        function = function.func
+        runs_in_context = isinstance(getattr(function.func, "__self__", None), contextvars.Context) and function.args
+        function = function.args[0] if runs_in_context else function.func
     return str(getattr(function, "__qualname__", None) or default or type(function).__name__)
 
 

@@ -1,0 +1,113 @@
+"""The ledger: every entry counts, across processes and cut lines; the result comes from it alone."""
+
+import json
+import os
+import threading
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from spanreplay.replay.ledger import Difference, DifferenceKind, Ledger, Totals, read_ledgers
+from spanreplay.replay.verdict import verdict
+
+
+def difference(kind: DifferenceKind = "input", step: int | None = 1) -> Difference:
+    return Difference(kind=kind, run_id="r", step=step, name="tool_call t", field="arguments.x", recorded="1", actual="\ud800")
+
+
+def test_ledgers_of_several_processes_add_up(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        ledger = Ledger(tmp_path / f"{name}.ledger")
+        ledger.enter("started", isolation="level 1")
+        ledger.enter("used", run="r", step=1 if name == "a" else 2, by="input")
+        ledger.enter("covered", run="r", steps=[5])
+        ledger.enter("telemetry", count=2)
+        ledger.enter("of a newer version", x=1)
+        ledger.differ(difference())
+    totals = read_ledgers(tmp_path)
+    assert (totals.processes, totals.used, totals.covered, totals.telemetry_dropped, totals.by_input) == (
+        2,
+        {"r": {1, 2}},
+        {"r": {5}},
+        4,
+        2,
+    )
+    assert totals.differences == [difference(), difference()]
+
+
+@pytest.mark.parametrize("cut", [2, 10, 40])
+def test_a_cut_last_line_is_left_out(tmp_path: Path, cut: int) -> None:
+    file = tmp_path / "a.ledger"
+    ledger = Ledger(file)
+    ledger.enter("started")
+    ledger.differ(difference())
+    file.write_bytes(file.read_bytes()[:-cut])
+    totals = read_ledgers(tmp_path)
+    assert totals.processes == 1
+    assert totals.differences == []
+
+
+def test_a_process_that_is_gone_at_once_loses_nothing(tmp_path: Path) -> None:
+    child = os.fork()
+    if child == 0:
+        Ledger(tmp_path / "a.ledger").differ(difference())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert read_ledgers(tmp_path).differences == [difference()]
+
+
+def test_entries_of_many_threads_are_whole(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "a.ledger")
+
+    def work(name: str) -> None:
+        for step in range(50):
+            ledger.enter("used", run=name, step=step)
+
+    threads = [threading.Thread(target=work, args=(str(n),)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for line in (tmp_path / "a.ledger").read_text().splitlines():
+        json.loads(line)
+    assert read_ledgers(tmp_path).used == ledger.totals.used == {str(n): set(range(50)) for n in range(4)}
+
+
+def test_an_entry_made_while_an_entry_is_made_does_not_wait_for_ever() -> None:
+    ledger = Ledger()
+    with ledger._lock:  # as the guard does, from the garbage collector
+        ledger.enter("refused", action="write")
+    assert len(ledger.totals.refusals) == 1
+
+
+@pytest.mark.parametrize(
+    ("processes", "kinds", "refused", "code"),
+    [
+        (1, [], 0, 0),
+        (1, ["input"], 0, 1),
+        (1, ["output", "unreached"], 0, 1),
+        (1, ["not_replayable"], 0, 125),
+        (0, [], 0, 125),
+        (1, [], 1, 4),
+        (1, ["input"], 1, 4),
+        (0, [], 1, 4),
+    ],
+)
+def test_exit_codes_come_from_the_ledger_alone(processes: int, kinds: list[DifferenceKind], refused: int, code: int) -> None:
+    totals = Totals(processes=processes, differences=[difference(k) for k in kinds], refusals=[{}] * refused)
+    found = verdict(totals, [])
+    assert found.exit_code == code
+    assert found.equal == (not kinds and not refused)
+    json.dumps(found.to_json())
+
+
+def test_differences_are_told_in_the_order_of_the_record() -> None:
+    totals = Totals(processes=1, differences=[difference("never_recorded", None), difference(step=7), difference(step=2)])
+    assert [d.step for d in verdict(totals, []).differences] == [2, 7, None]
+
+
+def test_a_difference_in_one_line() -> None:
+    made = difference()
+    assert made.summary() == "step 1, tool_call t: arguments.x differs: recorded 1, actual \ud800"
+    assert Difference(**asdict(made)) == made

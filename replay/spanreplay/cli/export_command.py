@@ -35,7 +35,7 @@ def command(target: str, form: str, output: Path, store: Path | None, as_json: b
     spanreplay export traces.json --format otlp-proto -o traces.pb
     """  # noqa: D301
     from spanreplay.cli.about import about
-    from spanreplay.cli.target import load
+    from spanreplay.cli.target import is_bare_command, load
     from spanreplay.replay.outgoing import of_runs
     from spanreplay.spans import otlp_json, otlp_proto
     from spanreplay.spans.record import SpanRecord
@@ -60,11 +60,11 @@ def command(target: str, form: str, output: Path, store: Path | None, as_json: b
         print_bytes(data)
         return
     _write(output, data)
+    runs = [r.run_id for r in loaded.siblings if not is_bare_command(r, loaded.siblings)]
     if as_json:
-        runs = [r.run_id for r in loaded.siblings]
         print_json({"schema": 1, "file": str(output), "format": form, "spans": len(spans), "left_out": left_out, "runs": runs})
     else:
-        say(f"{output}: {many(len(spans), 'span')} of {many(len(loaded.siblings), 'run')}")
+        say(f"{output}: {many(len(spans), 'span')} of {many(len(runs), 'run')}")
 
 
 def _write(path: Path, data: bytes) -> None:

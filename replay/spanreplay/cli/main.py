@@ -26,6 +26,9 @@ COMMANDS: Final = {
 TAKE_A_COMMAND: Final = frozenset({"record", "replay"})
 """The commands that run what stands after ``--``."""
 
+STDIN: Final = "stdin:"
+"""Standard input, as ``-`` is; what ``-#RUN`` becomes."""
+
 _CUT: Final = "command"
 
 
@@ -75,6 +78,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     if "--" in arguments:
         cut = arguments.index("--")
         arguments, command = arguments[:cut], arguments[cut + 1 :]
+
+    # The parser would take it for an option.
+    arguments = [f"{STDIN}{a[1:]}" if a.startswith("-#") else a for a in arguments]
 
     def work() -> int | None:
         # Not cli.main(): it has exit codes of its own for Ctrl-C and for a reader that has gone.

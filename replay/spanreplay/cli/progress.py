@@ -2,40 +2,70 @@
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import TypeVar
+from contextlib import ExitStack, contextmanager
+from typing import Final, TypeVar
 
 from spanreplay.cli.options import quiet
 
 T = TypeVar("T")
 Advance = Callable[[int], None]
 
+PATIENCE_SECONDS: Final = 0.5
+"""A bar that comes and goes at once is worse than none."""
+
 
 def _nothing(_: int) -> None:
     return None
 
 
+def _wanted() -> bool:
+    return not quiet() and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
 @contextmanager
-def working(what: str, *, shown: bool = True) -> Iterator[Advance]:
-    """Show a moving bar while the body runs; gives a function that counts what is done.
+def working(what: str, *, long: bool = False) -> Iterator[Advance]:
+    """Show a moving bar while the body runs, once it has taken a while; gives a function that counts what is done.
 
     Args:
         what: ``importing traces.json``.
-        shown: false where the work is known to be short.
+        long: known to take a while, so show it at once; nothing may be counted in the body.
     """
-    if not shown or quiet() or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    if not _wanted():
         yield _nothing
         return
+    with ExitStack() as shown:
+        if long:
+            yield _bar(shown, what)
+            return
+        began = time.monotonic()
+        waiting = 0
+        advance: Advance | None = None
+
+        def count(number: int) -> None:
+            nonlocal advance, waiting
+            if advance is not None:
+                advance(number)
+                return
+            waiting += number
+            if time.monotonic() - began > PATIENCE_SECONDS:
+                advance = _bar(shown, what)
+                advance(waiting)
+
+        yield count
+
+
+def _bar(shown: ExitStack, what: str) -> Advance:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     from spanreplay.replay.showing import safe
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.completed:,}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(safe(what), total=None)
-        yield lambda number: progress.advance(task, number)
+    progress = shown.enter_context(Progress(*columns, console=Console(stderr=True), transient=True))
+    task = progress.add_task(safe(what), total=None)
+    return lambda number: progress.advance(task, number)
 
 
 def counted(items: Iterable[T], advance: Advance) -> Iterator[T]:

@@ -64,13 +64,14 @@ def address_of(endpoint: str) -> Address:
     Raises:
         NoEndpoint: it is none.
     """
-    url = urlsplit(endpoint if "://" in endpoint else f"http://{endpoint}")
+    wanted = f"wanted an endpoint such as http://localhost:4318 or grpc://localhost:4317, found {endpoint!r}"
     try:
+        url = urlsplit(endpoint if "://" in endpoint else f"http://{endpoint}")
         port, host = url.port, url.hostname
-    except ValueError:
-        port = host = None
+    except ValueError as error:
+        raise NoEndpoint(wanted) from error
     if url.scheme not in ("http", "https", "grpc", "grpcs") or not host:
-        raise NoEndpoint(f"wanted an endpoint such as http://localhost:4318 or grpc://localhost:4317, found {endpoint!r}")
+        raise NoEndpoint(wanted)
     if url.scheme.startswith("grpc") or port == _GRPC_PORT:
         shown = f"[{host}]" if ":" in host else host
         return Address(text=f"{shown}:{port or _GRPC_PORT}", grpc=True, secure=url.scheme in ("grpcs", "https"))

@@ -1,7 +1,7 @@
 """The store as commands use it: opened with every journal loaded and every run derived."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -31,7 +31,7 @@ def ready_store(path: Path, *, create: bool = False) -> "Iterator[Store]":
     from spanreplay.store.store import Store
 
     with Store.open(path, create=create) as store:
-        with working("loading what was recorded", shown=_size(pending(store.path)) > _LONG):
+        with working("loading what was recorded", long=True) if _size(pending(store.path)) > _LONG else nullcontext():
             report = store.compact()
             index(store)
         _tell(path, report)

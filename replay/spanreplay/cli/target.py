@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from spanreplay.cli.main import STDIN
 from spanreplay.cli.options import WrongUse, detail, many, say_some, store_path
 from spanreplay.cli.stored import ready_store, records_of, runs_of
 from spanreplay.replay.model import Run
@@ -60,7 +61,7 @@ def split(target: str) -> tuple[str, str]:
     if _exists(target):
         return target, ""
     where, _, run = target.rpartition("#") if "#" in target else (target, "", "")
-    return where, run
+    return "-" if where == STDIN else where, run
 
 
 def _exists(path: str) -> bool:
@@ -130,7 +131,7 @@ def _from_store(path: Path, name: str) -> Loaded:
     return Loaded(runs=chosen, records=records, siblings=siblings, format="store", spans=_count(records), store=path)
 
 
-def _is_bare_command(run: Run, runs: Sequence[Run]) -> bool:
+def is_bare_command(run: Run, runs: Sequence[Run]) -> bool:
     """A recorded command whose agents are runs of their own: nothing to show, though a replay compares its exit code."""
     return run.is_command and not run.steps and any(r.command_id == run.command_id for r in runs if r is not run)
 
@@ -175,7 +176,7 @@ def _from_source(where: str, name: str) -> Loaded:
     with working(f"reading {where}") as advance:
         records = list(counted(opened.records, advance))
         runs = build_runs(records)
-    listed = [r for r in runs if not _is_bare_command(r, runs)]
+    listed = [r for r in runs if not is_bare_command(r, runs)]
     chosen = _chosen(where, name, runs, listed) if name else listed
     command = chosen[0].command_id if len(chosen) == 1 else None
     return Loaded(

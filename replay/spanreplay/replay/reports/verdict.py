@@ -41,7 +41,7 @@ def render_verdict(verdict: Verdict, runs: Sequence[Run], *, colour: bool | None
     if verdict.refusals:
         lines.append([Piece(f"{len(verdict.refusals)} action{'' if len(verdict.refusals) == 1 else 's'} on the outside refused", BAD)])
     worst = max((run.grade for run in runs), key=GRADE_ORDER.index, default=None)
-    if worst not in (None, "exact"):
+    if worst is not None and worst != "exact":
         lines.append([Piece(f"the record {'is ' if worst in ('structure', 'incomplete') else ''}{GRADE_WORDS[worst]}")])
     lines.append([Piece(f"isolation: {verdict.isolation}", DIM)])
     return rendered(lines, colour)

@@ -1,0 +1,103 @@
+"""``import``: nothing lost, nothing twice."""
+
+import json
+import shutil
+
+import pytest
+
+from fixtures.runs.spans import chat, tool
+from spanreplay.spans import otlp_proto
+from support.command_line import CommandLine
+
+TRACE = "ab" * 16
+
+
+def test_a_second_import_changes_nothing_and_says_so(spanreplay: CommandLine) -> None:
+    path = spanreplay.file("t.json", chat(1), tool(2, 1))
+    assert spanreplay("import", path).out == f"{path} (otlp-json): 2 new, 0 known already\n"
+    before = spanreplay("replay", "--json").raw
+    done = spanreplay("import", path)
+    assert (done.code, done.out) == (0, f"{path} (otlp-json): nothing new, 2 known already\n")
+    assert spanreplay("replay", "--json").raw == before
+
+
+def test_a_span_with_other_content_is_a_change(spanreplay: CommandLine) -> None:
+    spanreplay("import", spanreplay.file("t.json", chat(1, content=False)))
+    path = spanreplay.file("t.json", chat(1))
+    assert spanreplay("import", path).out == f"{path} (otlp-json): 0 new, 0 known already, 1 changed\n"
+
+
+def test_a_folder(spanreplay: CommandLine) -> None:
+    folder = spanreplay.folder / "traces"
+    folder.mkdir()
+    spanreplay.file("traces/a.json", chat(1))
+    (folder / "b.pb").write_bytes(otlp_proto.encode([chat(1, trace=TRACE)]))
+    (folder / "README.txt").write_text("about these traces")
+    done = spanreplay("import", "traces", "--json")
+    (one,) = done.json["imports"]
+    assert done.code == 0
+    assert (one["format"], one["new"], one["unreadable_files"], one["rejected"]) == ("otlp-json+otlp-proto", 2, 1, 0)
+    assert "README.txt: byte 0: expected a trace" in done.err
+
+
+def test_standard_input(spanreplay: CommandLine) -> None:
+    data = spanreplay.file("t.json", chat(1)).read_bytes()
+    assert spanreplay("import", "-", stdin=data).out == "- (otlp-json): 1 new, 0 known already\n"
+
+
+def test_one_source_that_cannot_be_read_keeps_no_other_out(spanreplay: CommandLine) -> None:
+    first, last = spanreplay.file("a.json", chat(1)), spanreplay.file("z.json", chat(1, trace=TRACE))
+    (spanreplay.folder / "bad.json").write_text("no trace")
+    done = spanreplay("import", first, "bad.json", "missing.json", last)
+    assert done.code == 3
+    assert done.out.count("1 new") == 2
+    errors = done.err.splitlines()
+    assert [e.split(":")[1].strip() for e in errors[:2]] == ["bad.json", "missing.json"]
+    assert errors[2] == "Error: 2 sources of 4 could not be read; the others were imported"
+    assert len(spanreplay("runs", "--json").json["runs"]) == 2
+    document = spanreplay("import", first, "bad.json", "--json")
+    assert document.code == 3
+    assert [i["same"] for i in document.json["imports"]] == [1]
+    assert [e["source"] for e in document.json["errors"]] == ["bad.json"]
+
+
+def test_another_store_is_a_source(demo: CommandLine) -> None:
+    shutil.move(demo.store, demo.folder / "theirs")
+    done = demo("import", "theirs")
+    assert (done.code, done.err) == (0, "")
+    assert "nothing new" in demo("import", "theirs").out
+    ours, theirs = demo("replay", "--json").json, demo("replay", "--json", "--store", "theirs").json
+    assert ours["runs"] == theirs["runs"]
+
+
+def test_a_damaged_store_is_no_source(spanreplay: CommandLine) -> None:
+    (spanreplay.folder / "theirs").mkdir()
+    (spanreplay.folder / "theirs" / "runs.duckdb").write_bytes(b"rubbish" * 10_000)
+    done = spanreplay("import", "theirs", spanreplay.file("t.json", chat(1)))
+    assert done.code == 3
+    assert "1 new" in done.out
+    assert "not a database that can be read" in done.err
+
+
+def test_what_is_left_out_is_counted(spanreplay: CommandLine) -> None:
+    path = spanreplay.file("t.json", chat(1), chat(2))
+    document = json.loads(path.read_text())
+    document["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["spanId"] = "xyz"
+    path.write_text(json.dumps(document))
+    done = spanreplay("import", path)
+    assert (done.code, done.out) == (0, f"{path} (otlp-json): 1 new, 0 known already, 1 left out\n")
+    assert "spans[0].spanId: expected" in done.err
+    assert spanreplay("import", path, "-q").err == ""
+
+
+def test_the_store_is_private_and_invisible_to_git(spanreplay: CommandLine) -> None:
+    spanreplay("import", spanreplay.file("t.json", chat(1)), "--store", "made/here")
+    store = spanreplay.folder / "made" / "here"
+    assert store.stat().st_mode & 0o777 == 0o700
+    assert (store / ".gitignore").read_text() == "*\n"
+
+
+def test_the_default_store_is_in_the_working_folder(spanreplay: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPANREPLAY_STORE")
+    spanreplay("import", spanreplay.file("t.json", chat(1)))
+    assert (spanreplay.folder / ".spanreplay" / "runs.duckdb").exists()

@@ -1,0 +1,41 @@
+"""Progress is for terminals, and for work that lasts."""
+
+import pytest
+
+from fixtures.runs.spans import tool
+from spanreplay.cli import progress
+from support.command_line import CommandLine
+
+
+@pytest.mark.parametrize(
+    ("terminal", "patience", "quiet", "shown"),
+    [(True, 0, [], True), (True, 60, [], False), (False, 0, [], False), (True, 0, ["-q"], False)],
+)
+def test_a_bar_is_shown_on_a_terminal_once_the_work_has_lasted(
+    spanreplay: CommandLine, monkeypatch: pytest.MonkeyPatch, terminal: bool, patience: float, quiet: list[str], shown: bool
+) -> None:
+    monkeypatch.setattr(progress, "PATIENCE_SECONDS", patience - 1)
+    spanreplay.terminal = terminal
+    done = spanreplay("import", spanreplay.file("t.json", tool(1), tool(2)), *quiet)
+    assert done.code == 0
+    assert ("importing" in done.err) is shown
+    assert "2 new" in done.out
+
+
+def test_a_dumb_terminal_gets_none(spanreplay: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "PATIENCE_SECONDS", -1)
+    monkeypatch.setenv("TERM", "dumb")
+    spanreplay.terminal = True
+    assert spanreplay("import", spanreplay.file("t.json", tool(1))).err == ""
+
+
+def test_loading_many_journals_shows_one_too(demo: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spanreplay.cli.stored._LONG", -1)
+    demo.terminal = True
+    assert "loading what was recorded" in demo("runs").err
+
+
+def test_what_is_counted_is_what_passes() -> None:
+    counts: list[int] = []
+    assert list(progress.counted("abc", counts.append)) == ["a", "b", "c"]
+    assert counts == [1, 1, 1]

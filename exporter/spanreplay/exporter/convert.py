@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from spanreplay.content.redaction import Redactor
-from spanreplay.exporter.overflow import attributes_of, has_any, overflow, raw
+from spanreplay.exporter.overflow import attributes_of, has_events, has_links, overflow, raw
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord, Value
 
@@ -54,8 +54,8 @@ class Converter:
         attributes = notes.attributes({**spilled, **attributes_of(span)} if spilled else attributes_of(span))
         if extra:
             attributes = {**extra, **attributes}
-        events = tuple([_event(event, notes) for event in _each(span.events)]) if has_any(span, "events") else ()
-        links = tuple([_link(link, notes) for link in _each(span.links)]) if has_any(span, "links") else ()
+        events = tuple([_event(event, notes) for event in _each(span.events)]) if has_events(span) else ()
+        links = tuple([_link(link, notes) for link in _each(span.links)]) if has_links(span) else ()
         status = span.status
         message = notes.text(_NO_ATTRIBUTE, str(status.description)) if status.description else ""
         resource, scope = self.resource(span.resource), self.scope(span.instrumentation_scope)

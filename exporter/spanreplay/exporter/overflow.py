@@ -6,7 +6,7 @@ lost, and counted.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
@@ -55,10 +55,16 @@ def attributes_of(span: "ReadableSpan") -> Mapping[str, Any]:
     return raw(attributes if attributes is not None else span.attributes)
 
 
-def has_any(span: "ReadableSpan", parts: Literal["events", "links"]) -> bool:
-    """Whether a span has events or links, without the copies that its properties make."""
-    held = getattr(span, f"_{parts}", None)
-    return bool(getattr(span, parts) if held is None else len(held))
+def has_events(span: "ReadableSpan") -> bool:
+    """Whether a span has events, without the copy that its property makes."""
+    held = getattr(span, "_events", None)
+    return len(span.events if held is None else held) > 0
+
+
+def has_links(span: "ReadableSpan") -> bool:
+    """Whether a span has links, without the copy that its property makes."""
+    held = getattr(span, "_links", None)
+    return len(span.links if held is None else held) > 0
 
 
 def watch(span: "ReadableSpan") -> None:

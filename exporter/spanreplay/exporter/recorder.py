@@ -17,7 +17,7 @@ from spanreplay.content.redaction import Redactor
 from spanreplay.exporter.convert import Converter
 from spanreplay.exporter.events import is_event, mark_kept
 from spanreplay.exporter.origin import process_resource
-from spanreplay.exporter.overflow import attributes_of, has_any, overflow, watch
+from spanreplay.exporter.overflow import attributes_of, has_events, has_links, overflow, watch
 from spanreplay.exporter.writer import Writer
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import (
@@ -167,10 +167,10 @@ class Recorder:
             if added:
                 attributes = self.converter.attributes({name: present[name] for name in present if name in added})
         events: list[Any] = []
-        if has_any(span, "events"):
+        if has_events(span):
             told = {(event.name, event.time_ns) for event in step.events}
             events = [event for event in span.events if (event.name, event.timestamp) not in told]
-        links = self.converter.links(span.links) if has_any(span, "links") else ()
+        links = self.converter.links(span.links) if has_links(span) else ()
         return attributes, self.converter.events(events) if events else (), links
 
     # ---- the span processor --------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """The JSON text of attributes, put together from remembered pieces: most of what a span says, the one before it said too."""
 
 from collections.abc import Mapping
+from json.encoder import encode_basestring_ascii as quoted
 from typing import Final
 
-from spanreplay.content.json_text import quoted
 from spanreplay.spans.record import Value
 from spanreplay.store.encoding import BLOB_BYTES, Keep, encode_map, encode_value, to_json
 

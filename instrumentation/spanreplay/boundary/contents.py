@@ -1,10 +1,10 @@
 """Which attributes hold what was said, as against names, numbers and places, and their digests."""
 
 from collections.abc import Mapping
+from json.encoder import encode_basestring_ascii as quoted
 from typing import TYPE_CHECKING, Any, Final
 
 from spanreplay.content.digests import text_digest
-from spanreplay.content.json_text import quoted
 from spanreplay.semconv import attributes as names
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ is the first call of ``get_weather`` in the third task that runs ``Planner.searc
 import asyncio
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar, Token
+from functools import lru_cache
 from hashlib import sha256
 from itertools import count
 from threading import local
@@ -98,6 +99,7 @@ class Scope:
         return False
 
 
+@lru_cache(maxsize=1024)
 def step_label(kind: str, name: str) -> str:
     """The path segment of a step, without its number."""
     return f"{kind}:{name.translate(_ESCAPES)}"

@@ -150,8 +150,14 @@ class Step:
             self._put_run(attributes, self.run)
         attributes.update(self.session.attributes)
         given = {**scopes.in_force.get(), **call.attributes} if call.kind == "model_call" else call.attributes
+        clean = self.session.redactor.text
         for name, value in given.items():
-            self._put(attributes, name, value)
+            if type(value) is str:
+                attributes[name], replaced = clean(value)
+                if replaced:
+                    self._redacted[name] = self._redacted.get(name, 0) + replaced
+            else:
+                self._put(attributes, name, value)
         if call.kind == "tool_call":
             attributes[names.GEN_AI_TOOL_NAME] = call.name
         elif call.kind == "agent":

@@ -4,7 +4,7 @@ import contextlib
 import functools
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, ParamSpec, TypeVar, get_type_hints, overload
 
 from spanreplay.boundary import boundary, streams
@@ -101,10 +101,10 @@ class ToolInfo:
         """The call as the Boundary takes it."""
         arguments = self.arguments(args, kwargs)
         encoded = codec.encode(arguments)
-        attributes: dict[str, Any] = dict(self.attributes)
+        attributes: Mapping[str, Any] = self.attributes
         asked = claim(scope, self.name, encoded.text)
         if asked is not None:
-            attributes[names.STEP_REQUESTED_BY] = asked.span_id
+            attributes = {**attributes, names.STEP_REQUESTED_BY: asked.span_id}
         return Call(
             kind="tool_call",
             name=self.name,

@@ -1,0 +1,119 @@
+"""What a difference says: field, place, and only one for each stop."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from spanreplay.boundary import boundary
+from spanreplay.boundary.call import Call
+from spanreplay.content import codec
+from spanreplay.instrumentation import tool
+from spanreplay.replay.errors import ReplayDivergence
+from support.taped import recorded, replayed, told
+
+
+def ask(kind: Any, asked: object) -> Any:
+    scope = boundary.here()
+    assert scope is not None
+    return boundary.call(scope, Call(kind=kind, name="n", input=codec.encode(asked)), lambda: "live")
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after", "field"),
+    [
+        ("tool_call", {"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}]}, "arguments.a[1].b"),
+        ("tool_call", [1], [2], "arguments[0]"),
+        ("tool_call", 1, 2, "arguments"),
+        ("model_call", {"body": {"messages": [{"content": "x"}]}}, {"body": {"messages": [{"content": "y"}]}}, "messages[0].content"),
+        ("io", {"url": "a"}, {"url": "b"}, "url"),
+        ("io", 1, 2, "input"),
+        ("tool_call", {"a": 1}, {}, "arguments.a"),
+        ("tool_call", {}, {"a": None}, "arguments.a"),
+    ],
+)
+def test_the_field_that_differs_is_named_as_people_name_it(kind: Any, before: object, after: object, field: str) -> None:
+    tape = recorded(ask, kind, before)
+    assert replayed(tape, ask, kind, before).equal
+    assert told(replayed(tape, ask, kind, after)) == [("input", 1, f"{kind} n", field)]
+
+
+def test_everything_after_a_difference_is_stopped_with_the_same_one() -> None:
+    seen: list[ReplayDivergence] = []
+
+    def agent(*values: int) -> None:
+        for value in values:
+            try:
+                ask("tool_call", value)
+            except ReplayDivergence as stop:
+                seen.append(stop)
+
+    tape = recorded(agent, 1, 2, 3)
+    result = replayed(tape, agent, 1, 9, 3)
+    assert len(seen) == 2
+    assert seen[0].difference is seen[1].difference
+    assert len(result.differences) == 1
+
+
+def test_many_threads_that_differ_at_once_are_one_difference() -> None:
+    def agent(shift: int) -> None:
+        threads = [threading.Thread(target=_quietly, args=(i + shift,)) for i in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    tape = recorded(agent, 0)
+    result = replayed(tape, agent, 100)
+    assert len(result.differences) == 1
+    assert result.verdict.exit_code == 1
+
+
+def _quietly(value: int) -> None:
+    try:
+        ask("tool_call", value)
+    except ReplayDivergence:
+        return
+
+
+def test_steps_inside_a_stubbed_tool_are_covered_and_its_body_does_not_run() -> None:
+    ran: list[int] = []
+
+    @tool(effect="read")
+    def inner(x: int) -> int:
+        ran.append(x)
+        return x
+
+    @tool(effect="read")
+    async def outer(x: int) -> int:
+        return inner(x) + inner(x + 1)
+
+    tape = recorded(outer, 1)
+    ran.clear()
+    result = replayed(tape, outer, 1)
+    assert result.equal
+    assert result.value == 3
+    assert ran == []
+    assert (result.verdict.matched, result.verdict.covered) == (1, 2)
+
+
+def test_a_secret_in_the_input_does_not_differ_from_its_own_redaction() -> None:
+    key = "sk-" + "a1B2" * 12
+
+    def agent(secret: str) -> None:
+        ask("tool_call", {"key": secret})
+
+    tape = recorded(agent, key)
+    assert key not in str(tape.steps)
+    assert replayed(tape, agent, key).equal
+    assert replayed(tape, agent, "sk-" + "Zz99" * 12).equal  # the replay may have another key, or none
+
+
+def test_a_coroutine_function_is_run_to_its_end_and_its_value_kept() -> None:
+    async def agent() -> str:
+        await asyncio.sleep(0)
+        return str(ask("tool_call", 1))
+
+    tape = recorded(agent)
+    assert replayed(tape, agent).value == "live"

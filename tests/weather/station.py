@@ -117,6 +117,10 @@ class Station:
         """Where commands run."""
         return self.root / "work"
 
+    def with_path(self, folder: Path) -> "Station":
+        """The same with another folder on ``PYTHONPATH``."""
+        return replace(self, environment={**self.environment, "PYTHONPATH": os.pathsep.join([str(folder), str(TESTS)])})
+
     def variables(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
         """The environment of every command: none of the variables that the tests themselves were started with."""
         return {
@@ -200,6 +204,11 @@ class Kept:
         (run,) = (run for run in self.runs if run.is_command)
         return run
 
+    @property
+    def steps(self) -> list[SpanRecord]:
+        """Spans of steps and agents."""
+        return [span for span in self.spans if names.STEP_PATH in span.attributes]
+
     def foreign(self) -> list[SpanRecord]:
         """Spans that are the application's own."""
         return [span for span in self.spans if span.scope.name != names.SCOPE_NAME]
@@ -214,12 +223,12 @@ class Kept:
                 }
         return found
 
-    def assert_nothing_doubled(self) -> None:
-        """No span twice, no step twice."""
+    def assert_nothing_doubled(self, *, paths: bool = True) -> None:
+        """No span twice, no step twice: two runs may have the same ``paths``, in one run they differ."""
         ids = [(span.trace_id, span.span_id) for span in self.spans]
         assert len(ids) == len(set(ids))
-        paths = [span.attributes[names.STEP_PATH] for span in self.spans if names.STEP_PATH in span.attributes]
-        assert len(paths) == len(set(paths))
+        places = [(span.attributes[names.STEP_PATH], None if paths else span.attributes[names.RUN_ID]) for span in self.steps]
+        assert len(places) == len(set(places))
 
 
 _CHANGING: Final = frozenset({names.PROCESS_ID, names.STEP_PARENT, names.RUN_ID, names.RUN_COMMAND_ID, names.RUN_REDACTION})

@@ -3,9 +3,11 @@
 import functools
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any, Final
 
+import wrapt
 from opentelemetry import trace
 
 from spanreplay.boundary import scope as scopes
@@ -18,7 +20,10 @@ RUN_PATH: Final = "SPANREPLAY_RUN_PATH"
 _ENV_POSITION: Final = 9
 """Of ``env`` among the arguments of ``Popen`` behind ``args``."""
 
+_SPAWN: Final = "multiprocessing.popen_spawn_posix"
+
 _patches = Patches()
+_hooked = False
 _complete: Callable[[Mapping[str, str]], dict[str, str]] = dict
 
 
@@ -71,9 +76,43 @@ def _spawning(original: Callable[..., Any]) -> Callable[..., Any]:
     return __init__
 
 
+def _launching(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Multiprocessing's ``spawn`` gives a child the environment of this process, and takes no other."""
+
+    @functools.wraps(original)
+    def _launch(self: Any, process_obj: Any) -> Any:
+        if not scopes.process.active:
+            return original(self, process_obj)
+        before = {name: os.environ.get(name) for name in (TRACEPARENT, RUN_ID, RUN_PATH)}
+        put_context(os.environ)
+        try:
+            return original(self, process_obj)
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
+
+    return _launch
+
+
+def _multiprocessing(module: Any) -> None:
+    from spanreplay.instrumentation import shims
+
+    if shims._installed:
+        _patches.replace(module.Popen, "_launch", _launching)
+
+
 def install() -> None:
-    """Patch ``subprocess.Popen``, which run, check_output and asyncio's subprocesses pass."""
+    """Patch ``subprocess.Popen``, which run, check_output and asyncio's subprocesses pass, and multiprocessing when it is there or comes."""
+    global _hooked  # noqa: PLW0603 — a post-import hook cannot be taken back
     _patches.replace(subprocess.Popen, "__init__", _spawning)
+    if _SPAWN in sys.modules:
+        _multiprocessing(sys.modules[_SPAWN])
+    elif not _hooked:
+        wrapt.register_post_import_hook(_multiprocessing, _SPAWN)
+        _hooked = True
 
 
 def uninstall() -> None:

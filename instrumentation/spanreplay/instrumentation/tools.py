@@ -5,7 +5,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final, ParamSpec, TypeVar, get_type_hints, overload
+from typing import Any, Final, ParamSpec, TypeVar, cast, get_type_hints, overload
 
 from spanreplay.boundary import boundary, streams
 from spanreplay.boundary.asked import claim
@@ -200,7 +200,7 @@ def _wrap(
 ) -> Callable[..., Any]:
     if isinstance(function, staticmethod | classmethod):
         inner = _wrap(function.__func__, effect=effect, name=name, version=version, idempotency_key=idempotency_key)
-        return type(function)(inner)
+        return cast("Callable[..., Any]", type(function)(inner))
     info = ToolInfo(function, name=name, effect=effect, version=version, idempotency_key=idempotency_key)
 
     def ready(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Scope, Call] | None:

@@ -15,6 +15,8 @@ import httpx2
 import openai
 import wrapt
 from opentelemetry.sdk.trace import SynchronousMultiSpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import Tracer
 
 from bench.measure import Rate, Ratio, ratio
@@ -22,6 +24,7 @@ from spanreplay import recording
 from spanreplay.boundary import session as sessions
 from spanreplay.boundary.scope import process
 from spanreplay.boundary.session import RunContext, entered
+from spanreplay.exporter.recorder import Recorder
 from spanreplay.instrumentation import agent_run, tool
 from spanreplay.replay.engine import replay_session
 from spanreplay.replay.ledger import Ledger
@@ -82,6 +85,41 @@ def seen_content() -> Ratio:
     with recorded(), agent_run("bench"):  # the recorder joins every provider there is
         bare_provider._active_span_processor = SynchronousMultiSpanProcessor()  # type: ignore[no-untyped-call]  # stays bare
         return ratio("recorded step, content seen / bare SDK span", bare, lambda: search(asked), goal=3.5, times=200)
+
+
+def same_attributes() -> Ratio:
+    """A recorded tool step against a span of the bare SDK that is given all that the step's span has, in one call."""
+    provider, bare_provider = TracerProvider(), TracerProvider()
+    ended = InMemorySpanExporter()
+    provider.add_span_processor(SimpleSpanProcessor(ended))
+
+    @tool(effect="read", name="search")
+    def search(query: str) -> str:
+        return ANSWERED
+
+    import opentelemetry.trace as api
+
+    api.set_tracer_provider(provider)
+    with recorded(), agent_run("bench"):
+        search(ASKED)
+        attributes = next(dict(span.attributes or {}) for span in ended.get_finished_spans() if span.name == "execute_tool search")
+        bare_provider._active_span_processor = SynchronousMultiSpanProcessor()  # type: ignore[no-untyped-call]  # stays bare
+        heard = provider._active_span_processor
+        heard._span_processors = tuple(each for each in heard._span_processors if isinstance(each, Recorder))
+        tracer = bare_provider.get_tracer("bench")
+
+        def bare() -> None:
+            with tracer.start_as_current_span("execute_tool search") as span:
+                span.set_attributes(attributes)
+
+        return ratio(
+            "the same step / bare SDK span with all its attributes",
+            bare,
+            lambda: search(ASKED),
+            goal=None,
+            times=200,
+            note=f"{len(attributes)} attributes",
+        )
 
 
 def foreign_span() -> Ratio:

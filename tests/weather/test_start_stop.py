@@ -12,14 +12,7 @@ def test_stop_leaves_everything_as_it_was(station: Station) -> None:
     told = json.loads(done.out)
     assert told["after"] == []
     assert told["environment"]
-    patched = {
-        "Client._transport_for_url",
-        "Thread.start",
-        "BaseEventLoop.create_task",
-        "builtins.open",
-        "Popen.__init__",
-        "sqlite3.connect",
-    }
+    patched = {"Client._transport_for_url", "Thread.start", "BaseEventLoop.create_task", "builtins.open", "Popen.__init__"}
     assert not {name for name in patched if not any(found.endswith(name) for found in told["during"])}, told["during"]
     found = {name: station.kept(folder / name) for name in ("warm-a", "warm-b", "again-a", "again-b", "notebook")}
     runs = {name: sorted(run.agent_name or "" for run in kept.agents) for name, kept in found.items()}

@@ -50,10 +50,10 @@ def forked(where: str, how: str = "") -> int:
 
 def processed(method: Literal["fork", "spawn"]) -> int | None:
     """A process of multiprocessing."""
-    process = multiprocessing.get_context(method).Process(target=note, args=(method,))
+    process = multiprocessing.get_context(method).Process(target=note, args=(method,))  # type: ignore[attr-defined]
     process.start()
     process.join()
-    return process.exitcode
+    return int(process.exitcode)
 
 
 def main() -> None:

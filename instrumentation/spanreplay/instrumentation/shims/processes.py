@@ -105,7 +105,7 @@ def _multiprocessing(module: Any) -> None:
 
 
 def install() -> None:
-    """Patch ``subprocess.Popen``, which run, check_output and asyncio's subprocesses pass, and multiprocessing when it is there or comes."""
+    """Patch ``subprocess.Popen``, which run, check_output and asyncio's subprocesses pass, and multiprocessing's ``spawn``."""
     global _hooked  # noqa: PLW0603 — a post-import hook cannot be taken back
     _patches.replace(subprocess.Popen, "__init__", _spawning)
     if _SPAWN in sys.modules:

@@ -31,7 +31,11 @@ _MOST: Final = 100
 _MOST_TEMPORARY: Final = 10_000
 _temporary: Final[set[str]] = set()
 """Files and folders that :mod:`tempfile` has made."""
-_SUPPRESSED: Final = ("suppress_instrumentation", "suppress_http_instrumentation")
+_SUPPRESSED: Final = (
+    getattr(otel_context, "_SUPPRESS_INSTRUMENTATION_KEY", "suppress_instrumentation"),  # made by create_key: not the same in two processes
+    "suppress_instrumentation",
+    "suppress_http_instrumentation",
+)
 _patches = Patches()
 
 

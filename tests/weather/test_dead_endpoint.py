@@ -1,0 +1,43 @@
+"""A collector that is not there: the process ends as late as without recording, never later than the exporter's own timeout allows."""
+
+import socket
+import time
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from weather.station import FULL, STEPS, Station, agent, steps
+
+TIMEOUT_S: Final = 2
+"""``OTEL_EXPORTER_OTLP_TIMEOUT``: what one export may take, its retries included."""
+
+
+@pytest.fixture(params=["refused", "silent"] if FULL else ["silent"])
+def endpoint(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A port that refuses connections, or one that takes them and says nothing."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        if request.param == "silent":
+            listener.listen(64)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("by_record", [False, True] if FULL else [False])
+def test_the_end_is_no_later_and_the_store_is_whole(station: Station, endpoint: str, by_record: bool) -> None:
+    variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_TIMEOUT": str(TIMEOUT_S)}
+    command = agent("traveller", station.model.url, "plain", "before")
+    began = time.monotonic()
+    bare = station.fork(command, variables)
+    without = time.monotonic() - began
+    began = time.monotonic()
+    done = station.record(command, variables) if by_record else station.fork(command, {**variables, "START": str(station.store)})
+    recorded = time.monotonic() - began
+    assert (done.code, done.out) == (bare.code, bare.out), str(done)
+    assert recorded <= without + TIMEOUT_S + (10 if by_record else 5), "the same one time-out, and some time to record on a loaded machine"
+    assert not done.complaints
+    kept = station.kept()
+    kept.assert_nothing_doubled()
+    assert steps(kept.one()) == STEPS
+    assert {run.grade for run in kept.runs} == {"exact"}
+    assert not [u for run in kept.runs for u in run.untaped]

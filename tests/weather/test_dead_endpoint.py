@@ -9,7 +9,7 @@ import pytest
 
 from weather.station import FULL, STEPS, Station, agent, steps
 
-TIMEOUT_S: Final = 2
+TIMEOUT_S: Final = 1
 """``OTEL_EXPORTER_OTLP_TIMEOUT``: what one export may take, its retries included."""
 
 

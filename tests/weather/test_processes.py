@@ -52,6 +52,7 @@ def test_the_whole_family_is_one_run(station: Station) -> None:
     assert {s.grade for s in run.steps if s.name != "die"} == {"exact"}
 
 
+@pytest.mark.skipif(not FULL, reason="at full size only")
 def test_a_recording_by_hand_goes_on_in_children_that_share_its_memory(station: Station) -> None:
     done = station.run(agent("family"), {"START": str(station.store)})
     assert done.code == 0, str(done)

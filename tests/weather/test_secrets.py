@@ -12,7 +12,7 @@ SECRETS = {
 }
 
 
-@pytest.mark.parametrize("setup", ["plain", "limited", "off", "logfire", "ours"] if FULL else ["limited", "logfire"])
+@pytest.mark.parametrize("setup", ["plain", "limited", "off", "logfire", "ours"] if FULL else ["logfire"])
 @pytest.mark.parametrize("by_record", [False, True] if FULL else [False])
 def test_no_byte_of_the_store_is_a_secret(station: Station, setup: str, by_record: bool) -> None:
     command = agent("confidant", station.model.url, setup)

@@ -120,6 +120,20 @@ def test_a_disk_that_fills_up(station: Station, small: Path) -> None:
     assert (run.grade, run.outcome) == ("incomplete", "unknown")
 
 
+def test_a_working_folder_that_is_gone(station: Station) -> None:
+    done = station.at(Path("relative")).fork(agent("lost"))
+    assert (done.code, done.out) == (0, "1\nTrue\n"), str(done)
+    assert "an absolute SPANREPLAY_STORE helps" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_log_handler_that_raises(station: Station) -> None:
+    there = station.at(station.root / "file")
+    there.store.write_text("theirs")
+    done = there.fork(agent("lost", "handler"))
+    assert (done.code, done.out, done.err) == (0, "1\nTrue\n", "")
+
+
 def test_our_exporter_on_a_store_that_is_a_file(station: Station) -> None:
     there = station.at(station.root / "file")
     there.store.write_text("theirs")

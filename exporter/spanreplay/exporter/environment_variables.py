@@ -6,6 +6,7 @@ A value that cannot be used is said once, through ``logging``, and the default i
 This module is registered in the entry point group ``opentelemetry_environment_variables``.
 """
 
+import contextlib
 import logging
 import os
 from collections.abc import Mapping, Sequence
@@ -75,7 +76,8 @@ def warn_once(variable: str, wanted: str, found: str, default: str) -> None:
     """Say that a variable has a value that cannot be used; once a process for each variable."""
     if variable not in _told:
         _told.add(variable)
-        _log.warning("%s is %r, which is none of: %s. Using %s", variable, found[:100], wanted, default)
+        with contextlib.suppress(Exception):  # of the application's handlers
+            _log.warning("%s is %r, which is none of: %s. Using %s", variable, found[:100], wanted, default)
 
 
 def choice(variable: str, choices: Sequence[_Choice], default: _Choice, environ: Mapping[str, str] | None = None) -> _Choice:
@@ -97,5 +99,11 @@ def choice(variable: str, choices: Sequence[_Choice], default: _Choice, environ:
 
 
 def store_folder(given: str | Path | None = None) -> Path:
-    """The store to write to, absolute, so that a later ``chdir`` does not move it."""
-    return Path(given or os.environ.get(SPANREPLAY_STORE) or DEFAULT_STORE).expanduser().absolute()
+    """The store to write to, absolute, so that a later ``chdir`` does not move it. Raises nothing."""
+    path = Path(given or os.environ.get(SPANREPLAY_STORE) or DEFAULT_STORE)
+    try:
+        return path.expanduser().absolute()
+    except (OSError, RuntimeError) as error:  # the working folder is gone, or nobody knows whose home is meant
+        with contextlib.suppress(Exception):  # of the application's handlers
+            _log.warning("spanreplay could not find out where the store %s is (%s); an absolute %s helps", path, error, SPANREPLAY_STORE)
+        return Path(os.devnull) / path.name

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from spanreplay.content.canonical import canonical_json
 from spanreplay.content.redaction import mask
+from spanreplay.replay.meaning import live_meaning, recorded_meaning
 from spanreplay.replay.model import Run, Step
 
 MatchedBy: TypeAlias = Literal["path", "input"]
@@ -113,6 +114,10 @@ class RecordedRun:
         self.run = run
         self.by_seq = {s.seq: s for s in run.steps}
         self.by_path: dict[str, Step] = {s.path: s for s in run.steps if s.path is not None}
+        models = [s for s in run.steps if s.kind == "model_call"]
+        self.by_meaning = any(s.typed_input is None for s in models)
+        """The record has messages and not the exchanges: model calls are compared, and answered, by what they mean."""
+        self._with_tools = any(isinstance(s.input, dict) and s.input.get("tools") for s in models)
         self.used: set[int] = set()
         self.covered: set[int] = set()
         self._inputs: dict[int, str | None] = {}
@@ -135,8 +140,18 @@ class RecordedRun:
     def input_of(self, step: Step) -> str | None:
         """The comparable input of a recorded step, computed once."""
         if step.seq not in self._inputs:
-            self._inputs[step.seq] = comparable(step.typed_input)
+            text = step.typed_input
+            if self.by_meaning and step.kind == "model_call":
+                text = recorded_meaning(step, tools=self._with_tools)
+            self._inputs[step.seq] = comparable(text)
         return self._inputs[step.seq]
+
+    def asked(self, kind: str, text: str | None) -> str | None:
+        """The comparable input of a live call: by its meaning where the record has no more of a model call."""
+        if self.by_meaning and kind == "model_call" and text is not None:
+            meaning = live_meaning(text, tools=self._with_tools)
+            return comparable(text if meaning is None else meaning)
+        return comparable(text)
 
     def free(self, step: Step) -> bool:
         """True while the step has neither answered a call nor been covered by a stubbed one."""

@@ -13,6 +13,7 @@ from spanreplay.replay.errors import ReplayDivergence
 from spanreplay.replay.isolation.callers import user_line
 from spanreplay.replay.ledger import Difference, DifferenceKind, Ledger, unreached
 from spanreplay.replay.matching import Found, Missed, RecordedRun, Recording, comparable, parsed
+from spanreplay.replay.meaning import answer_meaning
 from spanreplay.replay.model import Run, Step
 
 _PASSED: Final = frozenset({"agent"})
@@ -47,7 +48,7 @@ class RecordedCalls:
                 self._begin_run(step)
                 return None
             recorded = self._run_for(step)
-            asked = comparable(step.input)
+            asked = comparable(step.input) if recorded is None else recorded.asked(step.call.kind, step.input)
             if recorded is None:
                 self._stop(step, "never_recorded", None, detail="no recorded run was expecting calls here", asked=asked)
             assert recorded is not None  # noqa: S101 — _stop raises
@@ -171,7 +172,7 @@ class RecordedCalls:
             self._turns[id(recorded)] = keeper
         return Answer(
             outcome=found.outcome,
-            result=found.typed_result,
+            result=answer_meaning(found) if recorded.by_meaning and found.kind == "model_call" else found.typed_result,
             error=found.typed_error,
             items=found.typed_items,
             exchange=found.wire,

@@ -349,7 +349,7 @@ def test_leaving_a_stream_that_was_read_to_its_end_is_found() -> None:
 
 
 @given(n=st.integers(0, 4), take=st.integers(0, 6), how=st.sampled_from(["next", "send", "close"]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_any_reading_of_a_stream_is_one_step_and_replays_equal(n: int, take: int, how: str) -> None:
     def agent() -> list[Any]:
         stream = numbers(n)

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from spanreplay.cli.options import detail, many
-from spanreplay.replay.model import Run
+from spanreplay.replay.model import Json, Run
+from spanreplay.replay.showing import short
 
 if TYPE_CHECKING:
     from spanreplay.cli.target import Loaded
@@ -23,8 +24,9 @@ def facts(run: Run) -> Iterator[str]:
     if run.command_id is not None:
         yield f"of the recorded command {run.command_id}"
     for name, seen in run.versions.to_json().items():
-        if seen:
-            yield f"{name} in use: {seen}"
+        named = dict.fromkeys(_named(entry) for entry in seen) if isinstance(seen, list) else {}
+        if named:
+            yield f"{name} in use: {', '.join(named)}"
     for item in run.untaped:
         if isinstance(item, dict):
             yield f"not recorded: {item.get('what')} {item.get('target')}"
@@ -32,3 +34,10 @@ def facts(run: Run) -> Iterator[str]:
         yield f"{many(run.dropped, 'record')} could not be kept while it was recorded"
     if run.orphan_spans:
         yield f"{many(run.orphan_spans, 'span')} whose parent is not here"
+
+
+def _named(entry: Json) -> str:
+    if not isinstance(entry, dict):
+        return short(entry)
+    words = [str(entry[key]) for key in ("name", "request", "version") if entry.get(key)]
+    return " ".join(words) or short(entry)

@@ -44,12 +44,21 @@ def exit_code_of(work: Callable[[], int | None], *, trace: bool) -> int:
     except (KeyboardInterrupt, click.Abort):
         complain("interrupted")
         return EXIT_INTERRUPTED
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":  # what DuckDB makes of Ctrl-C
+            return _reported(error, trace=trace)
+        complain("interrupted")
+        return EXIT_INTERRUPTED
     except Exception as error:  # noqa: BLE001 — whatever it is, a user gets one line of it
-        code, text = _explain(error)
-        if trace and code == EXIT_INTERNAL:
-            complain("".join(traceback.format_exception(error)))
-        complain(f"Error: {text}")
-        return code
+        return _reported(error, trace=trace)
+
+
+def _reported(error: Exception, *, trace: bool) -> int:
+    code, text = _explain(error)
+    if trace and code == EXIT_INTERNAL:
+        complain("".join(traceback.format_exception(error)))
+    complain(f"Error: {text}")
+    return code
 
 
 def _explain(error: Exception) -> tuple[int, str]:

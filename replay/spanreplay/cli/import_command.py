@@ -9,8 +9,10 @@ import click
 
 from spanreplay.cli.failing import EXIT_UNREADABLE
 from spanreplay.cli.options import common, complain, many, print_json, print_text, say_some, store_path
+from spanreplay.cli.progress import counted, working
 
 if TYPE_CHECKING:
+    from spanreplay.replay.source import Opened
     from spanreplay.spans.record import Record
     from spanreplay.store.store import AddReport, Store
 
@@ -65,28 +67,11 @@ def command(context: click.Context, sources: tuple[str, ...], store: Path | None
     spanreplay import traces.jsonl
     spanreplay import traces/ more.json
     """  # noqa: D301
-    from spanreplay.cli.stored import ready_store
     from spanreplay.cli.target import refuse_url
-    from spanreplay.replay.source import UnreadableSource
-    from spanreplay.store.errors import StoreError
 
     for source in sources:
         refuse_url(source)
-    path = store_path(store)
-    done: list[_Done] = []
-    failed: list[tuple[str, str]] = []
-    with ready_store(path, create=True) as opened:
-        for source in sources:
-            try:
-                done.append(_import(opened, source))
-            except UnreadableSource as error:
-                failed.append((source, str(error)))
-            except StoreError as error:
-                if not _is_other_store(source, path):
-                    raise
-                failed.append((source, str(error)))
-    with ready_store(path):
-        pass
+    done, failed = _import_all(sources, store_path(store))
     if as_json:
         errors = [{"source": source, "error": why} for source, why in failed]
         print_json({"schema": 1, "imports": [one.to_json() for one in done], "errors": errors})
@@ -108,23 +93,46 @@ def _safe(text: str) -> str:
     return safe(text)
 
 
-def _is_other_store(source: str, path: Path) -> bool:
+def _import_all(sources: Sequence[str], path: Path) -> tuple[list[_Done], list[tuple[str, str]]]:
+    """What was imported, and what could not be with the reason why."""
+    from spanreplay.cli.stored import ready_store
     from spanreplay.cli.target import is_store
+    from spanreplay.replay.source import UnreadableSource, open_source
+    from spanreplay.store.errors import StoreError
 
-    return is_store(source) and Path(source).resolve() != path.resolve()
+    sources_opened: list[tuple[str, Opened | None]] = []
+    done: list[_Done] = []
+    failed: list[tuple[str, str]] = []
+    for source in sources:
+        try:
+            sources_opened.append((source, None if is_store(source) else open_source(source)))
+        except UnreadableSource as error:
+            failed.append((source, str(error)))
+    if sources_opened:  # else no store is made
+        with ready_store(path, create=True) as into:
+            for source, opened in sources_opened:
+                try:
+                    done.append(_import_store(into, source) if opened is None else _import(into, source, opened))
+                except UnreadableSource as error:
+                    failed.append((source, str(error)))
+                except StoreError as error:
+                    if opened is not None or Path(source).resolve() == path.resolve():
+                        raise
+                    failed.append((source, str(error)))
+        with ready_store(path):
+            pass
+    return done, failed
 
 
-def _import(store: "Store", source: str) -> _Done:
-    from spanreplay.cli.progress import counted, working
-    from spanreplay.cli.target import is_store
-    from spanreplay.replay.source import open_source
-
+def _import_store(into: "Store", source: str) -> _Done:
     with working(f"importing {source}") as advance:
-        if is_store(source):
-            added = store.add(counted(_all_of(Path(source)), advance), origin="import")
-            return _Done(source=source, format="store", added=added, rejected=added.rejected, unreadable=0)
-        opened = open_source(source)
-        added = store.add(counted(opened.records, advance), origin="import")
+        added = into.add(counted(_all_of(Path(source)), advance), origin="import")
+    return _Done(source=source, format="store", added=added, rejected=added.rejected, unreadable=0)
+
+
+def _import(into: "Store", source: str, opened: "Opened") -> _Done:
+    with working(f"importing {source}") as advance:
+        added = into.add(counted(opened.records, advance), origin="import")
     return _Done(
         source=source,
         format=opened.format,

@@ -4,8 +4,10 @@ Everything after the first ``--`` is the user's command and is cut off before an
 """
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 import click
@@ -73,6 +75,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the program and exit: never shows a traceback to a user."""
     from spanreplay.cli.failing import exit_code_of
 
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 — open as long as the program runs
     arguments = list(sys.argv[1:] if argv is None else argv)
     command: list[str] | None = None
     if "--" in arguments:

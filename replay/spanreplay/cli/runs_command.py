@@ -28,15 +28,15 @@ def _since(text: str | None) -> int | None:
 
 
 @click.command("runs")
-@click.option("--agent", help="Only runs of this agent.")
-@click.option("--since", help="Only runs begun since: 30m, 2h, 7d, or a date.")
+@click.option("--agent", metavar="NAME", help="Only runs of this agent.")
+@click.option("--since", metavar="WHEN", help="Only runs begun since: 30m, 2h, 7d, or a date.")
 @click.option(
     "--outcome", type=click.Choice(get_args(OutcomeName)), metavar="OUTCOME", help="Only runs that ended so: ok, error, timeout …"
 )
 @click.option("--grade", type=click.Choice(GRADE_ORDER), help="Only runs of this grade.")
-@click.option("--tool", help="Only runs that called this tool.")
-@click.option("--session", help="Only runs of this session.")
-@click.option("-n", "--limit", type=click.IntRange(1), default=50, show_default=True, help="At most so many, newest first.")
+@click.option("--tool", metavar="NAME", help="Only runs that called this tool.")
+@click.option("--session", metavar="ID", help="Only runs of this session.")
+@click.option("-n", "--limit", type=click.IntRange(1), metavar="N", default=50, show_default=True, help="At most so many, newest first.")
 @common
 def command(
     agent: str | None,

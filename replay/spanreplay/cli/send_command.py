@@ -18,7 +18,9 @@ from spanreplay.cli.options import common, complain, detail, many, print_json, p
     show_default=True,
     help="view: what people look at. full: also what a replay needs.",
 )
-@click.option("--timeout", type=click.FloatRange(min=0.1), default=10.0, show_default=True, help="Seconds to wait for an answer.")
+@click.option(
+    "--timeout", type=click.FloatRange(min=0.1), metavar="SECONDS", default=10.0, show_default=True, help="Seconds to wait for an answer."
+)
 @common
 @click.pass_context
 def command(

@@ -11,7 +11,7 @@ from spanreplay.cli.options import WrongUse, common, print_json, print_text
 
 @click.command("show")
 @click.argument("target", default="last")
-@click.option("--step", type=click.IntRange(1), help="One step, whole.")
+@click.option("--step", type=click.IntRange(1), metavar="N", help="One step, whole.")
 @click.option("--tree", is_flag=True, help="Every span that was recorded, each under its parent.")
 @common
 def command(target: str, step: int | None, tree: bool, store: Path | None, as_json: bool) -> None:

@@ -66,7 +66,7 @@ def test_input_that_nothing_can_be_kept_of(spanreplay: CommandLine, name: str) -
     data, expected = NOTHING_KEPT[name]
     path = spanreplay.folder / "input"
     path.write_bytes(data)
-    for command in ("show", "replay", "export", "import"):
+    for command in ("replay", "import"):
         done = spanreplay(command, "./input")
         assert done.code == 3, done
         assert done.out == ""
@@ -90,7 +90,7 @@ def test_input_that_something_can_be_kept_of(spanreplay: CommandLine, name: str)
     assert [run["steps"][0]["name"] for run in done.json["runs"]] == ["search"]
     assert len(done.err.splitlines()) <= 3
     assert bool(done.err) or not remarks
-    for arguments in (["show", "./input", "--step", "1"], ["show", "./input", "--tree"], ["replay", "./input"]):
+    for arguments in (["show", "./input", "--step", "1"], ["show", "./input", "--tree"]):
         shown = spanreplay(*arguments)
         assert shown.code == 0, shown
         assert len(shown.out) < 100_000

@@ -61,6 +61,11 @@ def test_one_source_that_cannot_be_read_keeps_no_other_out(spanreplay: CommandLi
     assert [e["source"] for e in document.json["errors"]] == ["bad.json"]
 
 
+def test_no_store_is_made_for_nothing(spanreplay: CommandLine) -> None:
+    assert spanreplay("import", "missing.json").code == 3
+    assert not spanreplay.store.exists()
+
+
 def test_another_store_is_a_source(demo: CommandLine) -> None:
     shutil.move(demo.store, demo.folder / "theirs")
     done = demo("import", "theirs")

@@ -258,9 +258,17 @@ def test_a_reader_that_goes_away_changes_no_exit_code(demo: CommandLine, argumen
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_ctrl_c_is_130(demo: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closed_streams_are_no_fault(demo: CommandLine) -> None:
+    for closed in (">&-", "2>&-", ">&- 2>&-"):
+        line = ["/bin/sh", "-c", f'"{sys.executable}" -m spanreplay show {closed}']
+        done = subprocess.run(line, capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort(), RuntimeError("Query interrupted")])
+def test_ctrl_c_is_130(demo: CommandLine, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
+        raise error
 
     monkeypatch.setattr("spanreplay.cli.target.load", interrupted)
     done = demo("show")

@@ -63,7 +63,8 @@ def test_verbose_tells_what_is_known_of_the_run(demo: CommandLine) -> None:
     err = demo("show", "-v").err
     (run,) = demo("runs", "--json").json["runs"]
     assert run["run_id"] in err
-    assert "prompt in use: " in err
+    assert "prompt in use: trip-planner 3\n" in err
+    assert "tools in use: find_flight, weather, book_hotel, send_email\n" in err
     assert f"(store) from {demo.store}" in err
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from spanreplay.replay.isolation.refusal import FILES
 from spanreplay.replay.ledger import Difference
 from spanreplay.replay.lines import BAD, DIM, GOOD, LOUD, Line, Piece, rendered
-from spanreplay.replay.model import GRADE_ORDER, GRADE_WORDS, Run
+from spanreplay.replay.model import GRADE_ORDER, GRADE_WORDS, Grade, Run
 from spanreplay.replay.showing import safe
 from spanreplay.replay.verdict import Verdict
 
@@ -40,7 +40,8 @@ def render_verdict(verdict: Verdict, runs: Sequence[Run], *, colour: bool | None
     lines.append([Piece(f"{number} difference{'' if number == 1 else 's'}", BAD if number else GOOD)])
     if verdict.refusals:
         lines.append([Piece(f"{len(verdict.refusals)} action{'' if len(verdict.refusals) == 1 else 's'} on the outside refused", BAD)])
-    worst = max((run.grade for run in runs), key=GRADE_ORDER.index, default=None)
+    grades = {run.grade for run in runs}
+    worst: Grade | None = next((grade for grade in GRADE_ORDER[::-1] if grade in grades), None)
     if worst is not None and worst != "exact":
         lines.append([Piece(f"the record {'is ' if worst in ('structure', 'incomplete') else ''}{GRADE_WORDS[worst]}")])
     lines.append([Piece(f"isolation: {verdict.isolation}", DIM)])

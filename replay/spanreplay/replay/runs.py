@@ -192,8 +192,11 @@ def index(store: "Store") -> int:
     Raises:
         StoreError: The store cannot be read or written.
     """
+    stale = store.stale_traces()
+    if not stale:
+        return 0
     written = 0
-    for batch in _batches(store.connected(store.stale_traces())):
+    for batch in _batches(store.connected(stale)):
         runs, services = _load(store, batch)
         rows = [run_row(run, services) for run in runs]
         store.put_runs(batch, rows, [step_row(run, step) for run in runs for step in run.steps])

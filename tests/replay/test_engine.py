@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from spanreplay.instrumentation import agent_run, read, tool
 from spanreplay.replay import turns
+from spanreplay.replay.engine import Replayer
 from spanreplay.replay.ledger import Difference
 from spanreplay.replay.model import Run
 from support.small_agents import Parallel, Plan, Small, Tool, plans, rewritten, tools
@@ -463,3 +464,23 @@ def test_named_scopes_tell_workers_apart_that_ask_the_same() -> None:
         result = replayed(tape, workers, random.Random(seed), 20, True)
         assert told(result) == []
         assert result.verdict.matched_by_input == 0
+
+
+async def greeter() -> str:
+    with agent_run("greeter") as run:
+        run.output = read("who", lambda: "Ana")
+        await asyncio.sleep(0)
+        return str(run.output)
+
+
+def test_an_asynchronous_agent_is_replayed_on_the_running_loop_of_a_notebook() -> None:
+    replayer = Replayer(recorded(greeter).runs())
+
+    async def cell() -> Any:
+        with pytest.raises(RuntimeError, match="replay_async"):
+            replayer.replay(greeter)
+        return await replayer.replay_async(greeter)
+
+    result = asyncio.run(cell())
+    assert told(result) == []
+    assert result.value == "Ana"

@@ -54,6 +54,10 @@ def span(number: int = 1, **fields: Any) -> SpanRecord:
     return SpanRecord(trace_id=TRACE, span_id=f"{number:016x}", start_ns=number, end_ns=number + 1, **fields)
 
 
+def packed_text(data: bytes) -> bytes:
+    return gzip.compress(data, mtime=0)
+
+
 def line(*records: Record) -> bytes:
     return json.dumps(otlp_json.encode(records)).encode() + b"\n"
 
@@ -71,9 +75,9 @@ def test_a_file_is_recognised_by_its_content_not_its_name(tmp_path: Path) -> Non
 
 def test_gzip_is_unpacked_whatever_is_inside(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
-    path.write_bytes(gzip.compress(line(span(1))) + gzip.compress(line(span(2))))
+    path.write_bytes(packed_text(line(span(1))) + packed_text(line(span(2))))
     assert read_file(path)[0] == [span(1), span(2)]
-    path.write_bytes(gzip.compress(otlp_proto.encode([span(1)])))
+    path.write_bytes(packed_text(otlp_proto.encode([span(1)])))
     opened = open_source(str(path))
     assert (opened.format, list(opened.records)) == ("otlp-proto", [span(1)])
 
@@ -325,9 +329,9 @@ def test_odd_values_are_kept_as_they_are() -> None:
         (b'{"resourceSpans": ' + b"[" * 100_000, "line 1", "nesting too deep to read"),
         (b'{"resourceSpans": ' + b"9" * 5000 + b"}", "line 1", "a number of thousands of digits"),
         (b"\xff\xfe{\x00", "byte 0", "UTF-16 text"),
-        (gzip.compress(b"hello"), "byte 0", "something that begins with 'hello'"),
-        (gzip.compress(b""), "byte 0", "an empty file"),
-        (gzip.compress(b'{"resourceSpans": []}')[:12], "packed byte 12", "the end of the file"),
+        (packed_text(b"hello"), "byte 0", "something that begins with 'hello'"),
+        (packed_text(b""), "byte 0", "an empty file"),
+        (packed_text(b'{"resourceSpans": []}')[:12], "packed byte 12", "the end of the file"),
         (b"\x1f\x8b rubbish", "packed byte 10", "Unknown compression method"),
         (b"\x00\x00\x00\x05hello", "byte 0", "bytes that begin with 00 00 00 05 68 65 6c 6c"),
     ],
@@ -372,22 +376,22 @@ def test_a_pretty_printed_document_beyond_the_limit_is_refused() -> None:
 
 
 def test_a_decompression_bomb_stops_at_the_limit_and_keeps_what_came_before() -> None:
-    bomb = gzip.compress(line(span(1)) + b"\n" * 500_000)
+    bomb = packed_text(line(span(1)) + b"\n" * 500_000)
     records, report = read(bomb, limits=Limits(unpacked=100_000))
     assert records == [span(1)]
     assert report.rejections[0].expected == "packed data that grows less than 300 times"
-    refused(gzip.compress(b'{"resourceSpans": "' + b" " * 500_000), limits=Limits(unpacked=100_000))
+    refused(packed_text(b'{"resourceSpans": "' + b" " * 500_000), limits=Limits(unpacked=100_000))
 
 
 def test_a_cut_gzip_keeps_its_whole_lines() -> None:
-    packed = gzip.compress(b"".join(line(span(n, name=os.urandom(50).hex())) for n in range(1, 200)))
+    packed = packed_text(b"".join(line(span(n, name=os.urandom(50).hex())) for n in range(1, 200)))
     records, report = read(packed[: len(packed) // 2])
     assert 50 < len(records) < 150
     assert [r.found for r in report.rejections] == ["one that is cut", "the end of the file"]
 
 
 def test_bytes_after_the_gzip_data_are_told() -> None:
-    records, report = read(gzip.compress(line(span(1))) + b"rubbish")
+    records, report = read(packed_text(line(span(1))) + b"rubbish")
     assert records == [span(1)]
     assert report.rejections[0].expected == "whole packed data"
 
@@ -466,8 +470,8 @@ def seeds() -> dict[str, bytes]:
     message = otlp_proto.encode(spans)
     found["spans.pb"] = message
     found["spans.framed"] = b"".join(len(part).to_bytes(4, "big") + part for part in (message, otlp_proto.encode_logs(logs), message))
-    found["lines.jsonl.gz"] = gzip.compress(found["lines.jsonl"])
-    found["spans.pb.gz"] = gzip.compress(message)
+    found["lines.jsonl.gz"] = packed_text(found["lines.jsonl"])
+    found["spans.pb.gz"] = packed_text(message)
     return found
 
 

@@ -131,7 +131,7 @@ class Redactor:
         self._older: dict[str, tuple[str, int]] = {}
         """Two generations of answers: one that is asked for again moves to the recent ones; when these are many, the older are dropped."""
         self._recent_characters = 0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # the collector can end a step, and so redact, while it is held
 
     def learn(self, secret: str) -> None:
         """From now on take out this secret wherever it appears, escaped or percent-encoded too.

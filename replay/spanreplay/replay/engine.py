@@ -6,10 +6,12 @@ Isolation is level 1 (see :mod:`spanreplay.replay.isolation.guard`), and the res
 import asyncio
 import inspect
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, Self
 
 from spanreplay.boundary.errors import ControlSignal
 from spanreplay.boundary.session import RunContext, Session, entered
@@ -70,36 +72,67 @@ class Replayer:
     def __init__(
         self, runs: Run | Sequence[Run], *, allow_write: Sequence[Path] = (), guard: bool = True, scratch: Path | None = None
     ) -> None:
-        self._runs = [runs] if isinstance(runs, Run) else list(runs)
-        self._allow_write = tuple(allow_write)
-        self._guard = guard
-        self._scratch = scratch
+        self.runs = [runs] if isinstance(runs, Run) else list(runs)
+        self.allow_write = tuple(allow_write)
+        self.guard = guard
+        self.scratch = scratch
 
     def replay(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> ReplayResult:
-        """Call ``function`` (a coroutine function is run to its end) with every call in it answered from the record."""
+        """Call ``function`` (a coroutine function is run to its end) with every call in it answered from the record.
+
+        Raises:
+            RuntimeError: a coroutine function was given inside a running event loop; use :meth:`replay_async` there.
+        """
+        with _Execution(self) as execution:
+            execution.value = _run(function, args, kwargs)
+        return execution.result()
+
+    async def replay_async(self, function: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> ReplayResult:
+        """As :meth:`replay`, on the running event loop: in a notebook, or an asynchronous test."""
+        with _Execution(self) as execution:
+            execution.value = await function(*args, **kwargs)
+        return execution.result()
+
+
+class _Execution:
+    """One re-execution: what is called inside the ``with`` block is answered, guarded and entered."""
+
+    def __init__(self, replayer: Replayer) -> None:
         plugins.install("auto")
-        with tempfile.TemporaryDirectory(prefix="spanreplay-") as folder:
-            ledger = Ledger()
-            ledger.enter("started", isolation=ISOLATION if self._guard else "none")
-            session, _ = replay_session(self._runs, ledger)
-            fallback = RunContext(run_id="replay", name="replay", fallback=True)
-            value: Any = None
-            error: BaseException | None = None
-            guard = Guard(scratch=self._scratch or Path(folder), allow_write=self._allow_write, on_refusal=lambda r: _enter(ledger, r))
-            with entered(session.root(fallback)):
-                try:
-                    if self._guard:
-                        with guard.armed():
-                            value = _run(function, args, kwargs)
-                    else:
-                        value = _run(function, args, kwargs)
-                except KeyboardInterrupt:
-                    raise
-                except BaseException as raised:  # noqa: BLE001 — the agent's own failure is a part of the result
-                    error = None if stopped_by_replay(raised) else raised
-            finish(session, guard, ledger)
-            enter_unreached(self._runs, ledger)
-        return ReplayResult(value=value, error=error, verdict=verdict(ledger.totals, self._runs))
+        self.value: Any = None
+        self._runs = replayer.runs
+        self._error: BaseException | None = None
+        self._ledger = Ledger()
+        self._ledger.enter("started", isolation=ISOLATION if replayer.guard else "none")
+        self._session, _ = replay_session(self._runs, self._ledger)
+        self._resources = ExitStack()
+        folder = self._resources.enter_context(tempfile.TemporaryDirectory(prefix="spanreplay-"))
+        self._guard = Guard(
+            scratch=replayer.scratch or Path(folder), allow_write=replayer.allow_write, on_refusal=lambda r: _enter(self._ledger, r)
+        )
+        self._armed = replayer.guard
+
+    def __enter__(self) -> Self:
+        fallback = RunContext(run_id="replay", name="replay", fallback=True)
+        self._inside = ExitStack()
+        self._inside.enter_context(entered(self._session.root(fallback)))
+        if self._armed:
+            self._inside.enter_context(self._guard.armed())
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
+        self._inside.close()
+        finish(self._session, self._guard, self._ledger)
+        self._resources.close()
+        if error is None or isinstance(error, KeyboardInterrupt):
+            return False
+        self._error = None if stopped_by_replay(error) else error
+        return True
+
+    def result(self) -> ReplayResult:
+        """What it showed; the agent's own failure is a part of it."""
+        enter_unreached(self._runs, self._ledger)
+        return ReplayResult(value=self.value, error=self._error, verdict=verdict(self._ledger.totals, self._runs))
 
 
 def finish(session: Session, guard: Guard | None, ledger: Ledger) -> None:
@@ -125,7 +158,15 @@ def _enter(ledger: Ledger, refusal: Refusal) -> None:
 
 def _run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     result = function(*args, **kwargs)
-    return asyncio.run(_await(result)) if inspect.isawaitable(result) else result
+    if not inspect.isawaitable(result):
+        return result
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(_await(result))
+    if inspect.iscoroutine(result):
+        result.close()
+    raise RuntimeError("an event loop is running here: await replay_async(...) instead of replay(...)")
 
 
 async def _await(awaitable: Any) -> Any:

@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx2
 import openai
 import wrapt
+from opentelemetry import trace
 from opentelemetry.sdk.trace import SynchronousMultiSpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -69,19 +70,26 @@ def _span_by_hand(tracer: Tracer) -> Callable[[], None]:
     return bare
 
 
+def _application_provider() -> TracerProvider:
+    """The tracer provider of this process; it can be set but once."""
+    found = trace.get_tracer_provider()
+    if not isinstance(found, TracerProvider):
+        found = TracerProvider()
+        trace.set_tracer_provider(found)
+    return found
+
+
 def seen_content() -> Ratio:
     """A recorded tool step, its span included, against a span of the bare SDK."""
     asked, answer = ASKED, ANSWERED
-    bare_provider, provider = TracerProvider(), TracerProvider()
+    _application_provider()
+    bare_provider = TracerProvider()
     bare = _span_by_hand(bare_provider.get_tracer("bench"))
 
     @tool(effect="read", name="search")
     def search(query: str) -> str:
         return answer
 
-    import opentelemetry.trace as api
-
-    api.set_tracer_provider(provider)
     with recorded(), agent_run("bench"):  # the recorder joins every provider there is
         bare_provider._active_span_processor = SynchronousMultiSpanProcessor()  # type: ignore[no-untyped-call]  # stays bare
         return ratio("recorded step, content seen / bare SDK span", bare, lambda: search(asked), goal=3.5, times=200)
@@ -89,7 +97,7 @@ def seen_content() -> Ratio:
 
 def same_attributes() -> Ratio:
     """A recorded tool step against a span of the bare SDK that is given all that the step's span has, in one call."""
-    provider, bare_provider = TracerProvider(), TracerProvider()
+    provider, bare_provider = _application_provider(), TracerProvider()
     ended = InMemorySpanExporter()
     provider.add_span_processor(SimpleSpanProcessor(ended))
 
@@ -97,9 +105,6 @@ def same_attributes() -> Ratio:
     def search(query: str) -> str:
         return ANSWERED
 
-    import opentelemetry.trace as api
-
-    api.set_tracer_provider(provider)
     with recorded(), agent_run("bench"):
         search(ASKED)
         attributes = next(dict(span.attributes or {}) for span in ended.get_finished_spans() if span.name == "execute_tool search")

@@ -21,6 +21,7 @@ def encoder(*, ascii_only: bool = True, sort_keys: bool = False, allow_nan: bool
     """
     made = json.JSONEncoder(ensure_ascii=ascii_only, check_circular=False, allow_nan=allow_nan, sort_keys=sort_keys, separators=(",", ":"))
     make: Any = getattr(json.encoder, "c_make_encoder", None)
+    chunks: Any = None
     quote = json.encoder.encode_basestring_ascii if ascii_only else json.encoder.encode_basestring
     try:
         chunks = make(None, made.default, quote, None, ":", ",", sort_keys, False, allow_nan)

@@ -9,7 +9,7 @@ from spanreplay.content._tokens import Span, occurs, starts_word
 
 REPLACED: Final = re.compile(r"(?:\[|%5[Bb])redacted:([a-z][a-z_]*):[0-9a-f]{8}(?:\]|%5[Dd])")
 
-_ANCHORS: Final = (r"k(?<=[a-z_-]k)(?:ey|en|ie)", r"pass(?:wor|w|phrase)d?", r"z(?<=authoriz)ation", r"c(?<=sec)ret")
+_ANCHORS: Final = (r"k[ei][yne](?<=key|ken|kie)(?<=[a-z_-]...)", r"pass(?:wor|w|phrase)d?", r"z(?<=authoriz)ation", r"c(?<=sec)ret")
 """How the names end that nearly every policy holds. Each begins with a rare letter, so that the search runs almost like memchr."""
 
 _GAP: Final = r"(?:\s|\\++[nrt]){0,100}+"  # white space, and the line breaks of pretty JSON within JSON

@@ -83,6 +83,8 @@ class Replayer:
         Raises:
             RuntimeError: a coroutine function was given inside a running event loop; use :meth:`replay_async` there.
         """
+        if inspect.iscoroutinefunction(function) and _loop_is_running():
+            raise RuntimeError("an event loop is running here: await replay_async(...) instead of replay(...)")
         with _Execution(self) as execution:
             execution.value = _run(function, args, kwargs)
         return execution.result()
@@ -158,15 +160,15 @@ def _enter(ledger: Ledger, refusal: Refusal) -> None:
 
 def _run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     result = function(*args, **kwargs)
-    if not inspect.isawaitable(result):
-        return result
+    return asyncio.run(_await(result)) if inspect.isawaitable(result) else result
+
+
+def _loop_is_running() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(_await(result))
-    if inspect.iscoroutine(result):
-        result.close()
-    raise RuntimeError("an event loop is running here: await replay_async(...) instead of replay(...)")
+        return False
+    return True
 
 
 async def _await(awaitable: Any) -> Any:

@@ -1,7 +1,6 @@
 """Hypothesis strategies for any span or log record, and a comparison that tells ``1`` from ``1.0`` and NaN from a change."""
 
 import dataclasses
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +8,6 @@ from hypothesis import strategies as st
 
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord
 
-FULL = os.environ.get("SPANREPLAY_TEST_SIZE") == "full"
 """Whether the long form of a property test was asked for."""
 
 MAX_TIME = 2**63 - 1

@@ -50,6 +50,8 @@ def test_no_attribute_name_is_spelled_twice() -> None:
 
 
 def test_an_agent_that_is_instrumented_loads_neither_duckdb_nor_the_sdk() -> None:
-    code = "import sys, spanreplay.instrumentation; print([m for m in ('duckdb', 'opentelemetry.sdk', 'click', 'rich') if m in sys.modules])"
+    code = (
+        "import sys, spanreplay.instrumentation; print([m for m in ('duckdb', 'opentelemetry.sdk', 'click', 'rich') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -18,7 +18,6 @@ AGENTS: Final = Path(__file__).resolve().parent / "agents"
 WIRE: Final = TESTS / "fixtures" / "wire"
 MATERIAL: Final = TESTS.parents[1] / "shared" / "material" / "cassettes"
 
-FULL: Final = os.environ.get("SPANREPLAY_TEST_SIZE") == "full"
 NO_MATERIAL: Final = "needs the recordings in ../shared/material, which a clone of this repository does not have"
 EQUAL: Final = re.compile(r"^0 differences$", re.MULTILINE)
 

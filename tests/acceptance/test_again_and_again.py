@@ -7,11 +7,12 @@ import pytest
 
 from acceptance.agents.many_agents import APIS
 from acceptance.agents.toolbox import run
-from acceptance.commands import FULL, WIRE, runs_of
+from acceptance.commands import WIRE, runs_of
 from spanreplay import recording
 from spanreplay.replay.engine import Replayer
 from spanreplay.replay.model import Run
 from support.cassette_server import CassetteServer, read_cassette
+from support.size import FULL
 
 TIMES = 200 if FULL else 5
 WANTED = (

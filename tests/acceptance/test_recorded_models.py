@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import pytest
 
-from acceptance.commands import FULL, MATERIAL, NO_MATERIAL, WIRE, Desk, Done, agent, assert_equal
+from acceptance.commands import MATERIAL, NO_MATERIAL, WIRE, Desk, Done, agent, assert_equal
 from support.cassette_server import CassetteServer, Listener, Recorded, read_cassette
+from support.size import FULL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

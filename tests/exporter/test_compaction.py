@@ -19,9 +19,10 @@ from spanreplay.store import compaction
 from spanreplay.store.journal import JournalWriter
 from spanreplay.store.process import ProcessInfo, current_process
 from spanreplay.store.store import Store
+from support.size import FULL
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
-SIZE = int(os.environ.get("SPANREPLAY_TEST_SIZE", "1"))
+SIZE = 20 if FULL else 1
 
 
 def span(number: int = 1, **fields: Any) -> SpanRecord:

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from span_strategies import FULL, any_int, any_text, batches, clean_text, exact, int64, logs, spans, values
+from span_strategies import any_int, any_text, batches, clean_text, exact, int64, logs, spans, values
 from spanreplay.spans import otlp_json, otlp_proto
 from spanreplay.spans._anyvalue import MAX_DEPTH
 from spanreplay.spans.errors import FormatError, Problem
 from spanreplay.spans.record import LogRecord, Record, Resource, Scope, SpanRecord
+from support.size import FULL
 
 TRACE = "5b8efff798038103d269b633813fc60c"
 SPAN = "eee19b7ec3c1b174"

@@ -14,11 +14,12 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from span_strategies import FULL, any_int, any_text, batches, clean_text, exact, int64, logs, spans
+from span_strategies import any_int, any_text, batches, clean_text, exact, int64, logs, spans
 from spanreplay.spans import otlp_json, otlp_proto
 from spanreplay.spans._proto_writer import MAX_DEPTH
 from spanreplay.spans.errors import FormatError, Problem
 from spanreplay.spans.record import LogRecord, Record, Resource, Scope, SpanRecord
+from support.size import FULL
 
 TRACE = "5b8efff798038103d269b633813fc60c"
 SPAN = "eee19b7ec3c1b174"

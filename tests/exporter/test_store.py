@@ -25,6 +25,7 @@ from spanreplay.store.journal import JournalWriter
 from spanreplay.store.process import current_process
 from spanreplay.store.rows import RunRow, StepRow
 from spanreplay.store.store import Store
+from support.size import FULL
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 
@@ -144,7 +145,7 @@ def shared() -> Iterator[Store]:
     shutil.rmtree(folder)
 
 
-SIZE = int(os.environ.get("SPANREPLAY_TEST_SIZE", "1"))
+SIZE = 20 if FULL else 1
 slow = settings(max_examples=4 * SIZE, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 
 

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from span_strategies import FULL
 from spanreplay.replay import input_stream
 from spanreplay.replay.input_stream import HEAD_BYTES, Limits
 from spanreplay.replay.source import KEPT_REJECTIONS, Opened, ReadReport, UnreadableSource, open_source, registry
 from spanreplay.spans import otlp_json, otlp_proto
 from spanreplay.spans.record import LogRecord, Record, SpanRecord
+from support.size import FULL
 
 FIXTURES = Path(__file__).parents[1] / "fixtures/otlp"
 NAMES = sorted(path.name for path in FIXTURES.iterdir())

@@ -2,7 +2,6 @@
 
 import asyncio
 import inspect
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,8 +19,9 @@ from spanreplay.replay.model import Run
 from spanreplay.replay.runs import build_runs
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import STATUS_ERROR, STATUS_UNSET, EventRecord, Resource, Scope, SpanRecord
+from support.size import FULL
 
-SIZE = 200 if os.environ.get("SPANREPLAY_TEST_SIZE") == "full" else 10
+SIZE = 200 if FULL else 10
 """How often what depends on chance is repeated."""
 
 COMMAND_RUN = "c0" * 16

@@ -178,7 +178,6 @@ class Station:
             return Kept(spans=spans, runs=build_runs(spans, losses=opened.losses(processes)))
 
 
-FULL: Final = os.environ.get("SPANREPLAY_TEST_SIZE") == "full"
 SPANREPLAY: Final = (sys.executable, "-m", "spanreplay.cli.main")
 
 

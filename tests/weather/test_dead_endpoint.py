@@ -7,7 +7,8 @@ from typing import Final
 
 import pytest
 
-from weather.station import FULL, STEPS, Station, agent, steps
+from support.size import FULL
+from weather.station import STEPS, Station, agent, steps
 
 TIMEOUT_S: Final = 1
 """``OTEL_EXPORTER_OTLP_TIMEOUT``: what one export may take, its retries included."""

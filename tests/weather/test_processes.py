@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from spanreplay.semconv import attributes as names
-from weather.station import FULL, Kept, Station, agent
+from support.size import FULL
+from weather.station import Kept, Station, agent
 
 PLACES = [
     *("main", "thread", "pool 1", "pool 2", "fork", "fork", "spawn", "process pool"),

@@ -3,7 +3,8 @@
 import pytest
 
 from spanreplay.store.store import Store
-from weather.station import FULL, Station, agent
+from support.size import FULL
+from weather.station import Station, agent
 
 SECRETS = {
     "OPENAI_API_KEY": "sk-proj-9fKq2mXv7LwT4bNz8RdY1cHs",

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import pytest
 
-from weather.station import FULL, Done, Station, agent, steps
+from support.size import FULL
+from weather.station import Done, Station, agent, steps
 
 CAP_DAC_OVERRIDE: Final = 1
 CAP_DAC_READ_SEARCH: Final = 2

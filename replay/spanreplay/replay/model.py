@@ -9,9 +9,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 SCHEMA: Final = 1
 
-Kind: TypeAlias = Literal[
-    "model_call", "tool_call", "agent", "handoff", "retrieval", "memory", "decision", "mcp", "io", "human"
-]
+Kind: TypeAlias = Literal["model_call", "tool_call", "agent", "handoff", "retrieval", "memory", "decision", "mcp", "io", "human"]
 Grade: TypeAlias = Literal["exact", "semantic", "structure", "incomplete"]
 OutcomeName: TypeAlias = Literal[
     "ok",

@@ -141,6 +141,8 @@ def same(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
     if isinstance(a, float):
         return (math.isnan(a) and math.isnan(b)) or (a == b and math.copysign(1, a) == math.copysign(1, b))
+    if dataclasses.is_dataclass(a):
+        return all(same(getattr(a, field.name), getattr(b, field.name)) for field in dataclasses.fields(a))
     return bool(a == b)
 
 

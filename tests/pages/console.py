@@ -25,7 +25,7 @@ _VARYING = (
     (re.compile(r"\b[0-9a-f]{32}\b"), "<id>"),
     (re.compile(r"\b[0-9a-f]{12}\b"), "<run>"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?( UTC)?"), "<time>"),
-    (re.compile(r"\b\d+(\.\d+)? (us|ms|s|min)\b"), "<duration>"),
+    (re.compile(r"\b\d+(\.\d+)? ?(us|ms|s|min)\b"), "<duration>"),
     (re.compile(r"(/[^\s:]+)+/(?=\w+\.(py|eml|json|log))"), "<folder>/"),
     (re.compile(r"\d+(\.\d+)? kB|\d+ bytes"), "<size>"),
     (re.compile(r":\d+ \(thread"), ":<line> (thread"),

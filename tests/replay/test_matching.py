@@ -128,7 +128,7 @@ def test_a_view_only_step_cannot_answer() -> None:
 
 
 def test_a_call_that_took_anothers_answer_is_the_one_that_differs() -> None:
-    recorded = RecordedRun(run(step(1, "~w#0/tool_call:t#0", "1"), step(2, "~w#1/tool_call:t#0", "2"), step(3, "model_call:m#0", "{}")))
+    recorded = RecordedRun(run(step(1, "~w#0/tool_call:t#0", "1"), step(2, "~w#1/tool_call:t#0", "2"), step(3, "model_call#0", "{}")))
     assert ask(recorded, "~w#0/tool_call:t#0", "2") == ("input", 2)
     missed = recorded.match("tool_call", "t", "~w#1/tool_call:t#0", "2")
     assert isinstance(missed, Missed)
@@ -146,6 +146,33 @@ def test_steps_inside_a_stubbed_one_are_covered() -> None:
     )
     assert ask(recorded, T0, "1") == ("path", 1)
     assert sorted(recorded.cover(recorded.by_seq[1])) == [2, 3]
+
+
+def test_a_call_more_in_the_middle_is_told_from_a_missing_one_and_a_swap() -> None:
+    steps = (step(1, T0, '"a"'), step(2, "model_call#0", "{}"), step(3, T1, '"b"'))
+    recorded = RecordedRun(run(*steps))
+    assert ask(recorded, T0, '"a"') == ("path", 1)
+    extra = recorded.match("tool_call", "t", T1, '"extra"')
+    assert isinstance(extra, Missed)
+    assert (extra.kind, extra.step, extra.next) == ("never_recorded", None, steps[1])
+    again = recorded.match("tool_call", "t", T1, '"a"')
+    assert isinstance(again, Missed)
+    assert (again.kind, again.nearest, again.next) == ("already_used", (steps[0],), steps[1])
+    assert ask(recorded, T1, '"b"') == ("order", 2)
+    last = recorded.match("tool_call", "u", "tool_call:u#0", "1")
+    assert isinstance(last, Missed)
+    assert last.next == steps[1]
+    assert ask(RecordedRun(run(*steps)), T0, '"b"') == ("order", 1)
+    assert ask(RecordedRun(run(*steps)), T0, '"c"') == ("input", 1)
+
+
+def test_a_model_call_is_the_same_with_another_model() -> None:
+    recorded = run(step(1, "~w#0/model_call#0", '{"model":"m"}', name="m"), step(2, "~w#1/model_call#0", '{"model":"n"}', name="n"))
+    found = RecordedRun(recorded)
+    assert isinstance(missed := found.match("model_call", "o", "~w#0/model_call#0", '{"model":"o"}'), Missed)
+    assert (missed.kind, missed.step) == ("input", recorded.steps[0])
+    assert isinstance(taken := found.match("model_call", "n", "~w#0/model_call#0", '{"model":"n"}'), Found)
+    assert (taken.by, taken.step) == ("input", recorded.steps[1])
 
 
 def test_runs_are_found_by_place_and_input_then_input_then_name() -> None:

@@ -53,17 +53,17 @@ class Model:
         return httpx2.Response(200, json=REPLY)
 
 
-def agent(model: Model, *, stream: bool, system: str = "Be polite.") -> str:
+def agent(model: Model, *, stream: bool, system: str = "Be polite.", name: str = "m-1") -> str:
     client = openai.OpenAI(
         api_key="k-123456789", base_url="http://model.test/v1", http_client=httpx2.Client(transport=httpx2.MockTransport(model))
     )
     messages: Any = [{"role": "system", "content": system}, {"role": "user", "content": "I am Ana."}]
     with agent_run("greeter") as run:
         if stream:
-            parts = [c.choices[0].delta.content or "" for c in client.chat.completions.create(model="m-1", messages=messages, stream=True)]
+            parts = [c.choices[0].delta.content or "" for c in client.chat.completions.create(model=name, messages=messages, stream=True)]
             run.output = "".join(parts)
         else:
-            run.output = client.chat.completions.create(model="m-1", messages=messages).choices[0].message.content
+            run.output = client.chat.completions.create(model=name, messages=messages).choices[0].message.content
         return str(run.output)
 
 
@@ -74,13 +74,13 @@ def view(record: Record) -> Record:
     return dataclasses.replace(record, attributes=kept)
 
 
-def recorded(folder: Path, *, stream: bool) -> Run:
+def recorded(folder: Path, *, stream: bool, whole: bool = False) -> Run:
     recording.start(store=folder)
     try:
         agent(Model(), stream=stream)
     finally:
         recording.stop()
-    runs = build_runs([view(r) for r in load("last", folder).records])
+    runs = build_runs([r if whole else view(r) for r in load("last", folder).records])
     return next(r for r in runs if r.agent_name == "greeter")
 
 
@@ -97,6 +97,14 @@ def test_a_view_is_replayed_by_meaning(tmp_path: Path, stream: bool) -> None:
 def test_a_changed_word_is_found_in_its_message(tmp_path: Path) -> None:
     result = Replayer(recorded(tmp_path, stream=False)).replay(agent, Model(), stream=False, system="Be brief.")
     assert [(d.step, d.field) for d in result.differences] == [(1, "messages[0].parts[0].content")]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_another_model_is_found_at_its_step(tmp_path: Path, whole: bool) -> None:
+    result = Replayer(recorded(tmp_path, stream=False, whole=whole)).replay(agent, Model(), stream=False, name="m-2")
+    found = [(d.step, d.name, d.field, d.recorded, d.actual) for d in result.differences]
+    assert found == [(1, "model_call m-1", "model", '"m-1"', '"m-2"')]
+    assert result.differences[0].cause == "the model settings have changed since the run was recorded"
 
 
 @pytest.mark.parametrize("asked", ["[]", "null", "{}", '{"body": 1}', '{"method": 1, "url": 2, "body": {"messages": []}}'])

@@ -101,7 +101,9 @@ class Scope:
 
 @lru_cache(maxsize=1024)
 def step_label(kind: str, name: str) -> str:
-    """The path segment of a step, without its number."""
+    """The path segment of a step, without its number. A model call's has no name: with another model it is still that call."""
+    if kind == "model_call":
+        return kind
     return f"{kind}:{name.translate(_ESCAPES)}"
 
 

@@ -40,6 +40,15 @@ def comparable(text: str | None) -> str | None:
         return masked
 
 
+def _sort(kind: str, name: str) -> tuple[str, str]:
+    """Calls of one sort can stand for each other. A model's name is a part of what it is asked."""
+    return kind, "" if kind == "model_call" else name
+
+
+def _with_model(meaning: str | None, name: str) -> str | None:
+    return None if meaning is None else canonical_json({**json.loads(meaning), "model": name})
+
+
 def scope_of(path: str) -> str:
     """The scope part of a causal path."""
     return path.rpartition("/")[0]
@@ -86,7 +95,9 @@ class Missed:
 
     kind: Literal["input", "order", "never_recorded", "already_used", "not_replayable"]
     step: Step | None
-    """The recorded step that was expected here, if any."""
+    """The recorded step that was expected here, if any; it is the one that differs."""
+    next: Step | None = None
+    """For a call that is not in the record: the recorded step that was to come next here."""
     nearest: tuple[Step, ...] = ()
     instead: Step | None = None
     """The recorded step whose call was made where ``step`` was expected."""
@@ -129,7 +140,7 @@ class RecordedRun:
         self._shuffled: set[str] = set()
         """Scopes in which which call comes first is chance: one of them was answered by input."""
         for step in run.steps:
-            self._alike[step.kind, step.name].append(step)
+            self._alike[_sort(step.kind, step.name)].append(step)
             if step.path is not None:
                 self._in_scope[scope_of(step.path)].append(step)
             if step.parent_seq is not None:
@@ -142,14 +153,14 @@ class RecordedRun:
         if step.seq not in self._inputs:
             text = step.typed_input
             if self.by_meaning and step.kind == "model_call":
-                text = recorded_meaning(step, tools=self._with_tools)
+                text = _with_model(recorded_meaning(step, tools=self._with_tools), step.name)
             self._inputs[step.seq] = comparable(text)
         return self._inputs[step.seq]
 
-    def asked(self, kind: str, text: str | None) -> str | None:
+    def asked(self, kind: str, name: str, text: str | None) -> str | None:
         """The comparable input of a live call: by its meaning where the record has no more of a model call."""
         if self.by_meaning and kind == "model_call" and text is not None:
-            meaning = live_meaning(text, tools=self._with_tools)
+            meaning = _with_model(live_meaning(text, tools=self._with_tools), name)
             return comparable(text if meaning is None else meaning)
         return comparable(text)
 
@@ -182,11 +193,11 @@ class RecordedRun:
             guilty = self._guilty(at_path)
             if guilty is not None:
                 return guilty
-            if skipped is not None:
-                return Missed(kind="order", step=skipped)
             later = next((s for s in self._alike_in(scope_of(path), kind, name) if self.free(s) and self.input_of(s) == asked), None)
             if later is not None:
-                return Missed(kind="order", step=at_path, instead=later)
+                return Missed(kind="order", step=skipped or at_path, instead=later)
+            if skipped is not None:  # what is asked is recorded nowhere, and something else was to come: one call more
+                return self._unknown(kind, name, path, asked, at_path)
             return Missed(kind="input", step=at_path, skipped=self._skipped_inside(at_path))
         return self._elsewhere(kind, name, path, asked) or self._unknown(kind, name, path, asked, at_path)
 
@@ -197,11 +208,13 @@ class RecordedRun:
             if expected is not None and self.free(expected):
                 return Missed(kind="input", step=expected, claim=claim)
             return Missed(kind="never_recorded", step=None, nearest=(at_path,), claim=claim)
-        alike = self._alike[kind, name]
+        alike = self._alike[_sort(kind, name)]
         repeated = [s for s in alike if self.input_of(s) == asked and not self.free(s)]
-        expected_next = [s for s in self._in_scope[scope_of(path)] if self.free(s)]
-        nearest = tuple((repeated or expected_next or alike)[:3])
-        return Missed(kind="already_used" if repeated else "never_recorded", step=None, nearest=nearest)
+        scope = scope_of(path)
+        following = list(islice((s for s in self._free_from(scope) if self.free(s)), 3))
+        awaited = next((s for s in following if s.outcome not in _NOT_AWAITED), None) if scope not in self._shuffled else None
+        nearest = tuple((repeated or following or alike)[:3])
+        return Missed(kind="already_used" if repeated else "never_recorded", step=None, next=awaited, nearest=nearest)
 
     def _guilty(self, step: Step) -> Missed | None:
         """Did an earlier call take the answer of another one? It differs first, and the input of ``step`` only follows from it."""
@@ -219,7 +232,8 @@ class RecordedRun:
         return Found(step=step, by="path")
 
     def _alike_in(self, scope: str, kind: str, name: str) -> Iterator[Step]:
-        return (s for s in self._in_scope[scope] if s.kind == kind and s.name == name)
+        sort = _sort(kind, name)
+        return (s for s in self._in_scope[scope] if _sort(s.kind, s.name) == sort)
 
     def _skipped(self, step: Step) -> Step | None:
         """Among the calls made one after the other from the same place: one that had ended when ``step`` began, and was not asked for."""
@@ -279,7 +293,7 @@ class RecordedRun:
     def _elsewhere(self, kind: str, name: str, path: str, asked: str | None) -> Found | None:
         """A free step with this very input, made from another task or thread, or from no known place."""
         here = scope_of(path)
-        for step in self._alike[kind, name]:
+        for step in self._alike[_sort(kind, name)]:
             if (
                 self.free(step)
                 and (step.path is None or self._may_be_elsewhere(here, scope_of(step.path)))

@@ -48,7 +48,7 @@ class RecordedCalls:
                 self._begin_run(step)
                 return None
             recorded = self._run_for(step)
-            asked = comparable(step.input) if recorded is None else recorded.asked(step.call.kind, step.input)
+            asked = comparable(step.input) if recorded is None else recorded.asked(step.call.kind, step.call.name, step.input)
             if recorded is None:
                 self._stop(step, "never_recorded", None, detail="no recorded run was expecting calls here", asked=asked)
             assert recorded is not None  # noqa: S101 — _stop raises
@@ -226,6 +226,8 @@ class RecordedCalls:
         else:
             near = ", ".join(f"step {s.seq} {s.kind} {s.name} {shown(parsed(recorded.input_of(s)))}" for s in missed.nearest)
             what = "it was answered already" if missed.kind == "already_used" else "it was never recorded"
+            if missed.next is not None:
+                what += f"; step {missed.next.seq}, {missed.next.kind} {missed.next.name}, was to come next"
             detail = what + (f"; nearest in the record: {near}" if near else "")
             self._stop(step, missed.kind, None, recorded=recorded, detail=detail, asked=asked, where=where)
 

@@ -99,6 +99,17 @@ def test_a_response_closed_before_its_end_was_seen(
     assert recorder.ends == 1
 
 
+def test_a_request_to_another_server_is_no_further_attempt() -> None:
+    recorder = Recorder()
+    where = scope(recorder=recorder)
+    urls = (CHAT, CHAT.replace("api.", "other."), CHAT.replace(".com", ".com:8443"), CHAT)
+    for url in urls:
+        exchange = opened(where, head(url))
+        exchange.responded(503, (JSON,))
+        exchange.exhausted()
+    assert [s[names.STEP_ATTEMPT] for s in recorder.steps] == [1, 1, 1, 2]
+
+
 def test_attempts_are_counted_per_place_and_request() -> None:
     where = scope(recorder=(recorder := Recorder()))
     other = where.fork("sibling")

@@ -18,7 +18,7 @@ from spanreplay.instrumentation import http_attempts, http_telemetry
 from spanreplay.instrumentation.http_body import MAX_BODY, Kept, content_decoded, header
 from spanreplay.instrumentation.http_exchange import Exchange, end_collected, is_watched
 from spanreplay.instrumentation.http_request import Head, learn_credentials, matching_form
-from spanreplay.instrumentation.provider import Provider, recognise
+from spanreplay.instrumentation.provider import Provider, recognise, registry, trimmed
 from spanreplay.semconv import attributes as names
 
 _CONTAINERS: Final = frozenset({"agent", "handoff"})
@@ -47,7 +47,7 @@ def consider(scope: Scope, head: Head) -> Course:
             return _drop(scope, head) if replaying else Course.THROUGH
         if replaying:
             return Course.STEP
-        if http_telemetry.is_suppressed() or _unread_by_us(scope, head):
+        if (http_telemetry.is_suppressed() and not _may_be_a_model_call(head)) or _unread_by_us(scope, head):
             return Course.THROUGH
     except Exception:
         if scope.session.mode == "replay":
@@ -60,6 +60,10 @@ def consider(scope: Scope, head: Head) -> Course:
 def _drop(scope: Scope, head: Head) -> Course:
     http_telemetry.drop(scope.session, head)
     return Course.DROP
+
+
+def _may_be_a_model_call(head: Head) -> bool:
+    return head.method == "POST" and trimmed(head.path).endswith(tuple(suffix for provider in registry() for suffix in provider.PATHS))
 
 
 def _unread_by_us(scope: Scope, head: Head) -> bool:
@@ -103,8 +107,9 @@ def _begin(scope: Scope, head: Head, body: bytes, timeouts: tuple[type[BaseExcep
     replaying = scope.session.mode == "replay"
     if owner is not None and (names.HTTP_REQUEST_METHOD in owner.call.attributes or (known is None and not replaying)):
         return Course.THROUGH
-    if known is None and replaying and http_telemetry.is_suppressed():
-        return _drop(scope, head)
+    # Instrumentation that suppresses others around a model call (Logfire's) makes one span of it; the exchange is only here.
+    if known is None and http_telemetry.is_suppressed():
+        return _drop(scope, head) if replaying else Course.THROUGH
     call = _call(scope, head, body, body if view is None else view, known)
     attempt, retry_of = http_attempts.take(scope, call)
     extra: dict[str, Any] = {names.STEP_ATTEMPT: attempt}
@@ -123,14 +128,13 @@ def _call(scope: Scope, head: Head, body: bytes, view: bytes, known: tuple[Provi
     url, _ = redactor.url(head.url)
     place = url.removeprefix(f"{head.scheme}://")
     target = place[place.find("/") :] if "/" in place else "/"
-    attributes: dict[str, Any] = {names.HTTP_REQUEST_METHOD: head.method}
+    attributes: dict[str, Any] = {names.HTTP_REQUEST_METHOD: head.method, names.SERVER_ADDRESS: head.host}
+    if head.effective_port is not None:
+        attributes[names.SERVER_PORT] = head.effective_port
     watched = is_watched(scope.session)
     if watched:
         attributes[names.URL_FULL] = url
         attributes[names.WIRE_REQUEST_HEADERS] = canonical_json(redactor.headers(head.headers)[0])
-        attributes[names.SERVER_ADDRESS] = head.host
-        if head.effective_port is not None:
-            attributes[names.SERVER_PORT] = head.effective_port
         _put_request_body(attributes, head, body, view, redactor)
     if known is None:
         name = f"{head.method} {head.host}{target.partition('?')[0]}"

@@ -1,4 +1,7 @@
-"""Which exchange is a further attempt of which: a client library that sends the same request again does so from the same place."""
+"""Which exchange is a further attempt of which: a client library that sends the same request again does so from the same place.
+
+A request to another server is another call, whatever it says: a client that falls back to a second provider starts anew there.
+"""
 
 from typing import Final, cast
 
@@ -6,6 +9,7 @@ from spanreplay.boundary.call import Call
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.step import Step
 from spanreplay.content.canonical import digest
+from spanreplay.semconv import attributes as names
 
 RETRIED_STATUS: Final = frozenset({408, 409, 429})
 """With every 5xx, what the SDKs of model APIs send again (``_should_retry`` of openai 3 and anthropic 2)."""
@@ -42,4 +46,5 @@ def _failed(scope: Scope) -> dict[str, tuple[int, str]]:
 
 
 def _key(call: Call) -> str:
-    return digest(f"{call.kind}\n{call.name}\n{call.input.text if call.input is not None else ''}")
+    place = f"{call.attributes.get(names.SERVER_ADDRESS)}:{call.attributes.get(names.SERVER_PORT)}"
+    return digest(f"{call.kind}\n{place}\n{call.name}\n{call.input.text if call.input is not None else ''}")

@@ -66,7 +66,10 @@ VENDORS: Final[tuple[Destination, ...]] = (
 
 
 def is_suppressed() -> bool:
-    """Did the caller ask, the OpenTelemetry way, that this request is not observed? Exporters do."""
+    """Did the caller ask, the OpenTelemetry way, that this request is not observed?
+
+    Exporters do; and instrumentation that has made its own span of a model call, so that the client below makes no second one.
+    """
     return any(otel_context.get_value(key) for key in _SUPPRESSED)
 
 

@@ -405,6 +405,44 @@ def test_a_suppressed_request_is_no_step_and_is_not_sent_by_a_replay(server: Mod
 
 
 @BOTH
+def test_a_suppressed_model_call_is_a_step_all_the_same(server: ModelServer, lib: Any) -> None:
+    key = otel_context._SUPPRESS_INSTRUMENTATION_KEY
+
+    def agent() -> Any:
+        token = otel_context.attach(otel_context.set_value(key, True))
+        try:
+            with lib.Client(verify=False) as c:
+                return c.post(f"{server.url}/v1/chat/completions", json={"model": "m", "messages": []}).status_code
+        finally:
+            otel_context.detach(token)
+
+    server.script(Scripted())
+    value, recorded = record(agent)
+    assert (value, [s[names.WIRE_PROVIDER] for s in recorded.steps]) == (200, ["openai.chat"])
+    assert replay(agent, Tape(recorded))[0] == 200
+    assert len(server.requests) == 1
+
+
+@BOTH
+def test_a_suppressed_request_to_a_models_path_that_is_no_model_call_is_no_step(server: ModelServer, lib: Any) -> None:
+    key = otel_context._SUPPRESS_INSTRUMENTATION_KEY
+
+    def agent() -> Any:
+        token = otel_context.attach(otel_context.set_value(key, True))
+        try:
+            with lib.Client(verify=False) as c:
+                return c.post(f"{server.url}/v1/chat/completions", content=b"no JSON").status_code
+        finally:
+            otel_context.detach(token)
+
+    server.script(Scripted(status=202))
+    value, recorded = record(agent)
+    assert (value, recorded.steps) == (202, [])
+    assert replay(agent, Tape(recorded))[0] == 200
+    assert len(server.requests) == 1
+
+
+@BOTH
 def test_an_event_loop_closed_under_a_response_ends_the_step(server: ModelServer, lib: Any) -> None:
     async def agent() -> Any:
         c = lib.AsyncClient(transport=lib.MockTransport(lambda _: lib.Response(200, content=endless())))

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from spanreplay.replay.isolation.known import PROBES, TELEMETRY
+from spanreplay.instrumentation.probes import LIBRARY_PROBES, PROBES, WRAPPERS
+from spanreplay.replay.isolation.known import TELEMETRY
 
 HARMLESS = """
 import asyncio, contextvars, ctypes, ctypes.util, email.utils, logging, logging.handlers, mmap, multiprocessing, os, platform, shutil
@@ -277,6 +278,100 @@ def test_environment_leads_to_scratch(run: Any) -> None:
     assert {"TMPDIR", "SQLITE_TMPDIR"} <= set(ran.result[1])
 
 
+_ASKS = "import subprocess\n"
+_GIT = """def {name}():
+    try:
+        return subprocess.check_output(["git", "rev-parse", "HEAD"])
+    except OSError as error:
+        return type(error).__name__
+"""
+LOOKS = [
+    ("logfire._internal.config", "get_git_revision_hash", True),
+    ("logfire._internal.config", "other", False),
+    ("sentry_sdk.utils", "get_git_revision", True),
+    ("langsmith.env._git", "exec_git", True),
+    ("langsmith.client", "exec_git", False),
+    ("joblib.externals.loky.backend.context", "_count_physical_cores", True),
+    ("somebody", "get_git_revision", False),
+]
+
+
+def test_packages_that_look_at_the_machine(run: Any) -> None:
+    files: dict[str, str] = {}
+    for module, function, _ in LOOKS:
+        name = f"site-packages/{module.replace('.', '/')}.py"
+        files[name] = files.get(name, _ASKS) + _GIT.format(name=function)
+        parts = module.split(".")[:-1]
+        files.update({f"site-packages/{'/'.join(parts[: depth + 1])}/__init__.py": "" for depth in range(len(parts))})
+    ran = run(
+        f"""
+        import importlib, sys
+        sys.path.insert(0, str(scratch.parent / "site-packages"))
+        def main():
+            said = []
+            for module, function, _ in {LOOKS}:
+                try:
+                    said.append(getattr(importlib.import_module(module), function)())
+                except BaseException as error:
+                    said.append(type(error).__name__)
+            return said
+        """,
+        files=files,
+    )
+    assert ran.result == ["PermissionError" if look else "OutsideActionRefused" for _, _, look in LOOKS]
+    assert [notice["target"] for notice in ran.notices] == ["git rev-parse HEAD"] * sum(look for _, _, look in LOOKS)
+    assert ran.attempts == sum(not look for _, _, look in LOOKS)
+
+
+def test_a_probe_through_a_package_that_wraps_popen(run: Any) -> None:
+    wrapper = """
+    import subprocess
+    original = subprocess.Popen.__init__
+    def sentry_patched_popen_init(self, *args, **kwargs):
+        return original(self, *args, **kwargs)
+    subprocess.Popen.__init__ = sentry_patched_popen_init
+    """
+    ran = run(
+        """
+        import platform, subprocess, sys
+        sys.path.insert(0, str(scratch.parent / "site-packages"))
+        def main():
+            import sentry_sdk.integrations.stdlib
+            return [attempt(platform.processor), attempt(subprocess.run, ["true"])]
+        """,
+        files={"site-packages/sentry_sdk/integrations/stdlib.py": wrapper},
+    )
+    assert ran.result == ["ok", "OutsideActionRefused"]
+
+
+def test_the_agents_own_git_is_an_attempt_whatever_its_function_is_called(run: Any) -> None:
+    ran = run(
+        "import subprocess\n" + _GIT.format(name="get_git_revision_hash") + "def main():\n    return attempt(get_git_revision_hash)\n"
+    )
+    assert ran.result == "OutsideActionRefused"
+
+
+def test_logfire_is_configured_in_a_replay(run: Any) -> None:
+    pytest.importorskip("logfire")
+    ran = run(
+        """
+        import warnings
+        def main():
+            import logfire
+            warnings.simplefilter("ignore")
+            logfire.configure(send_to_logfire=False, console=False)
+            with logfire.span("alive"):
+                return attempt(logfire.shutdown)
+        """
+    )
+    assert ran.result == "ok"
+    assert ran.attempts == 0
+    assert [notice["target"] for notice in ran.notices if "git" in notice["target"]] == ["git rev-parse HEAD"]
+
+
 def test_tables_name_modules_not_whole_vendors() -> None:
+    assert all("." in name for name in LIBRARY_PROBES if LIBRARY_PROBES[name])
+    assert all(functions for functions in LIBRARY_PROBES.values())
+    assert not set(WRAPPERS) & {*PROBES, *TELEMETRY}
     assert all("." in name and "instrumentation" not in name for name in TELEMETRY)
     assert set(PROBES) <= {*sys.stdlib_module_names, "ctypes.util", "multiprocessing.resource_tracker"}

@@ -1,25 +1,19 @@
 """Who is acting: what the Python stack says about an audit event."""
 
 import os
-import sysconfig
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import FrameType
 from typing import Final
 
-from spanreplay.replay.isolation.known import PROBES, TELEMETRY
+from spanreplay.instrumentation.probes import Look, is_installed, is_named, is_standard
+from spanreplay.replay.isolation.known import TELEMETRY
 
 IMPORT_WRITER: Final = "<frozen importlib._bootstrap_external>"
 """``co_filename`` of the code that writes ``.pyc`` files."""
 
-_IMPORT: Final = "<frozen importlib._bootstrap>"
-_INSTALLED: Final = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _SCRIPT: Final = (f"{os.sep}bin{os.sep}spanreplay", f"{os.sep}Scripts{os.sep}spanreplay")
-_STDLIB: Final = tuple(
-    {os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")}
-    | {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")}
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +27,7 @@ class Caller:
     importing: bool
     """An import runs between the act and the nearest frame of the user's own code (neither standard library nor site-packages)."""
     probing: bool
-    """The act is one of :data:`~spanreplay.replay.isolation.known.PROBES`."""
+    """The act only looks at the machine, see :mod:`spanreplay.instrumentation.probes`."""
     telemetry: bool
     """A frame of :data:`~spanreplay.replay.isolation.known.TELEMETRY` is on the stack."""
 
@@ -41,29 +35,31 @@ class Caller:
 def read(frame: FrameType | None) -> Caller:
     """Read the stack from ``frame`` outwards; it takes no lock and touches no frame."""
     where = installed = fallback = nearest = ""
-    importing = probing = telemetry = user_seen = False
+    telemetry = False
+    look = Look()
     while frame is not None:
         module = _text(frame.f_globals.get("__name__"))
-        if is_ours(module, frame.f_code.co_filename):
-            frame = frame.f_back
-            continue
         code = frame.f_code
         file = code.co_filename
+        if is_ours(module, file):
+            frame = frame.f_back
+            continue
         nearest = nearest or file
-        standard = file.startswith(("<frozen ", *_STDLIB)) and not _installed(file)
-        if standard:
-            importing = importing or (file == _IMPORT and not user_seen)
-            probing = probing or (not where and not installed and _named(PROBES, module, code.co_name))
-            fallback = fallback or f"{file}:{frame.f_lineno}"
-        elif _installed(file):
-            installed = installed or f"{file}:{frame.f_lineno}"
+        at = f"{file}:{frame.f_lineno}"
+        if look.at(module, code.co_name, file):
+            where = where or at
+        elif is_installed(file):
+            installed = installed or at
         else:
-            where = where or f"{file}:{frame.f_lineno}"
-            user_seen = True
-        telemetry = telemetry or _named(TELEMETRY, module, code.co_name)
+            fallback = fallback or at
+        telemetry = telemetry or is_named(TELEMETRY, module, code.co_name)
         frame = frame.f_back
     return Caller(
-        where=where or installed or fallback or "unknown", nearest=nearest, importing=importing, probing=probing, telemetry=telemetry
+        where=where or installed or fallback or "unknown",
+        nearest=nearest,
+        importing=look.importing,
+        probing=look.probing,
+        telemetry=telemetry,
     )
 
 
@@ -76,7 +72,7 @@ def user_line(frame: FrameType | None) -> str | None:
     """``file:line`` of the nearest frame of the user's own code; ``None`` where there is none."""
     while frame is not None:
         file = frame.f_code.co_filename
-        library = file.startswith(("<", *_STDLIB)) or _installed(file)
+        library = file.startswith("<") or is_standard(file) or is_installed(file)
         if not library and not is_ours(_text(frame.f_globals.get("__name__")), file):
             return f"{file}:{frame.f_lineno}"
         frame = frame.f_back
@@ -89,20 +85,6 @@ def thread_name() -> str:
     known: Mapping[int, threading.Thread] = getattr(threading, "_active", {})
     thread = known.get(ident)
     return f"thread {ident}" if thread is None else thread.name
-
-
-def _installed(file: str) -> bool:
-    return any(part in file for part in _INSTALLED)
-
-
-def _named(table: Mapping[str, frozenset[str]], module: str, function: str) -> bool:
-    name = module
-    while name:
-        functions = table.get(name)
-        if functions is not None:
-            return not functions or function in functions
-        name = name.rpartition(".")[0]
-    return False
 
 
 def _text(value: object) -> str:

@@ -15,8 +15,8 @@ How a refusal looks from inside:
   :attr:`Guard.refusals` before it is raised, because threads, callbacks, ``__del__`` and ``gather(return_exceptions=True)`` lose
   exceptions. (Waiting for a ``multiprocessing.pool.ThreadPool``: ``RefusedInPoolError``, as its workers answer with nothing else.)
 - A notice: ``PermissionError``, entered in :attr:`Guard.notices`, when an import runs between the act and the user's own code (which is
-  neither standard library nor below site-packages), for known probes (``uname -p``, ``ldconfig``; the list is
-  :data:`~spanreplay.replay.isolation.known.PROBES`) and for looking up the machine's own name.
+  neither standard library nor below site-packages), for known probes (``uname -p``, ``ldconfig``, Logfire's ``git rev-parse``; the list
+  is in :mod:`spanreplay.instrumentation.probes`) and for looking up the machine's own name.
 - Telemetry of exporters and vendors (:data:`~spanreplay.replay.isolation.known.TELEMETRY`): ``ConnectionRefusedError``, counted in
   :attr:`Guard.telemetry_dropped`; neither a step nor an attempt.
 

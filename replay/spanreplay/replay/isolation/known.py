@@ -1,23 +1,10 @@
-"""Data: the callers that the guard knows. The one place to add a vendor or a probe.
+"""Data: the telemetry that the guard knows by its caller. The one place to add a vendor.
 
-An entry names a module and, where the module does other things too, the functions meant.
+Probes are in :mod:`spanreplay.instrumentation.probes`. An entry names a module and, where the module does other things too, the functions meant.
 """
 
 from collections.abc import Mapping
 from typing import Final
-
-PROBES: Final[Mapping[str, frozenset[str]]] = {
-    "platform": frozenset(),  # `uname -p`: openai's first call builds its user agent with it
-    "ctypes.util": frozenset(),  # ldconfig, gcc, ld, objdump: trio loads libc through it
-    "uuid": frozenset({"_get_command_stdout"}),  # ifconfig, ip, arp for the hardware address
-    "webbrowser": frozenset({"register_standard_browsers", "register_X_browsers"}),  # xdg-settings
-    "socket": frozenset({"getfqdn"}),  # smtplib, http.server, email.utils ask for the machine's own name
-    "multiprocessing.resource_tracker": frozenset({"register"}),  # starts a helper that only cleans up; tqdm makes such a lock
-}
-"""Standard library modules whose acts only look at the machine, and whose callers take an ``OSError`` for "not found".
-
-Module name to the functions meant; an empty set means all of them.
-"""
 
 TELEMETRY: Final[Mapping[str, frozenset[str]]] = {
     "opentelemetry.exporter": frozenset(),

@@ -15,7 +15,7 @@ from bench.rivals import Comparison, rivals
 CASES: Final[tuple[Callable[[], Ratio | Rate | Comparison], ...]] = (
     cases.off,
     cases.seen_content,
-    cases.same_attributes,
+    cases.small_span,
     cases.foreign_span,
     cases.new_content,
     cases.model_step,

@@ -42,10 +42,10 @@ def text(size: int, seed: int = 0) -> str:
 
 
 @contextmanager
-def recorded(provider: TracerProvider | None = None) -> Iterator[Path]:
+def recorded(provider: TracerProvider | None = None, session_attributes: dict[str, str] | None = None) -> Iterator[Path]:
     """A recording into a store of its own; ``provider`` is one that it joins although it is not the application's."""
     with tempfile.TemporaryDirectory() as folder:
-        recording.start(store=Path(folder) / "store", tracer_provider=provider)
+        recording.start(store=Path(folder) / "store", tracer_provider=provider, session_attributes=session_attributes)
         try:
             yield Path(folder) / "store"
         finally:
@@ -79,34 +79,32 @@ def _application_provider() -> TracerProvider:
     return found
 
 
+SESSION = {
+    "session.id": "4711",
+    "user.id": "ana",
+    "gen_ai.conversation.id": "conversation-4711",
+    "deployment.environment.name": "production",
+    "service.version": "2026.11.29",
+    "app.tenant": "north",
+    "app.request.id": "5f0c2d9e",
+}
+"""What an application adds to each of its spans; with it a tool step has the 27 attributes that the store was measured with."""
+
+
 def seen_content() -> Ratio:
-    """A recorded tool step, its span included, against a span of the bare SDK."""
-    asked, answer = ASKED, ANSWERED
-    _application_provider()
-    bare_provider = TracerProvider()
-    bare = _span_by_hand(bare_provider.get_tracer("bench"))
-
-    @tool(effect="read", name="search")
-    def search(query: str) -> str:
-        return answer
-
-    with recorded(), agent_run("bench"):  # the recorder joins every provider there is
-        bare_provider._active_span_processor = SynchronousMultiSpanProcessor()  # type: ignore[no-untyped-call]  # stays bare
-        return ratio("recorded step, content seen / bare SDK span", bare, lambda: search(asked), goal=3.5, times=200)
-
-
-def same_attributes() -> Ratio:
-    """A recorded tool step against a span of the bare SDK that is given all that the step's span has, in one call."""
+    """A recorded tool step of 27 attributes and 6 kB against a span of the bare SDK that is given the same attributes, in one call."""
     provider, bare_provider = _application_provider(), TracerProvider()
     ended = InMemorySpanExporter()
     provider.add_span_processor(SimpleSpanProcessor(ended))
+    asked, answered = text(4200), text(1800, 1)
 
     @tool(effect="read", name="search")
     def search(query: str) -> str:
-        return ANSWERED
+        """Search the company's documents."""
+        return answered
 
-    with recorded(), agent_run("bench"):
-        search(ASKED)
+    with recorded(session_attributes=SESSION), agent_run("bench"):  # the recorder joins every provider there is
+        search(asked)
         attributes = next(dict(span.attributes or {}) for span in ended.get_finished_spans() if span.name == "execute_tool search")
         bare_provider._active_span_processor = SynchronousMultiSpanProcessor()  # type: ignore[no-untyped-call]  # stays bare
         heard = provider._active_span_processor
@@ -118,13 +116,29 @@ def same_attributes() -> Ratio:
                 span.set_attributes(attributes)
 
         return ratio(
-            "the same step / bare SDK span with all its attributes",
+            "recorded step, content seen / bare SDK span with the same attributes",
             bare,
-            lambda: search(ASKED),
-            goal=None,
+            lambda: search(asked),
+            goal=3.5,
             times=200,
+            pairs=150,  # it is close: a narrow interval decides it
             note=f"{len(attributes)} attributes",
         )
+
+
+def small_span() -> Ratio:
+    """The smallest recorded tool step against a span with the five attributes that people set by hand."""
+    _application_provider()
+    bare_provider = TracerProvider()
+    bare = _span_by_hand(bare_provider.get_tracer("bench"))
+
+    @tool(effect="read", name="search")
+    def search(query: str) -> str:
+        return ANSWERED
+
+    with recorded(), agent_run("bench"):
+        bare_provider._active_span_processor = SynchronousMultiSpanProcessor()  # type: ignore[no-untyped-call]  # stays bare
+        return ratio("recorded step / bare SDK span with five attributes", bare, lambda: search(ASKED), goal=None, times=200)
 
 
 def foreign_span() -> Ratio:

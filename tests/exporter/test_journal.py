@@ -16,12 +16,14 @@ from typing import Any
 
 import pytest
 
+from spanreplay.boundary.call import StepStarted
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord
 from spanreplay.store.encoding import digest_of
 from spanreplay.store.journal import JournalWriter, get_writer
 from spanreplay.store.journal_file import JournalFile
 from spanreplay.store.journal_reader import parse_line, read_journal
 from spanreplay.store.process import ProcessInfo, current_process
+from spanreplay.store.record_text import step_record
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 SPAN = "b7ad6b7169203331"
@@ -174,6 +176,39 @@ def test_every_kind_of_record(store: Path, writer: JournalWriter) -> None:
     assert found[3]["origin"] == "exporter"
     assert found[4]["attrs"] == {"p": 1.0}
     assert found[5]["body"] == {"k": [1]}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"parent_span_id": None},
+        {"name": "zürich 漢字", "client": True},
+        {"trace_flags": 1, "trace_state": "a=1"},
+        {"attributes": {"x": "long " * 200, "n": 1, "f": 1.0, "odd": object()}},
+        {"attributes": {}},
+    ],
+)
+def test_a_step_is_written_as_its_span_would_be(store: Path, writer: JournalWriter, fields: dict[str, Any]) -> None:
+    told: dict[str, Any] = {
+        "trace_id": "1" * 32,
+        "span_id": "2" * 16,
+        "parent_span_id": "3" * 16,
+        "trace_flags": 0,
+        "trace_state": "",
+        "name": "chat m",
+        "client": False,
+        "start_ns": 5,
+        "attributes": {"a": "b"},
+        "intent": False,
+        **fields,
+    }
+    step, scope, made = StepStarted(**told), Scope(name="spanreplay"), Resource(attributes={"service.name": "s"})
+    writer.open_step(step, kind=3, resource=made, scope=scope)
+    writer.open_span(step_record(step, kind=3, resource=made, scope=scope))
+    writer.close()
+    first, second = of_type(store, "open")
+    assert {"attrs": {}, **first} == {"attrs": {}, **second}
 
 
 def test_seen_knows_what_this_process_wrote(writer: JournalWriter) -> None:

@@ -25,7 +25,9 @@ from spanreplay.content.redaction import RedactionPolicy, Redactor
 from spanreplay.exporter.convert import Converter
 from spanreplay.exporter.recorder import Recorder
 from spanreplay.semconv import attributes as names
+from spanreplay.spans import record
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, SpanRecord, Value
+from spanreplay.store.record_text import step_record
 
 
 class Journal:
@@ -36,6 +38,9 @@ class Journal:
         self.dropped = 0
         self.syncs: list[int] = []
         self._seen: set[tuple[str, str]] = set()
+
+    def open_step(self, step: StepStarted, *, kind: int, resource: record.Resource, scope: record.Scope) -> None:
+        self.open_span(step_record(step, kind=kind, resource=resource, scope=scope))
 
     def open_span(self, record: SpanRecord) -> None:
         self._seen.add((record.trace_id, record.span_id))

@@ -29,7 +29,6 @@ from spanreplay.spans.record import (
     LinkRecord,
     Resource,
     Scope,
-    SpanRecord,
     Value,
 )
 
@@ -103,20 +102,11 @@ class Recorder:
             own.started = step.attributes
             run_id = step.attributes.get(names.RUN_ID)
             own.run_id = run_id if isinstance(run_id, str) else None
-            self.writer.open_span(
-                SpanRecord(
-                    trace_id=step.trace_id,
-                    span_id=step.span_id,
-                    parent_span_id=step.parent_span_id,
-                    name=step.name,
-                    kind=KIND_CLIENT if step.client else KIND_INTERNAL,
-                    start_ns=step.start_ns,
-                    attributes=step.attributes,
-                    resource=own.resource or self.resource(),
-                    scope=_OWN_SCOPE,
-                    trace_state=step.trace_state,
-                    flags=step.trace_flags,
-                )
+            self.writer.open_step(
+                step,
+                kind=KIND_CLIENT if step.client else KIND_INTERNAL,
+                resource=own.resource or self.resource(),
+                scope=_OWN_SCOPE,
             )
             if step.intent or self.durable:
                 self.writer.sync()
@@ -180,16 +170,18 @@ class Recorder:
         if not self.active:
             return
         try:
+            if _is_own(span):
+                watch(span)
+                scope = current_scope()
+                if scope is None or scope.session.sink is self:
+                    context = span.get_span_context()
+                    self._remember((context.trace_id, context.span_id)).resource = self.converter.resource(span.resource)
+                return
             if is_pending(span):
                 return
             context = span.get_span_context()
             key = (context.trace_id, context.span_id)
             watch(span)
-            if _is_own(span):
-                scope = current_scope()
-                if scope is None or scope.session.sink is self:
-                    self._remember(key).resource = self.converter.resource(span.resource)
-                return
             if self._elsewhere():
                 return
             run_id = self._run_of(span)
@@ -208,12 +200,14 @@ class Recorder:
             return
         try:
             context = span.get_span_context()
-            if context is None or is_pending(span):
+            if context is None:
                 return
             key = (context.trace_id, context.span_id)
             own = self._own.get(key)
             if own is not None and own.started is not None:
                 own.span = span
+                return
+            if is_pending(span):
                 return
             self._own.pop(key, None)
             known = key in self._foreign

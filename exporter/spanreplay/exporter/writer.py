@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, SpanRecord, Value
+from spanreplay.boundary.call import StepStarted
+from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord, Value
 
 
 class Writer(Protocol):
@@ -12,6 +13,10 @@ class Writer(Protocol):
     @property
     def dropped(self) -> int:
         """Records that could not be written, in this process."""
+        ...
+
+    def open_step(self, step: StepStarted, *, kind: int, resource: Resource, scope: Scope) -> None:
+        """A step has started."""
         ...
 
     def open_span(self, record: SpanRecord) -> None:

@@ -30,6 +30,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
+from spanreplay.boundary.call import StepStarted
 from spanreplay.content.digests import text_digest
 from spanreplay.content.json_text import quoted
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord, Value
@@ -59,7 +60,7 @@ from spanreplay.store.journal_file import JournalFile
 from spanreplay.store.journal_reader import LOST, TYPE
 from spanreplay.store.latest import Latest
 from spanreplay.store.process import ProcessInfo, current_process
-from spanreplay.store.record_text import OPEN, close_line, origin_head, span_line
+from spanreplay.store.record_text import OPEN, close_line, origin_head, span_line, step_line, step_record
 
 _SEEN_SPANS: Final = 32_768
 _SEEN_DIGESTS: Final = 32_768
@@ -114,6 +115,25 @@ class JournalWriter:
     def open_span(self, record: SpanRecord) -> None:
         """A span has started: ``record`` has what is known at the start, and no end."""
         self._span(OPEN, {TYPE: "open"}, record)
+
+    def open_step(self, step: StepStarted, *, kind: int, resource: Resource, scope: Scope) -> None:
+        """A step has started: as :meth:`open_span`, without a record in between."""
+        try:
+            if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
+                self._after_fork()
+            form: Form = {}
+            with self._lock:
+                self._look()
+                attributes = self._attributes(step.attributes, form)
+                line = None if form else step_line(step, kind, self._resource(resource), self._scope(scope)[1], attributes)
+                if line is not None:
+                    if self._file.put(line):
+                        self._spans.add(step.trace_id + step.span_id)
+                    return
+        except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
+            self._file.drop(error)
+            return
+        self.open_span(step_record(step, kind=kind, resource=resource, scope=scope))
 
     def write_span(self, record: SpanRecord, origin: str) -> None:
         """A whole span.

@@ -6,7 +6,8 @@ A record that has more than these lines can say gets ``None``, and goes the othe
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Final
 
-from spanreplay.spans.record import SpanRecord
+from spanreplay.boundary.call import StepStarted
+from spanreplay.spans.record import Resource, Scope, SpanRecord
 from spanreplay.store.form import ATTRIBUTES, END, FLAGS, KIND, NAME, PARENT, RESOURCE, SCOPE, SPAN, START, STATUS, TRACE
 from spanreplay.store.journal_reader import TYPE
 
@@ -57,6 +58,41 @@ def span_line(head: str, span: SpanRecord, resource: str | None, scope: str, att
         line += f',"{END}":{span.end_ns:d}'
     if span.flags:
         line += f',"{FLAGS}":{span.flags:d}'
+    return line + "}"
+
+
+def step_record(step: StepStarted, *, kind: int, resource: Resource, scope: Scope) -> SpanRecord:
+    """The span of a step that has begun."""
+    return SpanRecord(
+        trace_id=step.trace_id,
+        span_id=step.span_id,
+        parent_span_id=step.parent_span_id,
+        name=step.name,
+        kind=kind,
+        start_ns=step.start_ns,
+        attributes=step.attributes,
+        resource=resource,
+        scope=scope,
+        trace_state=step.trace_state,
+        flags=step.trace_flags,
+    )
+
+
+def step_line(step: StepStarted, kind: int, resource: str | None, scope: str, attributes: str) -> str | None:
+    """The line of a step that has begun: what :func:`span_line` gives for its span."""
+    name = step.name
+    if step.trace_state or not name.isascii():
+        return None
+    line = f'{OPEN},"{TRACE}":"{step.trace_id}","{SPAN}":"{step.span_id}","{NAME}":{quoted(name)},"{START}":{step.start_ns:d}'
+    if step.parent_span_id is not None:
+        line += f',"{PARENT}":"{step.parent_span_id}"'
+    if attributes:
+        line += f',"{ATTRIBUTES}":{attributes}'
+    if resource is not None:
+        line += f',"{RESOURCE}":"{resource}"'
+    line += f',"{SCOPE}":{scope},"{KIND}":{kind:d}'
+    if step.trace_flags:
+        line += f',"{FLAGS}":{step.trace_flags:d}'
     return line + "}"
 
 

@@ -28,7 +28,7 @@ INTENT_EFFECTS: Final = frozenset({"write", "irreversible", "unknown"})
 """Effects whose record is on disk before the body runs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # not frozen: one is made for every step, and that would take twice as long
 class Call:
     """One call, as asked.
 

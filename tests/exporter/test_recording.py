@@ -419,6 +419,26 @@ def test_secret_variables_stay_out_of_the_definition(tmp_path: Path, monkeypatch
     assert b"Q1w2E3r4" not in data
 
 
+def test_secrets_of_the_command_line_stay_out_of_everything(tmp_path: Path) -> None:
+    script = tmp_path / "agent.py"
+    script.write_text(
+        "import sys\nfrom spanreplay import recording\nfrom spanreplay.instrumentation import tool\n"
+        "recording.start(store=sys.argv[1])\n"
+        "@tool\ndef say(text: str) -> str:\n    return text + ' was said'\n"
+        "say('the key is ' + sys.argv[2].partition('=')[2])\n"
+    )
+    store = tmp_path / "store"
+    options = ["--api-key=CMDKEY123", "--token", "TOKEN9876", "http://me:PASSURL12@host/"]
+    subprocess.run([sys.executable, script, store, *options], check=True)
+    spans = {bool(span.attributes.get(names.RUN_COMMAND)): span for span in kept(store)}
+    argv = json.loads(str(spans[True].attributes[names.RUN_DEFINITION]))["argv"]
+    replacement = argv[3].removeprefix("--api-key=")
+    assert replacement.startswith("[redacted:secret:")
+    assert replacement in str(spans[False].attributes[names.GEN_AI_TOOL_CALL_ARGUMENTS])
+    data = b"".join(path.read_bytes() for path in store.rglob("*") if path.is_file())
+    assert not [secret for secret in (b"CMDKEY123", b"TOKEN9876", b"PASSURL12") if secret in data]
+
+
 # ---- fork and children -------------------------------------------------------------------------------------------
 
 FORK = """

@@ -1,9 +1,10 @@
 """Which redaction policy is in force: one for each process, so that the same secret has the same replacement everywhere."""
 
 import os
+import sys
 from typing import Final, Literal, TypeAlias
 
-from spanreplay.content.redaction import RedactionPolicy, Redactor, environment_secrets
+from spanreplay.content.redaction import RedactionPolicy, Redactor, argument_secrets, environment_secrets
 from spanreplay.exporter.environment_variables import SPANREPLAY_REDACTION, warn_once
 
 Redaction: TypeAlias = Literal["default", "none"] | RedactionPolicy
@@ -41,6 +42,6 @@ def redactor_for(given: str | RedactionPolicy | None = None) -> Redactor:
 
 
 def _knowing(redactor: Redactor) -> Redactor:
-    for secret in environment_secrets(os.environ):
+    for secret in (*environment_secrets(os.environ), *argument_secrets(sys.orig_argv)):
         redactor.learn(secret)
     return redactor

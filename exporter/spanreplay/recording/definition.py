@@ -35,7 +35,7 @@ def definition(redactor: Redactor) -> str:
     cwd = _cwd()
     return canonical_json(
         {
-            "argv": [clean(argument) for argument in sys.orig_argv],
+            "argv": redactor.arguments(sys.orig_argv),
             "cwd": None if cwd is None else str(cwd),
             "python": {"version": sys.version.split()[0], "implementation": sys.implementation.name, "executable": sys.executable},
             "platform": {

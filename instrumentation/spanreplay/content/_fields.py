@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from spanreplay.content._names import header_says_secret
 from spanreplay.content._tokens import Span, occurs, starts_word
 
 REPLACED: Final = re.compile(r"(?:\[|%5[Bb])redacted:([a-z][a-z_]*):[0-9a-f]{8}(?:\]|%5[Dd])")
@@ -22,6 +23,7 @@ _AFTER_NAME: Final = re.compile(
 _NEXT_ITEM: Final = re.compile(rf"""\\*+["']{_GAP},{_GAP}(?P<run>\\*+)(?P<quote>["'])""")
 _PAIR_START: Final = re.compile(rf"""[\[(,]{_GAP}[\[(]{_GAP}[bB]?\\*+["']\Z""")
 _PAIR_END: Final = re.compile(rf"""\\*+["']{_GAP}[\])]""")
+_HYPHENATED: Final = re.compile(r"(?<![a-z0-9-])x-[a-z0-9-]++\Z")
 _VALUE_END: Final = re.compile(r"""[\s,}\])"']|\\""")
 
 _USERINFO: Final = re.compile(r"""://([^\s/?#"'<>\\@]{1,512}+(?:@[^\s/?#"'<>\\@]{1,512}+(?=@))*+)@""")
@@ -75,9 +77,11 @@ class NamedFinder:
         headers: Names of HTTP headers, looked for as members too.
         members: Names of members and keyword arguments.
         query: Names of URL parameters. There, and in forms, the names of members count as well.
+        header_words: Words that make a name that begins with ``x-`` the name of a secret.
     """
 
-    def __init__(self, headers: Iterable[str], members: Iterable[str], query: Iterable[str]) -> None:
+    def __init__(self, headers: Iterable[str], members: Iterable[str], query: Iterable[str], header_words: Iterable[str] = ()) -> None:
+        self._header_words = frozenset(header_words)
         self._headers = frozenset(name.lower() for name in headers)
         names = self._headers | {name.lower() for name in members}
         known = re.compile("(?:" + "|".join(_ANCHORS) + r")\Z")
@@ -122,16 +126,22 @@ class NamedFinder:
             if not REPLACED.fullmatch(value[0]):
                 yield Span(value.start(), done, "query")
 
+    def _own_header(self, lower: str, end: int) -> str | None:
+        """Return the name of a header of somebody's own, ``x-custom-token``, that ends here and says secret."""
+        name = _HYPHENATED.search(lower, max(0, end - 64), end) if self._header_words else None
+        return name[0] if name is not None and header_says_secret(name[0], self._header_words) else None
+
     def _member_spans(self, text: str, lower: str, anchors: list[_Anchor]) -> Iterator[Span]:
         done = 0
         for name_end in sorted({match.end() for anchor in anchors for match in anchor.exact.finditer(lower)}):
             if name_end <= done:
                 continue
-            name = self._members.before(lower, name_end)
+            own = self._own_header(lower, name_end)
+            name = own or self._members.before(lower, name_end)
             after = _AFTER_NAME.match(text, name_end) if name is not None else None
             if name is None or after is None or not _is_name(text, name_end - len(name), after):
                 continue
-            kind = "header" if name in self._headers else "member"
+            kind = "header" if own or name in self._headers else "member"
             start, end = after.end(), _string_end(text, after.end(), after["quote"], len(after["run"]))
             if after["separator"] == "," and not _PAIR_END.match(text, end):
                 continue

@@ -15,7 +15,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 from urllib.parse import quote, quote_plus, unquote
 
+from spanreplay.content._arguments import secret_places
 from spanreplay.content._fields import REPLACED, NamedFinder
+from spanreplay.content._names import WORDS, header_says_secret
 from spanreplay.content._tokens import TOKENS, Span, token_spans
 
 MIN_SECRET: Final = 8
@@ -24,6 +26,7 @@ MIN_SECRET: Final = 8
 HEADERS: Final = (
     *("authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "set-cookie"),
     *("x-auth-token", "x-amz-security-token", "x-access-token", "x-csrf-token", "x-xsrf-token", "x-vault-token", "private-token"),
+    *("x-auth", "x-session-id", "ocp-apim-subscription-key"),
 )
 MEMBERS: Final = (
     *("password", "passwd", "passphrase", "secret", "client_secret", "clientsecret", "api_key", "apikey", "access_token", "accesstoken"),
@@ -64,6 +67,7 @@ class RedactionPolicy:
     Attributes:
         salt: Key of the replacement digests, hex.
         headers: Names of HTTP headers whose values are secrets. Letter case never counts in these names.
+        header_words: Words, and pairs of words joined by a hyphen, that make the name of a header the name of a secret.
         members: Names of JSON members and keyword arguments whose string values are secrets; only the exact name counts.
         query: Names of URL parameters whose values are secrets.
         patterns: Kinds of secret known by their form, out of `TOKENS`.
@@ -72,6 +76,7 @@ class RedactionPolicy:
 
     salt: str
     headers: tuple[str, ...] = HEADERS
+    header_words: tuple[str, ...] = WORDS
     members: tuple[str, ...] = MEMBERS
     query: tuple[str, ...] = QUERY
     patterns: tuple[str, ...] = tuple(token.kind for token in TOKENS)
@@ -85,7 +90,7 @@ class RedactionPolicy:
     @classmethod
     def none(cls) -> "RedactionPolicy":
         """Return the policy that takes nothing out."""
-        return cls(salt="", headers=(), members=(), query=(), patterns=(), enabled=False)
+        return cls(salt="", headers=(), header_words=(), members=(), query=(), patterns=(), enabled=False)
 
     def to_json(self) -> str:
         """Return the policy as JSON."""
@@ -106,6 +111,7 @@ class RedactionPolicy:
             raise PolicyError(f'expected a redaction policy with "version": 1, found {text[:80]!r}')
         salt, enabled = tree.get("salt"), tree.get("enabled")
         lists = {name: tree.get(name) for name in ("headers", "members", "query", "patterns")}
+        lists["header_words"] = tree.get("header_words", [])  # policies of older recordings have none
         if not isinstance(salt, str) or not isinstance(enabled, bool):
             raise PolicyError(f"expected a string `salt` and a bool `enabled` in a redaction policy, found {text[:80]!r}")
         names: dict[str, tuple[str, ...]] = {}
@@ -122,7 +128,7 @@ class Redactor:
     def __init__(self, policy: RedactionPolicy) -> None:
         self.policy = policy
         self._key = policy.salt.encode()
-        self._finder = NamedFinder(policy.headers, policy.members, policy.query)
+        self._finder = NamedFinder(policy.headers, policy.members, policy.query, policy.header_words)
         self._headers = frozenset(name.lower() for name in policy.headers)
         self._members = self._headers | {name.lower() for name in policy.members}
         self._tokens = tuple(token for token in TOKENS if token.kind in policy.patterns)
@@ -178,13 +184,27 @@ class Redactor:
         kept: list[tuple[str, str]] = []
         total = 0
         for name, value in pairs:
-            if name.lower() in self._headers and value and not REPLACED.fullmatch(value):
+            if value and self._is_secret(name) and not REPLACED.fullmatch(value):
                 text, count = self._replacement("header", value), 1
             else:
                 text, count = self.text(value)
             kept.append((name, text))
             total += count
         return kept, total
+
+    def arguments(self, argv: Sequence[str]) -> list[str]:
+        """Return a command line without the values of options, variables and headers that are credentials by their name.
+
+        They are replaced as learnt secrets are: a command that is run again with the replacement sends what was recorded of it.
+        """
+        kept = list(argv)
+        if self.policy.enabled:
+            for index, start, end in reversed(list(secret_places(argv))):
+                kept[index] = kept[index][:start] + self._replacement("secret", kept[index][start:end]) + kept[index][end:]
+        return [self.text(argument)[0] for argument in kept]
+
+    def _is_secret(self, header: str) -> bool:
+        return header.lower() in self._headers or header_says_secret(header, self.policy.header_words)
 
     def _replacement(self, kind: str, secret: str) -> str:
         scheme = _SCHEME.match(secret)
@@ -278,12 +298,28 @@ def environment_secrets(environ: Mapping[str, str]) -> list[str]:
             found.update((url[1], unquote(url[1])))
         elif _CREDENTIAL_NAME.search(name) and not value.startswith(("/", "~", "./", "../")):
             found.add(value.strip())
-    return sorted(item for item in found if len(item) >= MIN_SECRET and not item.isdigit() and item.lower() not in _ORDINARY)
+    return sorted(item for item in found if _is_learnable(item))
+
+
+def argument_secrets(argv: Sequence[str]) -> list[str]:
+    """Return the credentials in a command line, to be learnt; sorted, each once.
+
+    Numbers, everyday words, and values of fewer than 8 characters are left out.
+    """
+    found: set[str] = set()
+    for index, start, end in secret_places(argv):
+        secret = argv[index][start:end].strip()
+        found.update((secret, unquote(secret)))
+    return sorted(item for item in found if _is_learnable(item))
 
 
 def credential_names(environ: Mapping[str, str]) -> list[str]:
     """Return the names of the variables that are set and whose name says credential; sorted."""
     return sorted(name for name, value in environ.items() if value and _CREDENTIAL_NAME.search(name))
+
+
+def _is_learnable(item: str) -> bool:
+    return len(item) >= MIN_SECRET and not item.isdigit() and item.lower() not in _ORDINARY and not REPLACED.fullmatch(item)
 
 
 def _forms(secret: str) -> set[str]:

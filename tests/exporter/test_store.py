@@ -449,6 +449,36 @@ def test_derived_text_that_duckdb_refuses_is_cleaned(store: Store) -> None:
 # ---- missing, locked, damaged, not writable ----------------------------------------------------------------------------
 
 
+@pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
+def test_everything_in_a_store_is_its_users_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "public"
+    folder.mkdir(mode=0o755)
+    seen: dict[str, int] = {}
+
+    def look() -> None:
+        seen.update({path.name: path.stat().st_mode & 0o777 for path in folder.rglob("*")})
+
+    before = os.umask(0)
+    try:
+        writer = JournalWriter(folder, process=current_process())
+        writer.write_span(span(), "exporter")
+        with Store.open(folder) as made:
+            with made._database.writing() as connection:
+                connection.execute("CREATE TABLE probe AS SELECT 1 AS x").fetchall()
+                look()
+            made.compact()
+            made.query("SELECT 1")
+        (folder / "runs.duckdb").chmod(0o644)  # as older versions made it
+        Store.open(folder).add([span(2)], origin="import")
+        look()
+        writer.close()
+        assert os.umask(0) == 0, "the umask is as it was"
+    finally:
+        os.umask(before)
+    assert {"runs.duckdb", "runs.duckdb.wal", "store.lock", "store.holder", "journal", ".gitignore"} <= seen.keys()
+    assert {name: oct(mode) for name, mode in seen.items() if mode & 0o077} == {}
+
+
 def test_a_store_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(MissingStoreError, match="there is no store at"):
         Store.open(tmp_path / "none")

@@ -22,7 +22,7 @@ from spanreplay.store.errors import (
     ReadOnlyStoreError,
     StoreError,
 )
-from spanreplay.store.folder import DATABASE, HOLDER, LOCK, folder_error, is_store, make_folder, no_store
+from spanreplay.store.folder import DATABASE, HOLDER, JOURNALS, LOCK, folder_error, is_store, make_folder, make_private, no_store
 from spanreplay.store.migrations import SCHEMA_VERSION
 from spanreplay.store.schema import migrate, schema_version, too_new
 
@@ -41,12 +41,17 @@ _SEALED_CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {**_CON
 
 _threads: dict[str, threading.Lock] = {}
 _threads_guard = threading.Lock()
+_umask: list[int] = []
+"""The umask of the process, once for every writer at work."""
 
 
 def _after_fork_in_child() -> None:
     # Another thread may have held them when the process forked.
     global _threads, _threads_guard
     _threads, _threads_guard = {}, threading.Lock()
+    if _umask:
+        os.umask(_umask[0])
+        _umask.clear()
 
 
 if hasattr(os, "register_at_fork"):
@@ -75,7 +80,8 @@ class Database:
         Raises:
             StoreError: which kind says why.
         """
-        with self._alone_in_process(), self._locked():
+        with self._alone_in_process(), self._locked(), _private_files():
+            make_private(self.folder)
             new = not self.path.exists()
             try:
                 connection = self._connect(read_only=False, sealed=False)
@@ -194,11 +200,15 @@ class Database:
     def _connect(self, *, read_only: bool, sealed: bool) -> "Connection":
         import duckdb
 
+        config = {
+            **(_SEALED_CONFIG if sealed else _CONFIG),
+            "temp_directory": str(self.folder / JOURNALS / "spilled"),
+        }  # that one is private
         deadline = time.monotonic() + self._wait_s
         pause = 0.01
         while True:
             try:
-                return duckdb.connect(str(self.path), read_only=read_only, config=dict(_SEALED_CONFIG if sealed else _CONFIG))
+                return duckdb.connect(str(self.path), read_only=read_only, config=config)
             except duckdb.Error as error:
                 problem = named(error, self.path)
                 if not isinstance(problem, LockedStoreError) or time.monotonic() > deadline:
@@ -214,6 +224,22 @@ class Database:
             yield
         except duckdb.Error as error:
             raise named(error, self.path) from error
+
+
+@contextlib.contextmanager
+def _private_files() -> Iterator[None]:
+    """DuckDB makes the database, its log and what it spills as the umask says, and takes no mode: nobody else may read them."""
+    with _threads_guard:
+        before = os.umask(0o077)
+        _umask.append(_umask[0] if _umask else before)
+    try:
+        yield
+    finally:
+        with _threads_guard:
+            if _umask:
+                before = _umask.pop()
+                if not _umask:
+                    os.umask(before)
 
 
 def _locked_error(path: Path, message: str) -> StoreError:

@@ -1,5 +1,6 @@
 """The folder of a store: what lies where, and who may look inside."""
 
+import contextlib
 import errno
 import os
 from pathlib import Path
@@ -33,6 +34,17 @@ def make_folder(store: Path) -> None:
             os.write(descriptor, b"*\n")
         finally:
             os.close(descriptor)
+
+
+def make_private(store: Path) -> None:
+    """Takes from others what they may do with the files of a store, those of older versions too. The folder itself may be anybody's."""
+    for path, mode in (
+        (store / JOURNALS, 0o700),
+        *((store / name, 0o600) for name in (DATABASE, f"{DATABASE}.wal", LOCK, HOLDER, ".gitignore")),
+    ):
+        with contextlib.suppress(OSError):
+            if path.stat().st_mode & 0o077 and not path.is_symlink():
+                path.chmod(mode)
 
 
 def is_store(path: Path) -> bool:

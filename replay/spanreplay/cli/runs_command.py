@@ -8,8 +8,9 @@ from typing import Final, get_args
 
 import click
 
+from spanreplay.boundary.call import OutcomeName
 from spanreplay.cli.options import common, detail, print_json, print_text, say, store_path
-from spanreplay.replay.model import GRADE_ORDER, OutcomeName
+from spanreplay.replay.model import GRADE_ORDER
 
 _UNITS: Final = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
 _AGO: Final = re.compile(r"([0-9]{1,9})([mhdw])")

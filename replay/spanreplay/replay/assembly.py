@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from spanreplay.boundary.call import OutcomeName
 from spanreplay.replay.dialect import RunDraft, StepDraft
 from spanreplay.replay.doubles import Candidate, Folded, fold
 from spanreplay.replay.events import Decided, decisions
 from spanreplay.replay.fields import Fields
 from spanreplay.replay.grouping import Group, Reading
 from spanreplay.replay.links import requesters
-from spanreplay.replay.model import Json, OutcomeName, Reason, Step
+from spanreplay.replay.model import Json, Reason, Step
 from spanreplay.replay.order import Moment, in_order
 from spanreplay.replay.overlap import overlapping
 from spanreplay.replay.reasons import MISSING_PARENT

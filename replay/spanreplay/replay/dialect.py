@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Protocol
 
+from spanreplay.boundary.call import Kind, OutcomeName
 from spanreplay.replay import dialects
-from spanreplay.replay.model import Grade, Json, Kind, OutcomeName, Reason, Wire
+from spanreplay.replay.model import Grade, Json, Reason, Wire
 from spanreplay.spans.record import LogRecord, SpanRecord
 
 

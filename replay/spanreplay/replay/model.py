@@ -7,24 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
+from spanreplay.boundary.call import Kind, OutcomeName
+
 SCHEMA: Final = 1
 
-Kind: TypeAlias = Literal["model_call", "tool_call", "agent", "handoff", "retrieval", "memory", "decision", "mcp", "io", "human"]
 Grade: TypeAlias = Literal["exact", "semantic", "structure", "incomplete"]
-OutcomeName: TypeAlias = Literal[
-    "ok",
-    "error",
-    "tool_error",
-    "malformed",
-    "timeout",
-    "cancelled",
-    "interrupted",
-    "rejected",
-    "deferred",
-    "abandoned",
-    "unknown",
-]
-
 GRADE_ORDER: Final[tuple[Grade, ...]] = ("exact", "semantic", "structure", "incomplete")
 GRADE_WORDS: Final[Mapping[Grade, str]] = {
     "exact": "replays exactly",

@@ -2,8 +2,9 @@
 
 from typing import Final
 
+from spanreplay.boundary.call import OutcomeName
 from spanreplay.replay.fields import Fields
-from spanreplay.replay.model import Json, OutcomeName
+from spanreplay.replay.model import Json
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_ERROR, SpanRecord
 

@@ -4,11 +4,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from spanreplay.boundary.call import OutcomeName
 from spanreplay.replay.assembly import Assembly, assemble, ordered_steps, orphan_reasons
 from spanreplay.replay.dialect import RunDraft, StepDraft
 from spanreplay.replay.fields import Fields
 from spanreplay.replay.grouping import group, read_spans
-from spanreplay.replay.model import Grade, Json, OutcomeName, Reason, Run, Step
+from spanreplay.replay.model import Grade, Json, Reason, Run, Step
 from spanreplay.replay.reasons import CYCLE, FOREIGN, LOG_WITHOUT_SPAN, NO_ROOT, RECORDS_DROPPED, SEVERAL_ROOTS, UNTAPED, worst
 from spanreplay.replay.rows import run_row, step_row
 from spanreplay.replay.tree import build

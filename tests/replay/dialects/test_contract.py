@@ -6,9 +6,10 @@ from typing import get_args
 import pytest
 
 from fixtures.runs.spans import agent, chat, own, own_root, span, tool, wired
+from spanreplay.boundary.call import Kind, OutcomeName
 from spanreplay.replay import dialects
 from spanreplay.replay.dialect import Dialect, dialect_of, registry
-from spanreplay.replay.model import GRADE_ORDER, Kind, OutcomeName
+from spanreplay.replay.model import GRADE_ORDER
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import SpanRecord
 

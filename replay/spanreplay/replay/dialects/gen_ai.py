@@ -7,11 +7,12 @@ call ids come with words that stand for none.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from spanreplay.boundary.call import Kind, OutcomeName
 from spanreplay.content.codec import encode
 from spanreplay.replay.dialect import RunDraft, StepDraft
 from spanreplay.replay.fields import Fields
 from spanreplay.replay.messages import finish_reason, model_input, model_output, usage
-from spanreplay.replay.model import Grade, Json, Kind, OutcomeName, Reason
+from spanreplay.replay.model import Grade, Json, Reason
 from spanreplay.replay.outcomes import failure, outcome
 from spanreplay.replay.reasons import (
     CONTENT_ELSEWHERE,

@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, get_args
 
+from spanreplay.boundary.call import Kind, OutcomeName
 from spanreplay.replay.dialect import RunDraft, StepDraft
 from spanreplay.replay.evidence import proof, typed_view
 from spanreplay.replay.fields import Fields
 from spanreplay.replay.messages import model_input, model_output, usage
-from spanreplay.replay.model import Grade, Json, Kind, OutcomeName, Reason, Wire
+from spanreplay.replay.model import Grade, Json, Reason, Wire
 from spanreplay.replay.outcomes import failure, outcome
 from spanreplay.replay.reasons import CUT, INPUT_ABSENT, NEVER_ENDED, OUTPUT_ABSENT, WIRE_ABSENT, worst
 from spanreplay.replay.versions import step_versions

@@ -20,7 +20,7 @@ from spanreplay.exporter import environment_variables as env
 from spanreplay.exporter.pipeline import announce
 from spanreplay.exporter.recorder import Recorder
 from spanreplay.exporter.redacting import Redaction
-from spanreplay.instrumentation.shims import processes
+from spanreplay.instrumentation.shims import processes, started
 from spanreplay.recording import plugins, providers
 from spanreplay.recording._config import Adapters, Config, Durability, configure
 from spanreplay.recording.children import child_env
@@ -327,6 +327,7 @@ def _before_fork() -> None:
     try:
         scope = scopes.current_scope() if _current is not None else None
         _reserved.scope = None if scope is None or scope.session is not _session() else scope.fork("fork")
+        started.forking(sys._getframe(1))
     except Exception:  # noqa: BLE001 — telemetry never breaks the agent
         complain(_log, "spanreplay could not follow a fork")
 
@@ -335,6 +336,7 @@ def _after_fork() -> None:
     global _lock  # noqa: PLW0603 — another thread may have held it
     _lock = threading.RLock()
     providers.after_fork()
+    started.forked()
     recording = _current
     child: Scope | None = getattr(_reserved, "scope", None)
     if recording is None or child is None:

@@ -47,6 +47,7 @@ WRAPPERS: Final[Mapping[str, frozenset[str]]] = {
 IMPORT: Final = "<frozen importlib._bootstrap>"
 """``co_filename`` of the code that runs imports."""
 
+_OURS: Final = ("spanreplay.instrumentation.", "spanreplay.boundary.", "spanreplay.recording.")
 _INSTALLED: Final = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _STANDARD: Final = (
     "<frozen ",
@@ -109,8 +110,11 @@ class Look:
 
 
 def only_looks(frame: FrameType | None) -> bool:
-    """Whether what is done in ``frame`` is a probe, or an import does it. Frames of ours must not be below it."""
+    """Whether what is done in ``frame`` is a probe, or an import does it."""
     look = Look()
-    while frame is not None and not look.at(frame.f_globals.get("__name__") or "", frame.f_code.co_name, frame.f_code.co_filename):
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__"))
+        if not module.startswith(_OURS) and look.at(module, frame.f_code.co_name, frame.f_code.co_filename):
+            break
         frame = frame.f_back
     return look.probing or look.importing

@@ -11,6 +11,7 @@ import wrapt
 from opentelemetry import trace
 
 from spanreplay.boundary import scope as scopes
+from spanreplay.instrumentation.shims import started
 from spanreplay.instrumentation.shims.patching import Patches
 
 TRACEPARENT: Final = "TRACEPARENT"
@@ -113,8 +114,10 @@ def install() -> None:
     elif not _hooked:
         wrapt.register_post_import_hook(_multiprocessing, _SPAWN)
         _hooked = True
+    started.install()
 
 
 def uninstall() -> None:
     """Undo :func:`install`."""
+    started.uninstall()
     _patches.undo()

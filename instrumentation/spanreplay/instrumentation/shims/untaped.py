@@ -1,7 +1,8 @@
 """What an agent does past every seam is named while it is recorded: files it writes, databases it opens, connections it makes.
 
 Only Python's own entrances are watched, and only in the agent's own code: what happens inside a step belongs to that step. Nothing is
-stopped or kept but the name, so that the record can say what a replay will refuse.
+stopped or kept but the name, so that the record can say what a replay will refuse. For processes see
+:mod:`spanreplay.instrumentation.shims.started`.
 """
 
 # This runs whenever a file is opened for writing; pathlib would be most of what it costs.
@@ -14,6 +15,7 @@ import os
 import socket
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -39,9 +41,17 @@ _SUPPRESSED: Final = (
 _patches = Patches()
 
 
+class _Starting(threading.local):
+    now: bool = False
+
+
+starting: Final = _Starting()
+"""A process is being started in this thread, and named: whatever that takes is no act of its own."""
+
+
 def note(what: str, target: str) -> None:
     """Name something that the agent's own code did past every seam; once a run."""
-    scope = scopes.current_scope() if scopes.process.active else None
+    scope = scopes.current_scope() if scopes.process.active and not starting.now else None
     if scope is None or scope.run is None or scope.session.mode != "record":
         return
     if scope.step is not None and scope.step.call.kind != "agent":

@@ -1,6 +1,8 @@
 """Data: the telemetry that the guard knows by its caller. The one place to add a vendor.
 
-Probes are in :mod:`spanreplay.instrumentation.probes`. An entry names a module and, where the module does other things too, the functions meant.
+Probes are in :mod:`spanreplay.instrumentation.probes`.
+
+An entry names a module and, where the module does other things too, the functions meant.
 """
 
 from collections.abc import Mapping

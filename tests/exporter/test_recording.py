@@ -132,6 +132,35 @@ def test_with_a_provider_of_the_application(tmp_path: Path, when: str, options: 
     assert dict(theirs.attributes or {}) == {"degrees": 95}
 
 
+@pytest.mark.parametrize("use", ["set as global", "asked for a tracer", "asked for a tracer before"])
+def test_with_a_provider_made_before_and_used_after(tmp_path: Path, use: str) -> None:
+    provider = TracerProvider(shutdown_on_exit=False)
+    tracer = provider.get_tracer("early")
+    recording.start(store=tmp_path)
+    assert recording.status().providers == 0
+    if use == "asked for a tracer":
+        tracer = provider.get_tracer("theirs")
+    else:
+        trace.set_tracer_provider(provider)
+        if use == "set as global":
+            tracer = trace.get_tracer("theirs")
+    assert recording.status().providers == 1
+    tracer.start_span("seen").end()
+    recording.stop()
+    tracer.start_span("unseen").end()
+    assert set(steps(tmp_path)) == {"seen"}
+
+
+def test_a_second_global_provider_is_refused_as_ever(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    first, second = TracerProvider(shutdown_on_exit=False), TracerProvider(shutdown_on_exit=False)
+    recording.start(store=tmp_path)
+    trace.set_tracer_provider(first)
+    trace.set_tracer_provider(second)
+    assert trace.get_tracer_provider() is first
+    assert "Overriding of current TracerProvider is not allowed" in caplog.text
+    assert recording.status().providers == 1
+
+
 def test_with_a_sampler_that_takes_nothing(tmp_path: Path) -> None:
     trace.set_tracer_provider(TracerProvider(shutdown_on_exit=False, sampler=ALWAYS_OFF))
     recording.start(store=tmp_path)
@@ -222,7 +251,11 @@ def test_content_that_arrives_as_events_is_kept_once(tmp_path: Path, exporter: b
 
 
 def test_stop_takes_everything_out_again(tmp_path: Path) -> None:
-    before = (TracerProvider.__init__, sys.excepthook, sys.exit, subprocess.Popen.__init__, dict(os.environ))
+    def places() -> tuple[object, ...]:
+        of_telemetry = (TracerProvider.__init__, TracerProvider.get_tracer, trace._set_tracer_provider, trace.set_tracer_provider)
+        return (*of_telemetry, sys.excepthook, sys.exit, subprocess.Popen.__init__, os.system, dict(os.environ))
+
+    before = places()
     provider = TracerProvider(shutdown_on_exit=False)
     trace.set_tracer_provider(provider)
     for _ in range(2):
@@ -232,7 +265,7 @@ def test_stop_takes_everything_out_again(tmp_path: Path) -> None:
         recording.stop()
         recording.stop()
         assert not provider._active_span_processor._span_processors
-        assert (TracerProvider.__init__, sys.excepthook, sys.exit, subprocess.Popen.__init__, dict(os.environ)) == before
+        assert places() == before
     assert recording.status() == recording.Status(recording=False)
     agent()
     assert steps(tmp_path) == {}

@@ -40,10 +40,14 @@ class _Kind:
     api: str
     current: str
     """Variable of the API module ``api`` with the provider that the application has set."""
+    setter: str
+    """What the API's own function for setting it calls, wherever that one was imported to."""
+    ask: str
+    """Method of a provider that gives a tracer or a logger."""
     known: "weakref.WeakValueDictionary[int, Any]" = field(default_factory=weakref.WeakValueDictionary)
     """Providers made since the first attachment of this process, by ``id``: not every provider can be hashed."""
     hooked: bool = False
-    patched: tuple[Any, Callable[..., None], Callable[..., None]] | None = None
+    patched: list[tuple[Any, str, Callable[..., Any], Callable[..., Any]]] = field(default_factory=list)
 
     def attach(self) -> None:
         module = sys.modules.get(self.module)
@@ -57,19 +61,50 @@ class _Kind:
 
     def patch(self, module: ModuleType) -> None:
         with _lock:
-            if _recorder is None or self.patched is not None:
+            if _recorder is None or self.patched:
                 return
             owner: Any = getattr(module, self.provider)
-            original = owner.__init__
+            self.replace(owner, "__init__", self.taking)
+            self.replace(owner, self.ask, self.asked)
+            self.replace(sys.modules.get(self.api), self.setter, self.setting)
 
-            @functools.wraps(original)
-            def __init__(provider: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 — it stands in for one
-                original(provider, *args, **kwargs)
+    def replace(self, owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+        original = getattr(owner, name, None)
+        if original is not None:
+            made = functools.wraps(original)(make(original))
+            setattr(owner, name, made)
+            self.patched.append((owner, name, original, made))
+
+    def taking(self, original: Callable[..., None]) -> Callable[..., None]:
+        """A provider is made."""
+
+        def __init__(provider: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 — it stands in for one
+            original(provider, *args, **kwargs)
+            with _lock:
+                self.take(provider)
+
+        return __init__
+
+    def asked(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """A provider that was made before is used after all, global or not."""
+
+        def ask(provider: Any, *args: Any, **kwargs: Any) -> Any:
+            if self.known.get(id(provider)) is not provider:
                 with _lock:
                     self.take(provider)
+            return original(provider, *args, **kwargs)
 
-            owner.__init__ = __init__
-            self.patched = (owner, original, __init__)
+        return ask
+
+    def setting(self, original: Callable[..., None]) -> Callable[..., None]:
+        """A provider becomes the global one. Tracers that were given out before it did may make spans of it without asking it again."""
+
+        def set_provider(*args: Any, **kwargs: Any) -> None:
+            original(*args, **kwargs)
+            with _lock:
+                self.take(self.found())
+
+        return set_provider
 
     def found(self) -> object:
         """The provider that the application has set, if any; a proxy of its own is looked through."""
@@ -105,11 +140,13 @@ class _Kind:
                         setattr(multi, self.processors, tuple(p for p in getattr(multi, self.processors) if p is not recorder))
             except Exception:  # noqa: BLE001 — telemetry never breaks the agent
                 _log.debug("spanreplay could not be taken out of a provider", exc_info=True)
-        if self.patched is not None:
-            owner, original, made = self.patched
-            if owner.__init__ is made:
-                owner.__init__ = original
-                self.patched = None
+        left = []
+        for owner, name, original, made in reversed(self.patched):
+            if getattr(owner, name, None) is made:
+                setattr(owner, name, original)
+            else:  # somebody else has patched on top since
+                left.append((owner, name, original, made))
+        self.patched[:] = reversed(left)
 
 
 _TRACERS: Final = _Kind(
@@ -120,6 +157,8 @@ _TRACERS: Final = _Kind(
     add="add_span_processor",
     api="opentelemetry.trace",
     current="_TRACER_PROVIDER",
+    setter="_set_tracer_provider",
+    ask="get_tracer",
 )
 _LOGGERS: Final = _Kind(
     module="opentelemetry.sdk._logs._internal",
@@ -129,6 +168,8 @@ _LOGGERS: Final = _Kind(
     add="add_log_record_processor",
     api="opentelemetry._logs._internal",
     current="_LOGGER_PROVIDER",
+    setter="_set_logger_provider",
+    ask="get_logger",
 )
 _KINDS: Final = (_TRACERS, _LOGGERS)
 

@@ -118,6 +118,9 @@ def test_a_secret_is_not_named() -> None:
     text = started.shown(["curl", "-u", "me:hunter2hunter2", "x" * 300], redactor)
     assert "hunter2" not in text
     assert (len(text), text[-1]) == (200, "…")
+    for command in (["tool", "--api-key", "abcde123", "x"], "tool --api-key 'abcde123' x", 'tool --api-key abcde123 "x'):
+        assert "abcde" not in started.shown(command, redactor)
+    assert started.shown("tool 'a b' | c", redactor) == "tool 'a b' | c"
     assert started.shown(7, redactor) == "7"
 
 

@@ -56,8 +56,14 @@ def shown(command: object, redactor: Redactor) -> str:
     """A command line without secrets, on one line of at most 200 characters."""
     if isinstance(command, str | bytes | os.PathLike):
         text = os.fsdecode(command)
+        try:
+            words = shlex.split(text)
+        except ValueError:  # the shell knows more quotes than Python does
+            words = text.split()
+        kept = redactor.arguments(words)
+        text = text if kept == words else " ".join(kept)
     elif isinstance(command, Sequence):
-        text = shlex.join(os.fsdecode(word) for word in command)
+        text = shlex.join(redactor.arguments([os.fsdecode(word) for word in command]))
     else:
         text = str(command)
     text = " ".join(redactor.text(text)[0].split())

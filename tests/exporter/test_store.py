@@ -279,6 +279,38 @@ def test_the_fuller_version_is_current_and_the_other_is_kept(store: Store) -> No
     assert list(store.query("SELECT count(*) FROM spans").rows) == [(1,)]
 
 
+def test_what_was_recorded_here_stays_current_whatever_is_imported(store: Store) -> None:
+    recorded = span(1, end_ns=5, attributes={"a": 1, "b": 2})
+    fuller = span(1, end_ns=5, attributes={"a": 2, "b": 2, "c": 3})
+    copy = span(1, end_ns=5, attributes={"a": 1, "spanreplay.digests": "{}"})
+    other_type = span(1, end_ns=5, attributes={"a": 1.0, "b": 2})
+    store.add([fuller], origin="import")  # before and after it was recorded
+    writer = JournalWriter(store.path, process=current_process())
+    writer.write_span(recorded, "exporter")
+    writer.close()
+    store.compact()
+    assert list(store.traces([TRACE])) == [recorded]
+    report = store.add([fuller, copy, other_type], origin="import")
+    assert (report.new, report.same, report.changed, report.beside) == (0, 2, 0, 1)
+    assert list(store.traces([TRACE])) == [recorded]
+    assert len(list(store.other_versions([TRACE]))) == 2
+    assert store.imported_versions([TRACE]) == [(TRACE, recorded.span_id, None)]
+    assert store.imported_versions(["00" * 16]) == []
+
+
+def test_a_recorded_span_that_never_ended_stays_beside_an_import_that_did(store: Store) -> None:
+    started = span(1, end_ns=None, attributes={"spanreplay.process.id": current_process().process_id})
+    writer = JournalWriter(store.path, process=current_process())
+    writer.open_span(started)
+    writer.close()
+    store.compact()
+    assert store.add([dataclasses.replace(started, name="other")], origin="import").beside == 1
+    assert [one.name for one in store.traces([TRACE])] == [started.name]
+    assert store.add([dataclasses.replace(started, end_ns=9)], origin="import").changed == 1
+    assert [one.end_ns for one in store.traces([TRACE])] == [9]
+    assert started in list(store.other_versions([TRACE]))
+
+
 def test_equal_spans_in_one_import_are_one(store: Store) -> None:
     report = store.add([span(1, end_ns=5), span(1, end_ns=5), span(1, end_ns=6)], origin="import")
     assert (report.new, report.same, report.changed) == (1, 1, 1)

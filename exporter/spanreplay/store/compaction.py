@@ -55,7 +55,7 @@ class CompactionReport:
         """Adds the effects of one batch."""
         self.new += effects["new"]
         self.same += effects["same"]
-        self.changed += effects["changed"]
+        self.changed += effects["changed"] + effects["beside"]
 
 
 @dataclass(slots=True)

@@ -1,16 +1,23 @@
-"""Several records of one span become its versions: pieces of one are put together, differing ones are kept apart."""
+"""Several records of one span become its versions: pieces of one are put together, differing ones are kept apart.
+
+What processes of this store recorded stays the current version, whatever is imported beside it; unless it never ended and the other did.
+"""
 
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
-from spanreplay.store.encoding import Json, merge_maps
+from spanreplay.semconv.attributes import STEP_DIGESTS
+from spanreplay.store.encoding import Json, merge_maps, to_sorted_json
 from spanreplay.store.form import ATTRIBUTES, DROPPED, END, EVENTS, LINKS, MESSAGE, NAME, SPAN, STATUS, TRACE, Form
 from spanreplay.store.journal_reader import LOST, TYPE
 from spanreplay.store.span_rows import Version
 
-Effect: TypeAlias = Literal["new", "same", "changed"]
+Effect: TypeAlias = Literal["new", "same", "changed", "beside"]
+"""``beside``: it differs from what was recorded here, which stays the current version."""
 
 RECORDER: Final = "recorder"
+_OWN: Final = frozenset({RECORDER, "exporter"})
+"""Who delivers what was recorded here; anything else is imported."""
 
 
 def apply(versions: list[Version], record: Form, process: str | None) -> Effect:
@@ -22,7 +29,7 @@ def apply(versions: list[Version], record: Form, process: str | None) -> Effect:
         process: random id of the process whose journal it is from.
 
     Returns:
-        Whether the span was unknown, known just so, or known otherwise.
+        Whether the span was unknown, known just so, or known otherwise; and whether what is known otherwise was recorded here.
     """
     kind = record[TYPE]
     form = {key: value for key, value in record.items() if key not in (TYPE, LOST, "origin")}
@@ -38,25 +45,54 @@ def apply(versions: list[Version], record: Form, process: str | None) -> Effect:
 
 
 def choose(versions: Sequence[Version]) -> Version:
-    """The fullest version; of equals the first."""
-    return max(versions, key=lambda version: version.fullness) if len(versions) > 1 else versions[0]
+    """The fullest of the ended ones that were recorded here, else of the ended ones, else of those recorded here; of equals the first."""
+    return (
+        max(versions, key=lambda version: (END in version.form, _is_recorded(version), version.fullness))
+        if len(versions) > 1
+        else versions[0]
+    )
+
+
+def _is_recorded(version: Version) -> bool:
+    return version.started and version.origin in _OWN
+
+
+def _is_copy(whole: Version, recorded: Version) -> bool:
+    """Whether it says nothing that was not recorded: an export has digests beside the content, and may leave content off."""
+    if whole.digest == recorded.digest:
+        return True
+    form, known = dict(whole.form), dict(recorded.form)
+    given, had = form.pop(ATTRIBUTES, {}), known.pop(ATTRIBUTES, {})
+    return form == known and all(name == STEP_DIGESTS or (name in had and _same(had[name], value)) for name, value in given.items())
+
+
+def _same(one: Json, other: Json) -> bool:
+    return to_sorted_json(one) == to_sorted_json(other)  # 1 is not 1.0
 
 
 def _add_whole(versions: list[Version], whole: Version) -> Effect:
     if any(version.started and version.digest == whole.digest for version in versions):
         return "same"
+    recorded = [] if _is_recorded(whole) else [version for version in versions if _is_recorded(version)]
+    if any(_is_copy(whole, version) for version in recorded):
+        return "same"
     effect: Effect = "changed" if versions else "new"
     for known in list(versions):
         if not known.started:
             _add_to(whole, known.form)
-        elif END not in known.form and known.process is not None and known.process == whole.process:
+        elif (
+            END not in known.form
+            and known.process is not None
+            and known.process == whole.process
+            and not (recorded and _is_recorded(known))
+        ):
             if ATTRIBUTES in known.form:
                 whole.form[ATTRIBUTES] = merge_maps(known.form[ATTRIBUTES], whole.form.get(ATTRIBUTES, {}))
         else:
             continue
         versions.remove(known)
     versions.append(whole)
-    return effect
+    return "beside" if recorded and choose(versions) in recorded else effect
 
 
 def _target(versions: list[Version], kind: str, process: str | None, form: Form) -> Version:

@@ -34,6 +34,17 @@ def load_other_versions(connection: "Connection", trace_ids: Sequence[str]) -> l
     return _read_spans(connection, rows)
 
 
+def imported_versions(connection: "Connection", trace_ids: Sequence[str]) -> list[tuple[str, str, str | None]]:
+    """Trace id, span id and run id of the versions that were imported and are not current."""
+    rows = _select(
+        connection,
+        "SELECT DISTINCT trace_id, span_id, run_id FROM span_versions WHERE trace_id IN (SELECT unnest($1))"
+        " AND origin NOT IN ('recorder', 'exporter') ORDER BY trace_id, span_id, run_id",
+        trace_ids,
+    )
+    return [(row["trace_id"], row["span_id"], row["run_id"]) for row in rows]
+
+
 def load_logs(connection: "Connection", trace_ids: Sequence[str]) -> list[LogRecord]:
     """The log records of these traces, by trace and time."""
     rows = _select(

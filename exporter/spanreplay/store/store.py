@@ -28,6 +28,8 @@ class AddReport:
     """Known already, with the same content."""
     changed: int = 0
     """Known with other content: the fuller one is current, the other is kept beside it."""
+    beside: int = 0
+    """Recorded here with other content: what was recorded stays current, the other is kept beside it."""
     rejected: int = 0
     """No row can be made of them: no usable id, or nested too deeply."""
 
@@ -104,6 +106,7 @@ class Store:
             report.new += effects["new"]
             report.same += effects["same"]
             report.changed += effects["changed"]
+            report.beside += effects["beside"]
             report.rejected += batch.rejected
         report.rejected += importer.refused
         return report
@@ -128,6 +131,11 @@ class Store:
         with self._database.reading() as connection:
             found = reading.load_other_versions(connection, trace_ids)
         yield from found
+
+    def imported_versions(self, trace_ids: Sequence[str]) -> list[tuple[str, str, str | None]]:
+        """Trace id, span id and, where it names one, run id of every version that was imported and is not the current one."""
+        with self._database.reading() as connection:
+            return reading.imported_versions(connection, trace_ids)
 
     def logs(self, trace_ids: Sequence[str]) -> Iterator[LogRecord]:
         """Every log record of these traces, by trace and time."""

@@ -33,11 +33,16 @@ class _Done:
         """For people."""
         added = self.added
         text = f"{self.source} ({self.format}): "
-        if not added.new and not added.changed:
+        if not added.new and not added.changed and not added.beside:
             text += f"nothing new, {added.same} known already" if added.same else "nothing in it"
         else:
             text += f"{added.new} new, {added.same} known already" + (f", {added.changed} changed" if added.changed else "")
-        return text + (f", {self.rejected} left out" if self.rejected else "")
+        text += f", {self.rejected} left out" if self.rejected else ""
+        if added.beside == 1:
+            text += "; 1 differs from what was recorded here; the recorded one stays, the other is kept beside it"
+        elif added.beside:
+            text += f"; {added.beside} differ from what was recorded here; the recorded ones stay, the others are kept beside them"
+        return text
 
     def to_json(self) -> dict[str, Any]:
         """For machines."""
@@ -47,6 +52,7 @@ class _Done:
             "new": self.added.new,
             "same": self.added.same,
             "changed": self.added.changed,
+            "beside": self.added.beside,
             "rejected": self.rejected,
             "unreadable_files": self.unreadable,
             "fidelity": list(self.fidelity),

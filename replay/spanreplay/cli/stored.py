@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from spanreplay.cli.options import detail, many, say_some
 from spanreplay.cli.progress import working
-from spanreplay.replay.model import Run
+from spanreplay.replay.model import Reason, Run
+from spanreplay.replay.reasons import OTHER_VERSION
 from spanreplay.semconv.attributes import PROCESS_ID
 from spanreplay.spans.record import Record, SpanRecord
 
@@ -74,4 +76,23 @@ def runs_of(store: "Store", records: Sequence[Record]) -> list[Run]:
     """The runs in these records, with what their processes are known to have lost."""
     from spanreplay.replay.runs import build_runs
 
-    return build_runs(records, losses=store.losses(processes_of(records)))
+    runs = build_runs(records, losses=store.losses(processes_of(records)))
+    others = store.imported_versions(sorted({trace for run in runs for trace in run.trace_ids}))
+    return [_with_others(run, others) for run in runs] if others else runs
+
+
+def _with_others(run: Run, others: Sequence[tuple[str, str, str | None]]) -> Run:
+    steps = {(step.trace_id, step.span_id): step.seq for step in run.steps}
+    found = {(trace, span): steps.get((trace, span)) for trace, span, run_id in others if run_id == run.run_id or (trace, span) in steps}
+    if not found:
+        return run
+    numbers = sorted(seq for seq in found.values() if seq is not None)
+    detail = (
+        f"{many(len(found), 'span')} of this run {'was' if len(found) == 1 else 'were'} imported with other content as well"
+        f"{f' (step {_listed(numbers)})' if numbers else ''}; that is kept beside it, in the table span_versions"
+    )
+    return replace(run, grade_reasons=(Reason(code=OTHER_VERSION, detail=detail), *run.grade_reasons))
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers[:8])) + (f" and {len(numbers) - 8} more" if len(numbers) > 8 else "")

@@ -41,6 +41,8 @@ DOUBLED: Final = "double-instrumentation"
 CLOCK_SKEW: Final = "clock-skew"
 LOG_WITHOUT_SPAN: Final = "log-without-span"
 UNTAPED: Final = "untaped"
+OTHER_VERSION: Final = "other-version"
+"""The store has the same span with other content too."""
 
 
 def worst(grades: Iterable[Grade], otherwise: Grade = "exact") -> Grade:

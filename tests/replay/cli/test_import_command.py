@@ -27,6 +27,26 @@ def test_a_span_with_other_content_is_a_change(spanreplay: CommandLine) -> None:
     assert spanreplay("import", path).out == f"{path} (otlp-json): 0 new, 0 known already, 1 changed\n"
 
 
+def test_what_was_recorded_here_outranks_what_is_imported(demo: CommandLine) -> None:
+    demo("export", "last", "-o", "run.json")
+    assert " 0 new" not in (line := demo("import", "run.json").out)
+    assert "nothing new" in line
+    changed = demo.folder / "changed.json"
+    changed.write_text((demo.folder / "run.json").read_text().replace("no room in Lisbon", "NO ROOM IN LISBON"))
+    before = demo("show").out
+    done = demo("import", changed)
+    number = int(done.out.partition("; ")[2].split(" ")[0])
+    assert number > 1
+    assert done.out.endswith(f"; {number} differ from what was recorded here; the recorded ones stay, the others are kept beside them\n")
+    assert "nothing new" in demo("import", changed).out
+    after = demo("show").out
+    assert "NO ROOM" not in after
+    (reason,) = [line for line in after.splitlines() if "(other-version)" in line]
+    assert f"{number} spans of this run were imported with other content as well" in reason
+    assert [line for line in after.splitlines() if line != reason] == before.splitlines() or reason not in before
+    assert demo("import", changed, "--json").json["imports"][0]["beside"] == 0
+
+
 def test_a_folder(spanreplay: CommandLine) -> None:
     folder = spanreplay.folder / "traces"
     folder.mkdir()

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from spanreplay.replay.matching import Found, Missed, RecordedRun, Recording, comparable
+from spanreplay.replay.candidates import Recording
+from spanreplay.replay.matching import Found, Missed, RecordedRun, comparable
 from spanreplay.replay.model import Run, Step, Versions
 
 

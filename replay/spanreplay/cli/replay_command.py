@@ -44,7 +44,8 @@ def command(
     Without a command nothing is executed. With one, it runs here, its model and tool calls are answered from the record, and
     what it would do outside is refused. With --json the command's own output goes to standard error.
 
-    TARGET is last, last~2, a run id or its beginning, a file or folder of traces, - for standard input, or FILE#RUN.
+    TARGET is last, last~2, a run id or its beginning, a file or folder of traces, - for standard input, or FILE#RUN. With last, all
+    runs of that run's command must come again; with a run id only that one.
 
     Exit code: 0 equal or rebuilt, 1 a difference, 4 an action on the outside was refused, 125 the record cannot judge it.
 
@@ -90,19 +91,26 @@ def _re_execute(loaded: "Loaded", argv: list[str], allow_write: tuple[Path, ...]
     from spanreplay.replay.reports.verdict import render_verdict
 
     runs = loaded.siblings if len(loaded.runs) == 1 else loaded.runs
+    focus = [r.run_id for r in loaded.runs if not r.is_command] if loaded.asked else []
     try:
-        done = replay_command(runs, loaded.records, argv, allow_write=allow_write, cwd=cwd, output=sys.stderr if as_json else None)
+        done = replay_command(
+            runs, loaded.records, argv, focus=focus, allow_write=allow_write, cwd=cwd, output=sys.stderr if as_json else None
+        )
     except CommandMissing as error:
         raise WrongUse(str(error)) from error
     if as_json:
         made = document(loaded.runs, format=loaded.format, spans=loaded.spans, fidelity=loaded.fidelity)
         print_json({**made, "replay": {**done.verdict.to_json(), "command": list(done.argv), "command_exit_code": done.exit_code}})
     else:
-        print_text(render_verdict(done.verdict, runs))
+        print_text(render_verdict(done.verdict, done.runs))
     if done.verdict.processes == 0:
         from spanreplay.cli.interpreters import nobody_reported
 
         complain(nobody_reported(argv))
+    elif done.verdict.exit_code == 125 and done.verdict.cut_short:
+        run_id, step = done.verdict.cut_short[0]
+        where = f"at step {step}" if step else "before its first step"
+        complain(f"cannot be judged: the record of run {run_id[:12]} is cut short {where}, and what came then is not known")
     detail(f"the command exited with {done.exit_code}; {many(done.verdict.processes, 'Python process', 'Python processes')} took part")
     return done.verdict.exit_code
 

@@ -34,6 +34,8 @@ class Loaded:
     """All runs of the same recorded command, the named ones included."""
     format: str
     spans: int
+    asked: bool = False
+    """The TARGET names one run by its id."""
     fidelity: Sequence[dict[str, Any]] = field(default_factory=tuple)
     warnings: Sequence[str] = field(default_factory=tuple)
     store: Path | None = None
@@ -128,7 +130,11 @@ def _from_store(path: Path, name: str) -> Loaded:
             siblings = [r for r in runs if r.command_id == command]
     if not chosen:
         raise WrongUse(f"run {run_id} is listed in {path} but has no spans there any more")
-    return Loaded(runs=chosen, records=records, siblings=siblings, format="store", spans=_count(records), store=path)
+    return Loaded(runs=chosen, records=records, siblings=siblings, format="store", spans=_count(records), asked=_by_id(name), store=path)
+
+
+def _by_id(name: str) -> bool:
+    return bool(name) and _LAST.fullmatch(name) is None
 
 
 def is_bare_command(run: Run, runs: Sequence[Run]) -> bool:
@@ -185,6 +191,7 @@ def _from_source(where: str, name: str) -> Loaded:
         siblings=[r for r in runs if r.command_id == command] if command is not None else chosen,
         format=opened.format,
         spans=_count(records),
+        asked=_by_id(name),
         fidelity=[*opened.report.fidelity],
         warnings=opened.report.warnings(),
     )

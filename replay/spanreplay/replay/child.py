@@ -18,11 +18,12 @@ from spanreplay.instrumentation.shims import processes
 from spanreplay.recording import plugins
 from spanreplay.recording.children import child_env
 from spanreplay.recording.place import find_place
+from spanreplay.replay.claims import Claims
 from spanreplay.replay.engine import ISOLATION, finish, replay_session, stopped_by_replay
 from spanreplay.replay.isolation.guard import Guard
 from spanreplay.replay.isolation.refusal import Refusal
 from spanreplay.replay.ledger import Ledger
-from spanreplay.replay.plan import ENVIRONMENT, LEDGERS, TEMPORARY, read_plan, read_recording
+from spanreplay.replay.plan import CLAIMS, ENVIRONMENT, LEDGERS, TEMPORARY, read_plan, read_recording
 
 
 def start() -> None:
@@ -43,12 +44,12 @@ def start() -> None:
 def _start(scratch: Path) -> None:
     plan = read_plan(scratch)
     ledger = Ledger(scratch / LEDGERS / f"{os.getpid()}-{os.urandom(4).hex()}.ledger")
-    session, _ = replay_session(read_recording(scratch, plan), ledger)
+    place = find_place()
+    session, _ = replay_session(read_recording(scratch, plan), ledger, focus=plan.focus, claims=Claims(scratch / CLAIMS), place=place.path)
     command = RunContext(run_id="replay", name="command", fallback=True)
     plugins.install("auto")
     processes.complete_with(child_env)
     _quiet_stops()
-    place = find_place()
     os.environ.update(place.environment())
     sessions.activate(session.root(command, place.path))
     ledger.enter("started", pid=os.getpid(), argv=sys.orig_argv, isolation=ISOLATION if plan.guard else "none")

@@ -5,13 +5,13 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
 from spanreplay.recording.children import child_environment
-from spanreplay.replay.ledger import Difference, Ledger, Totals, read_ledgers
+from spanreplay.replay.ledger import Difference, Ledger, Totals, expected_runs, read_ledgers
 from spanreplay.replay.model import Run
 from spanreplay.replay.plan import ENVIRONMENT, LEDGERS, TEMPORARY, Plan, lay_out
 from spanreplay.replay.stubs import enter_unreached
@@ -34,6 +34,8 @@ class CommandReplay:
     exit_code: int
     """Exit code of the command itself; of the replay, see the verdict."""
     verdict: Verdict
+    runs: tuple[Run, ...]
+    """What it was judged against."""
 
 
 def replay_command(
@@ -41,6 +43,7 @@ def replay_command(
     records: Iterable[Record],
     argv: Sequence[str],
     *,
+    focus: Collection[str] = (),
     allow_write: Sequence[Path] = (),
     cwd: Path | None = None,
     output: IO[Any] | None = None,
@@ -51,6 +54,7 @@ def replay_command(
         runs: one run, or all runs of the recorded command.
         records: the spans they were rebuilt from.
         argv: the command.
+        focus: ids of the runs that were asked for: only these must come. Empty: all of them.
         allow_write: files and folders it may write; everything else outside a scratch folder is refused.
         cwd: where to run it.
         output: where its standard output goes; ours by default.
@@ -61,7 +65,7 @@ def replay_command(
     scratch = Path(tempfile.mkdtemp(prefix="spanreplay-"))
     try:
         traces = {t for run in runs for t in run.trace_ids}
-        plan = Plan(runs=tuple(r.run_id for r in runs), allow_write=tuple(str(p.absolute()) for p in allow_write))
+        plan = Plan(runs=tuple(r.run_id for r in runs), focus=tuple(focus), allow_write=tuple(str(p.absolute()) for p in allow_write))
         lay_out(scratch, plan, (r for r in records if r.trace_id in traces))
         environment = child_environment(os.urandom(16).hex(), os.urandom(16).hex(), scratch, "replay")
         temporary = str(scratch / TEMPORARY)
@@ -72,8 +76,10 @@ def replay_command(
         totals = read_ledgers(scratch / LEDGERS)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    _finish(totals, runs, code)
-    return CommandReplay(argv=tuple(argv), exit_code=code, verdict=verdict(totals, runs))
+    judged = expected_runs(runs, totals, focus)
+    whole = all(r.run_id in totals.runs_matched or r.is_command for r in runs) if focus else True
+    _finish(totals, judged, code, None if not whole else next((r.exit_code for r in runs if r.is_command), None))
+    return CommandReplay(argv=tuple(argv), exit_code=code, verdict=verdict(totals, judged), runs=tuple(judged))
 
 
 def _credentials(runs: Sequence[Run]) -> set[str]:
@@ -82,14 +88,12 @@ def _credentials(runs: Sequence[Run]) -> set[str]:
     return {str(name) for made in definitions for name in made.get("credentials") or () if isinstance(made.get("credentials"), list)}
 
 
-def _finish(totals: Totals, runs: Sequence[Run], code: int) -> None:
+def _finish(totals: Totals, runs: Sequence[Run], code: int, wanted: int | None) -> None:
     ledger = Ledger()
     ledger.totals = totals
     if totals.processes == 0:
         return
     enter_unreached(runs, ledger)
-    recorded = next((r for r in runs if r.is_command), None)
-    wanted = None if recorded is None else recorded.exit_code
     if wanted is not None and wanted != code and not totals.differences and not totals.refusals:
         ledger.differ(
             Difference(

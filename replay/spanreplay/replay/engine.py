@@ -6,7 +6,7 @@ Isolation is level 1 (see :mod:`spanreplay.replay.isolation.guard`), and the res
 import asyncio
 import inspect
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from spanreplay.exporter.redacting import redactor_for
 from spanreplay.instrumentation import http_exchange, http_telemetry
 from spanreplay.instrumentation.shims.thread_pools import StoppedInPoolError
 from spanreplay.recording import plugins
+from spanreplay.replay.claims import Claims
 from spanreplay.replay.isolation.guard import Guard
 from spanreplay.replay.isolation.refusal import Refusal, RefusedInPoolError
 from spanreplay.replay.ledger import Difference, Ledger
@@ -51,11 +52,21 @@ class ReplayResult:
         return self.verdict.differences
 
 
-def replay_session(runs: Sequence[Run], ledger: Ledger) -> tuple[Session, RecordedCalls]:
-    """A session that answers every call from ``runs``, redacting by the recorded policy, with no spans and no sink."""
+def replay_session(
+    runs: Sequence[Run], ledger: Ledger, *, focus: Collection[str] = (), claims: Claims | None = None, place: str = ""
+) -> tuple[Session, RecordedCalls]:
+    """A session that answers every call from ``runs``, redacting by the recorded policy, with no spans and no sink.
+
+    Args:
+        runs: one run, or all runs of a recorded command.
+        ledger: what is matched and what differs is entered there.
+        focus: ids of the runs that were asked for; empty for all of them.
+        claims: shared with the other processes of the replay.
+        place: causal path at which this process was started.
+    """
     policy = next((r.redaction for r in runs if r.redaction), None)
     redactor = redactor_for(RedactionPolicy.from_json(policy) if policy else None)
-    interceptor = RecordedCalls(runs, ledger)
+    interceptor = RecordedCalls(runs, ledger, focus=focus, claims=claims, place=place)
     return Session(mode="replay", interceptors=(interceptor,), redactor=redactor, open_spans=False), interceptor
 
 

@@ -8,8 +8,8 @@ process that leaves by ``os._exit`` loses nothing.
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -148,6 +148,39 @@ def unreached(run: Run, totals: Totals) -> list[Step]:
     """The steps of a run that no call asked for, in order. A call that was cancelled, or never ended, need not come again."""
     spoken = totals.used.get(run.run_id, set()) | totals.covered.get(run.run_id, set())
     return [step for step in run.steps if step.seq not in spoken and step.outcome not in ("cancelled", "unknown")]
+
+
+def expected_runs(runs: Sequence[Run], totals: Totals, focus: Collection[str] = ()) -> list[Run]:
+    """The runs that a replay is judged against: those asked for, and what of the others it came to.
+
+    Args:
+        runs: all runs of the recorded command.
+        totals: what the replay did.
+        focus: ids of the runs asked for; empty for all of them.
+    """
+    if not focus:
+        return list(runs)
+    expected = []
+    for run in runs:
+        if run.run_id in focus:
+            expected.append(run)
+        elif run.run_id in totals.runs_matched:
+            used = totals.used.get(run.run_id, set())
+            processes = {s.process for s in run.steps if s.seq in used}
+            partly = run.is_command and processes  # each of its processes is asked for by itself
+            expected.append(replace(run, steps=tuple(s for s in run.steps if s.process in processes)) if partly else run)
+    return expected
+
+
+def cut_short(runs: Sequence[Run]) -> list[tuple[str, int]]:
+    """Run id and step of every run whose record is known to lack something; 0 where not even a first step is there."""
+    found = []
+    for run in runs:
+        bare = run.is_command and not run.steps and not run.dropped  # its agents are runs of their own
+        if (run.grade == "incomplete" or run.dropped) and not bare:
+            broken = next((s.seq for s in run.steps if s.grade == "incomplete" or s.outcome == "unknown"), None)
+            found.append((run.run_id, broken or max((s.seq for s in run.steps), default=0)))
+    return found
 
 
 def read_ledgers(folder: Path) -> Totals:

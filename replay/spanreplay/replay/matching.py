@@ -7,7 +7,7 @@ and the report says ``matched_by=input``. Call ids help nobody here: real traces
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -119,12 +119,20 @@ class Claim:
 
 
 class RecordedRun:
-    """One recorded run, prepared for matching. Not locked: the interceptor holds its own lock around every use."""
+    """One recorded run, prepared for matching. Not locked: the interceptor holds its own lock around every use.
 
-    def __init__(self, run: Run) -> None:
+    Args:
+        run: the run.
+        process: only what this recorded process made (and what no process is known of) answers; left out, all of it.
+    """
+
+    def __init__(self, run: Run, *, process: str | None = None) -> None:
         self.run = run
+        self.process = process
+        self.steps = run.steps if process is None else tuple(s for s in run.steps if s.process in (process, None))
+        """What may answer."""
         self.by_seq = {s.seq: s for s in run.steps}
-        self.by_path: dict[str, Step] = {s.path: s for s in run.steps if s.path is not None}
+        self.by_path: dict[str, Step] = {s.path: s for s in self.steps if s.path is not None}
         models = [s for s in run.steps if s.kind == "model_call"]
         self.by_meaning = any(s.typed_input is None for s in models)
         """The record has messages and not the exchanges: model calls are compared, and answered, by what they mean."""
@@ -139,10 +147,11 @@ class RecordedRun:
         self._claims: dict[int, Claim] = {}
         self._shuffled: set[str] = set()
         """Scopes in which which call comes first is chance: one of them was answered by input."""
-        for step in run.steps:
+        for step in self.steps:
             self._alike[_sort(step.kind, step.name)].append(step)
             if step.path is not None:
                 self._in_scope[scope_of(step.path)].append(step)
+        for step in run.steps:
             if step.parent_seq is not None:
                 self._children[step.parent_seq].append(step.seq)
         for steps in self._in_scope.values():
@@ -163,6 +172,21 @@ class RecordedRun:
             meaning = _with_model(live_meaning(text, tools=self._with_tools), name)
             return comparable(text if meaning is None else meaning)
         return comparable(text)
+
+    @property
+    def first_process(self) -> str | None:
+        """The recorded process that began to make its calls."""
+        return self.steps[0].process if self.steps else None
+
+    def fit(self, kind: str, name: str, path: str, text: str | None) -> int:
+        """How badly this run fits one live call: 0 the very call at its place, 1 elsewhere, 2 another input at its place, 3 not at all."""
+        asked = self.asked(kind, name, text)
+        at_path = self.by_path.get(path)
+        if at_path is not None and self.input_of(at_path) == asked:
+            return 0
+        if any(self.input_of(s) == asked for s in self._alike[_sort(kind, name)]):
+            return 1
+        return 3 if at_path is None else 2
 
     def free(self, step: Step) -> bool:
         """True while the step has neither answered a call nor been covered by a stubbed one."""
@@ -253,7 +277,7 @@ class RecordedRun:
         below = f"{scope}/" if scope else ""
         found = (
             s
-            for s in self.run.steps
+            for s in self.steps
             if self.free(s) and s.path is not None and s.path.startswith(below) and scope_of(s.path) != scope and _over_before(s, step)
         )
         return tuple(islice((s for s in found if scope_of(s.path or "") not in self._shuffled), 10))
@@ -263,7 +287,7 @@ class RecordedRun:
         inside = f"{agent.path}/"
         return tuple(
             s
-            for s in self.run.steps
+            for s in self.steps
             if self.free(s)
             and s.path is not None
             and s.path.startswith(inside)
@@ -321,10 +345,6 @@ class RecordedRun:
         self.covered.update(found)
         return found
 
-    def unreached(self) -> list[Step]:
-        """Recorded steps that no live call asked for, in order."""
-        return [s for s in self.run.steps if self.free(s)]
-
     @cached_property
     def ended_before(self) -> dict[int, frozenset[int]]:
         """For each step, the one that ended before it, of the same process: what :mod:`~spanreplay.replay.turns` waits for.
@@ -350,32 +370,6 @@ class RecordedRun:
             child = todo.pop()
             yield child
             todo.extend(self._children[child])
-
-
-class Recording:
-    """The runs a replay is fed from: one, or all runs of a recorded command."""
-
-    def __init__(self, runs: Sequence[Run]) -> None:
-        self.runs = [RecordedRun(r) for r in sorted(runs, key=lambda r: r.started_ns)]
-        self._taken: set[int] = set()
-
-    def command(self) -> RecordedRun | None:
-        """The run of the recorded command itself: what is called outside every agent run belongs to it."""
-        for recorded in self.runs:
-            if recorded.run.is_command:
-                return recorded
-        return self.runs[0] if len(self.runs) == 1 and self.runs[0].run.path is None else None
-
-    def agent_run(self, name: str, path: str, asked: str | None) -> RecordedRun | None:
-        """The recorded run for an agent run that begins now: the one from the same place, else the next of that name."""
-        free = [r for r in self.runs if id(r) not in self._taken and not r.run.is_command]
-        named = [r for r in free if r.run.agent_name == name] or (free if len(free) == 1 else [])
-        equal = [r for r in named if comparable(r.run.typed_input) == asked]
-        for choice in ([r for r in equal if r.run.path == path], equal, [r for r in named if r.run.path == path], named):
-            if choice:
-                self._taken.add(id(choice[0]))
-                return choice[0]
-        return None
 
 
 def parsed(text: str | None) -> Any:

@@ -2,8 +2,9 @@
 
 ::
 
-    SCRATCH/plan.json        {"schema": 1, "runs": [run ids], "allow_write": [paths], "guard": true}
+    SCRATCH/plan.json        {"schema": 1, "runs": [run ids], "focus": [run ids], "allow_write": [paths], "guard": true}
     SCRATCH/recording.json   the spans and log records of these runs, as OTLP JSON
+    SCRATCH/claims/          what of the record each process has taken, see spanreplay.replay.claims
     SCRATCH/ledgers/         one ledger a process, see spanreplay.replay.ledger
     SCRATCH/tmp/             the command's TMPDIR
 """
@@ -21,6 +22,7 @@ from spanreplay.spans.record import Record
 ENVIRONMENT: Final = "SPANREPLAY_PLAN"
 """Names the scratch folder to the processes of a replayed command."""
 
+CLAIMS: Final = "claims"
 LEDGERS: Final = "ledgers"
 TEMPORARY: Final = "tmp"
 
@@ -30,6 +32,8 @@ class Plan:
     """What a replayed command may do, and which runs answer it."""
 
     runs: tuple[str, ...]
+    focus: tuple[str, ...] = ()
+    """The runs that were asked for; empty where all of them were."""
     allow_write: tuple[str, ...] = ()
     guard: bool = True
     schema: int = 1
@@ -37,6 +41,7 @@ class Plan:
 
 def lay_out(scratch: Path, plan: Plan, records: Iterable[Record]) -> None:
     """Write a plan and its recording into an empty scratch folder."""
+    (scratch / CLAIMS).mkdir()
     (scratch / LEDGERS).mkdir()
     (scratch / TEMPORARY).mkdir()
     (scratch / "plan.json").write_text(json.dumps(asdict(plan)), encoding="utf-8")
@@ -46,7 +51,7 @@ def lay_out(scratch: Path, plan: Plan, records: Iterable[Record]) -> None:
 def read_plan(scratch: Path) -> Plan:
     """Read the plan back."""
     found = json.loads((scratch / "plan.json").read_text(encoding="utf-8"))
-    return Plan(runs=tuple(found["runs"]), allow_write=tuple(found["allow_write"]), guard=found["guard"])
+    return Plan(runs=tuple(found["runs"]), focus=tuple(found["focus"]), allow_write=tuple(found["allow_write"]), guard=found["guard"])
 
 
 def read_recording(scratch: Path, plan: Plan) -> Sequence[Run]:

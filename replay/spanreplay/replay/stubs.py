@@ -2,35 +2,57 @@
 
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from spanreplay.boundary.call import Answer
 from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.replay import turns
+from spanreplay.replay.candidates import Rank, Recording
+from spanreplay.replay.claims import Claims
 from spanreplay.replay.diff import first_difference, shown
 from spanreplay.replay.errors import ReplayDivergence
 from spanreplay.replay.isolation.callers import user_line
 from spanreplay.replay.ledger import Difference, DifferenceKind, Ledger, unreached
-from spanreplay.replay.matching import Found, Missed, RecordedRun, Recording, comparable, parsed
+from spanreplay.replay.matching import Found, Missed, RecordedRun, comparable, parsed
 from spanreplay.replay.meaning import answer_meaning
 from spanreplay.replay.model import Run, Step
 
 _PASSED: Final = frozenset({"agent"})
 """Kinds whose body runs in a replay: their inner calls are stubbed."""
+_NO_RUN: Final = "the record has no further run of this agent"
+_NO_CALLS: Final = "the record has no further process that made calls here"
 _BEYOND: Final = "the agent read on where it had left the stream when it was recorded; what would have followed is not known"
 _CANCELLED: Final = "it was cancelled when it was recorded, and now nobody cancels it; what it would have given is not known"
 
 
-class RecordedCalls:
-    """A :class:`spanreplay.boundary.session.CallInterceptor` fed from recorded runs."""
+@dataclass(frozen=True, slots=True)
+class _Undecided:
+    """A live agent run that several recorded runs fit, until it makes its first call."""
 
-    def __init__(self, runs: Sequence[Run], ledger: Ledger) -> None:
-        self.recording = Recording(runs)
+    name: str
+    path: str
+    asked: str | None
+
+
+class RecordedCalls:
+    """A :class:`spanreplay.boundary.session.CallInterceptor` fed from recorded runs.
+
+    Args:
+        runs: the runs.
+        ledger: what is matched and what differs is entered there.
+        focus: see :class:`spanreplay.replay.candidates.Recording`; also ``claims`` and ``place``.
+    """
+
+    def __init__(
+        self, runs: Sequence[Run], ledger: Ledger, *, focus: Collection[str] = (), claims: Claims | None = None, place: str = ""
+    ) -> None:
+        self.recording = Recording(runs, focus=focus, claims=claims, place=place)
         self.ledger = ledger
         self.stopped: ReplayDivergence | None = None
         self._lock = threading.RLock()
-        self._live: dict[str, RecordedRun | None] = {}
+        self._live: dict[str, RecordedRun | _Undecided | None] = {}
         self._turns: dict[int, turns.Turns] = {}
 
     # ---- the protocol -------------------------------------------------------------------------------------------
@@ -50,7 +72,9 @@ class RecordedCalls:
             recorded = self._run_for(step)
             asked = comparable(step.input) if recorded is None else recorded.asked(step.call.kind, step.call.name, step.input)
             if recorded is None:
-                self._stop(step, "never_recorded", None, detail="no recorded run was expecting calls here", asked=asked)
+                self._stop(
+                    step, "never_recorded", None, detail=_NO_CALLS if step.run is None or step.run.fallback else _NO_RUN, asked=asked
+                )
             assert recorded is not None  # noqa: S101 — _stop raises
             match recorded.match(step.call.kind, step.call.name, step.path, asked, _sub_agent_of(step)):
                 case Missed() as missed:
@@ -72,7 +96,10 @@ class RecordedCalls:
     def ended(self, step: LiveStep) -> None:
         """Compare how a step whose body ran has ended with how it ended in the record."""
         if step.starts_run and step.run is not None:
-            run = self._live.get(step.run.run_id)
+            with self._lock:
+                run = self._live.get(step.run.run_id)
+                if isinstance(run, _Undecided):  # it made no call
+                    run = self._decide(step.run.run_id, run, lambda r: len(r.run.steps))
             if run is not None:
                 self._compare_end(step, run.run.run_id, None, run.run.outcome, run.run.typed_output)
         elif step.call.kind in _PASSED and isinstance(step.recorded, Step):
@@ -86,25 +113,37 @@ class RecordedCalls:
     def _begin_run(self, step: LiveStep) -> None:
         assert step.run is not None  # noqa: S101 — a step that starts a run has it
         asked = comparable(step.input)
-        recorded = self.recording.agent_run(step.call.name, step.path, asked)
-        self._live[step.run.run_id] = recorded
-        if recorded is None:
-            self._stop(step, "never_recorded", None, detail="the record has no further run of this agent", asked=asked)
+        found = _Undecided(step.call.name, step.path, asked)
+        if self.recording.several(found.name, found.path, asked):
+            self._live[step.run.run_id] = found
             return
-        self.ledger.enter("run", run=recorded.run.run_id)
+        recorded = self._decide(step.run.run_id, found)
+        if recorded is None:
+            self._stop(step, "never_recorded", None, detail=_NO_RUN, asked=asked)
+            return
         wanted = comparable(recorded.run.typed_input)
         if wanted != asked:
             self._stop(step, "input", None, recorded=recorded, wanted=wanted, asked=asked, prefix="input")
 
+    def _decide(self, key: str, run: _Undecided, rank: Rank | None = None) -> RecordedRun | None:
+        found = self._live[key] = self.recording.agent_run(run.name, run.path, run.asked, rank)
+        if found is not None:
+            self.ledger.enter("run", run=found.run.run_id)
+        return found
+
     def _run_for(self, step: LiveStep) -> RecordedRun | None:
         run = step.run
         key = "" if run is None or run.fallback else run.run_id
+
+        def rank(recorded: RecordedRun) -> int:
+            return recorded.fit(step.call.kind, step.call.name, step.path, step.input)
+
         if key not in self._live:
-            self._live[key] = self.recording.command()
-            found = self._live[key]
+            found = self._live[key] = self.recording.command(rank)
             if found is not None:
                 self.ledger.enter("run", run=found.run.run_id)
-        return self._live[key]
+        known = self._live[key]
+        return self._decide(key, known, rank) if isinstance(known, _Undecided) else known
 
     def _run_id(self, step: LiveStep) -> str | None:
         recorded = self._run_for(step)
@@ -292,10 +331,10 @@ class RecordedCalls:
 def enter_unreached(runs: Sequence[Run], ledger: Ledger) -> None:
     """Enter every recorded step that no process of the replay asked for.
 
-    Nothing is entered after a replay was stopped by a difference: everything behind it is unreached then.
+    Nothing is entered after a replay was stopped by a difference or a refusal: everything behind it is unreached then.
     """
     totals = ledger.totals
-    if any(d.kind not in ("output", "outcome") for d in totals.differences):
+    if totals.refusals or any(d.kind not in ("output", "outcome") for d in totals.differences):
         return
     for run in runs:
         for step in unreached(run, totals):

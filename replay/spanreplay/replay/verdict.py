@@ -31,10 +31,12 @@ class Verdict:
     isolation: str
     unreached: tuple[tuple[str, int], ...] = ()
     """Run id and ``seq`` of every step of the runs replayed that no call asked for."""
+    cut_short: tuple[tuple[str, int], ...] = ()
+    """Run id, and the step at which it is cut, of every run whose record is not whole: what followed there cannot be judged."""
 
     @property
     def equal(self) -> bool:
-        """Nothing differs and nothing was refused."""
+        """Nothing differs and nothing was refused, as far as the record goes."""
         return not self.differences and not self.refusals
 
     @property
@@ -44,7 +46,9 @@ class Verdict:
             return ledgers.EXIT_REFUSED
         if self.processes == 0 or any(d.kind == "not_replayable" for d in self.differences):
             return ledgers.EXIT_CANNOT_JUDGE
-        return ledgers.EXIT_DIFFERENT if self.differences else ledgers.EXIT_EQUAL
+        if self.differences:
+            return ledgers.EXIT_DIFFERENT
+        return ledgers.EXIT_CANNOT_JUDGE if self.cut_short else ledgers.EXIT_EQUAL
 
     def to_json(self) -> dict[str, Any]:
         """As under ``replay`` in ``spanreplay replay --json -- CMD``."""
@@ -62,6 +66,7 @@ class Verdict:
                 "order_relaxed": self.order_relaxed,
                 "unreached": [{"run_id": run_id, "step": step} for run_id, step in self.unreached],
             },
+            "cut_short": [{"run_id": run_id, "step": step} for run_id, step in self.cut_short],
             "telemetry_dropped": self.telemetry_dropped,
             "processes": self.processes,
             "isolation": self.isolation,
@@ -105,4 +110,5 @@ def verdict(totals: Totals, runs: Sequence[Run]) -> Verdict:
         processes=totals.processes,
         isolation=totals.isolation[0] if totals.isolation else "none",
         unreached=tuple((r.run_id, s.seq) for r in runs for s in unreached(r, totals)),
+        cut_short=tuple(ledgers.cut_short(runs)),
     )

@@ -103,7 +103,6 @@ def test_without_any_provider(tmp_path: Path) -> None:
 @pytest.mark.parametrize("when", ["before", "after", "private"])
 @pytest.mark.parametrize("options", [{}, {"span_limits": SpanLimits(max_attributes=8, max_attribute_length=10)}], ids=["plain", "limits"])
 def test_with_a_provider_of_the_application(tmp_path: Path, when: str, options: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.ERROR, logger="opentelemetry.attributes")
     sent = InMemorySpanExporter()
 
     def provide() -> TracerProvider:
@@ -130,6 +129,38 @@ def test_with_a_provider_of_the_application(tmp_path: Path, when: str, options: 
     assert sorted(span.name for span in sent.get_finished_spans()) == ["boil", "execute_tool brew", "invoke_agent barista"]
     theirs = next(span for span in sent.get_finished_spans() if span.name == "boil")
     assert dict(theirs.attributes or {}) == {"degrees": 95}
+    assert "Attributes dict is full" not in caplog.text
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 5, 8, 16])
+def test_a_span_gets_what_it_has_room_for_and_the_record_all(tmp_path: Path, limit: int, caplog: pytest.LogCaptureFixture) -> None:
+    sent = InMemorySpanExporter()
+    provider = TracerProvider(shutdown_on_exit=False, span_limits=SpanLimits(max_span_attributes=limit))
+    provider.add_span_processor(SimpleSpanProcessor(sent))
+    trace.set_tracer_provider(provider)
+
+    @tool
+    def steep() -> str:
+        for number in range(limit // 4):
+            trace.get_current_span().set_attribute(f"leaf.{number}", number)
+        return BIG
+
+    recording.start(store=tmp_path)
+    with agent_run("barista"):
+        steep()
+    recording.stop()
+    span = next(span for span in sent.get_finished_spans() if span.name == "execute_tool steep")
+    attributes = span.attributes or {}
+    assert span.dropped_attributes == 0
+    assert {f"leaf.{number}" for number in range(limit // 4)} <= set(attributes)
+    ours = [names.GEN_AI_OPERATION_NAME, names.STEP_KIND, names.GEN_AI_TOOL_NAME, names.RUN_ID]
+    assert [name for name in attributes if not name.startswith("leaf.")][: (limit + 1) // 2][:4] == ours[: (limit + 1) // 2]
+    assert (names.STEP_OUTCOME in attributes) == (limit > 1)
+    assert caplog.text == ""
+    kept_step = steps(tmp_path)["execute_tool steep"].attributes
+    assert kept_step[names.STEP_OUTCOME] == "ok"
+    assert json.loads(str(kept_step[names.GEN_AI_TOOL_CALL_RESULT])) == BIG
+    assert {f"leaf.{number}" for number in range(limit // 4)} <= set(kept_step)
 
 
 @pytest.mark.parametrize("use", ["set as global", "asked for a tracer", "asked for a tracer before"])

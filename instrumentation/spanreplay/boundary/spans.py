@@ -14,6 +14,27 @@ from spanreplay.semconv import attributes as names
 if TYPE_CHECKING:
     from spanreplay.boundary.session import RunContext
 
+_FIRST: Final = (
+    names.GEN_AI_OPERATION_NAME,
+    names.STEP_KIND,
+    names.GEN_AI_TOOL_NAME,
+    names.GEN_AI_REQUEST_MODEL,
+    names.RUN_ID,
+    names.GEN_AI_AGENT_NAME,
+    names.STEP_OUTCOME,
+    names.ERROR_TYPE,
+    names.STEP_NAME,
+    names.GEN_AI_PROVIDER_NAME,
+    names.GEN_AI_RESPONSE_MODEL,
+    names.GEN_AI_USAGE_INPUT_TOKENS,
+    names.GEN_AI_USAGE_OUTPUT_TOKENS,
+    names.GEN_AI_TOOL_CALL_ID,
+    names.RUN_ROOT,
+    names.STEP_PATH,
+    names.STEP_SEQ_START,
+    names.STEP_SEQ_END,
+)
+"""What a span with little room keeps, the most important first."""
 _ATOMS: Final = frozenset({str, bool, int, float})
 _known: Final[dict[type, bool]] = {}
 _tracer: tuple[TracerProvider, Tracer] | None = None
@@ -42,29 +63,46 @@ def start_span(name: str, parent_context: Context, parent: SpanContext, *, clien
 
 
 def put(span: Span, attributes: Mapping[str, Any], expected: int) -> int:
-    """Set attributes on a span.
+    """Set attributes on a span, no more than it has room for.
 
     Returns how many it has now if it had as many as ``expected`` before, which says that nobody else has set one; else -1.
 
+    The SDK drops the oldest attribute where there is no room, which may be the user's, and logs a warning each time. So what is less
+    important is left out here. At its start, while ``expected`` is 0, a span gets at most half of what it can hold, as others add to it
+    and its end needs some.
+
     The SDK looks at each value on its own and copies it twice, which would be the largest part of what a step costs. Values that need
-    no look are put straight into a span of the SDK that has room for all of them.
+    no look are put straight into a span of the SDK.
 
     Raises whatever the span raises.
     """
-    if _ATOMS.issuperset(map(type, attributes.values())) and _is_sdk_span(type(span)):
+    if _is_sdk_span(type(span)):
         held: Any = getattr(span, "_attributes", None)
         try:
             inner, most = held._dict, held.maxlen
-            if isinstance(inner, dict) and held.max_value_len is None and (most is None or len(inner) + len(attributes) <= most):
-                with held._lock:
-                    if not held._immutable:
-                        before = len(inner)
-                        inner.update(attributes)
-                        return len(inner) if before == expected else -1
+            if isinstance(inner, dict):
+                if most is not None:
+                    attributes = _fitting(attributes, inner, most if expected else (most + 1) // 2)
+                if held.max_value_len is None and _ATOMS.issuperset(map(type, attributes.values())):
+                    with held._lock:
+                        if not held._immutable:
+                            before = len(inner)
+                            inner.update(attributes)
+                            return len(inner) if before == expected else -1
         except AttributeError:  # an SDK that is built in another way
             pass
     span.set_attributes(attributes)
     return -1
+
+
+def _fitting(attributes: Mapping[str, Any], there: Mapping[str, Any], most: int) -> Mapping[str, Any]:
+    """The most important of ``attributes``, as many as there is room for."""
+    room = most - len(there)
+    if len(attributes) <= room:
+        return attributes
+    ranked = [*(name for name in _FIRST if name in attributes), *(name for name in attributes if name not in _FIRST)]
+    new = [name for name in ranked if name not in there][: max(room, 0)]
+    return {name: attributes[name] for name in (*new, *(name for name in attributes if name in there))}
 
 
 def _is_sdk_span(kind: type[Any]) -> bool:

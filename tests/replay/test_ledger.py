@@ -5,11 +5,14 @@ import os
 import threading
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from spanreplay.replay.ledger import Difference, DifferenceKind, Ledger, Totals, read_ledgers
+from spanreplay.replay.ledger import Difference, DifferenceKind, Ledger, Totals, cut_short, expected_runs, read_ledgers
+from spanreplay.replay.model import Run
 from spanreplay.replay.verdict import verdict
+from support.handmade import run, step
 
 
 def difference(kind: DifferenceKind = "input", step: int | None = 1) -> Difference:
@@ -61,8 +64,8 @@ def test_entries_of_many_threads_are_whole(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "a.ledger")
 
     def work(name: str) -> None:
-        for step in range(50):
-            ledger.enter("used", run=name, step=step)
+        for number in range(50):
+            ledger.enter("used", run=name, step=number)
 
     threads = [threading.Thread(target=work, args=(str(n),)) for n in range(4)]
     for thread in threads:
@@ -100,6 +103,37 @@ def test_exit_codes_come_from_the_ledger_alone(processes: int, kinds: list[Diffe
     assert found.exit_code == code
     assert found.equal == (not kinds and not refused)
     json.dumps(found.to_json())
+
+
+def one_step(run_id: str, process: str = "p", **changes: Any) -> Run:
+    return run(step(1, "tool_call:t#0", "1", process=process), run_id=run_id, path="agent:a#0", **changes)
+
+
+def test_where_one_run_was_asked_for_the_others_need_not_come() -> None:
+    commands = run(step(1, "io:x#0", "1", process="p"), step(2, "io:x#0", "1", process="q"), run_id="c", is_command=True)
+    runs = [commands, one_step("a"), one_step("b")]
+    assert expected_runs(runs, Totals()) == runs
+    assert [r.run_id for r in expected_runs(runs, Totals(), ["a"])] == ["a"]
+    came = Totals(runs_matched={"b", "c"}, used={"c": {2}})
+    assert [(r.run_id, [s.seq for s in r.steps]) for r in expected_runs(runs, came, ["a"])] == [("c", [2]), ("a", [1]), ("b", [1])]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "cut"),
+    [
+        (one_step("a"), []),
+        (one_step("a", grade="incomplete", ended_ns=None), [("a", 1)]),
+        (one_step("a", dropped=2), [("a", 1)]),
+        (run(run_id="a", grade="incomplete"), [("a", 0)]),
+        (run(run_id="a", grade="incomplete", is_command=True), []),
+        (run(step(1, "io:x#0", "1"), step(2, "io:x#1", "1", outcome="unknown"), step(3, "io:x#2", "1"), grade="incomplete"), [("r", 2)]),
+    ],
+)
+def test_a_record_that_is_cut_short_cannot_be_judged_equal(recorded: Run, cut: list[tuple[str, int]]) -> None:
+    assert cut_short([recorded]) == cut
+    assert verdict(Totals(processes=1), [recorded]).exit_code == (125 if cut else 0)
+    assert verdict(Totals(processes=1, differences=[difference()]), [recorded]).exit_code == 1
+    assert verdict(Totals(processes=1, refusals=[{}]), [recorded]).exit_code == 4
 
 
 def test_differences_are_told_in_the_order_of_the_record() -> None:

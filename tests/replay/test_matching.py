@@ -1,75 +1,12 @@
 """Finding the recorded step of a call, on runs made by hand."""
 
-from typing import Any
+from pathlib import Path
 
 from spanreplay.replay.candidates import Recording
+from spanreplay.replay.claims import Claims
 from spanreplay.replay.matching import Found, Missed, RecordedRun, comparable
-from spanreplay.replay.model import Run, Step, Versions
-
-
-def step(seq: int, path: str | None, asked: str, *, end: int | None = None, **changes: Any) -> Step:
-    kind, _, name = (path or "tool_call:t#0").rpartition("/")[2].rpartition("#")[0].partition(":")
-    given: dict[str, Any] = {
-        "seq": seq,
-        "kind": kind,
-        "name": name,
-        "call_id": None,
-        "trace_id": "1" * 32,
-        "span_id": f"{seq:016x}",
-        "parent_seq": None,
-        "requested_by": None,
-        "attempt": 1,
-        "retry_of": None,
-        "agent": None,
-        "input": None,
-        "output": None,
-        "outcome": "ok",
-        "error": None,
-        "usage": {},
-        "effect": None,
-        "action_id": None,
-        "decision": None,
-        "target": None,
-        "resources": (),
-        "versions": {},
-        "started_ns": seq,
-        "ended_ns": seq + 1,
-        "overlaps": (),
-        "grade": "exact",
-        "reasons": (),
-        "dialect": "spanreplay",
-        "path": path,
-        "process": "p",
-        "seq_start": seq * 10,
-        "seq_end": seq * 10 + 5 if end is None else end,
-        "typed_input": asked,
-    }
-    return Step(**{**given, **changes})
-
-
-def run(*steps: Step, **changes: Any) -> Run:
-    given: dict[str, Any] = {
-        "run_id": "r",
-        "trace_ids": (),
-        "session_id": None,
-        "agent_name": "a",
-        "agent_version": None,
-        "started_ns": 0,
-        "ended_ns": None,
-        "outcome": "ok",
-        "error": None,
-        "grade": "exact",
-        "grade_reasons": (),
-        "definition": None,
-        "input": None,
-        "output": None,
-        "artifacts": (),
-        "versions": Versions(),
-        "steps": steps,
-        "unclassified_spans": 0,
-        "orphan_spans": 0,
-    }
-    return Run(**{**given, **changes})
+from spanreplay.replay.model import Run, Step
+from support.handmade import run, step
 
 
 def ask(recorded: RecordedRun, path: str, asked: str) -> tuple[str, int | None]:
@@ -164,6 +101,7 @@ def test_a_call_more_in_the_middle_is_told_from_a_missing_one_and_a_swap() -> No
     assert isinstance(last, Missed)
     assert last.next == steps[1]
     assert ask(RecordedRun(run(*steps)), T0, '"b"') == ("order", 1)
+    assert ask(RecordedRun(run(*steps)), "model_call#0", "lacks what step 1 gave") == ("order", 1)
     assert ask(RecordedRun(run(*steps)), T0, '"c"') == ("input", 1)
 
 
@@ -189,6 +127,87 @@ def test_runs_are_found_by_place_and_input_then_input_then_name() -> None:
     assert found("agent:a#2", "1") == "1"
     assert found("agent:a#2", "9") == "2"
     assert found("agent:a#2", "0") is None
+
+
+def two_processes(typed_input: str | None = None) -> list[Run]:
+    return [
+        run(step(1, T0, f'"{i}"', process=f"p{i}"), run_id=f"r{i}", path="agent:a#0", typed_input=typed_input, started_ns=i) for i in (1, 2)
+    ]
+
+
+def _first_call(recording: Recording, asked: str) -> str | None:
+    assert recording.several("a", "agent:a#0", None)
+    made = recording.agent_run("a", "agent:a#0", None, lambda r: r.fit("tool_call", "t", T0, asked))
+    return None if made is None else made.run.run_id
+
+
+def test_no_two_processes_of_a_replay_take_the_same_run(tmp_path: Path) -> None:
+    first, second, third = (Recording(two_processes("1"), claims=Claims(tmp_path)) for _ in range(3))
+    taken = [r.agent_run("a", "agent:a#0", "1") for r in (first, second, third)]
+    assert [None if r is None else r.run.run_id for r in taken] == ["r1", "r2", None]
+
+
+def test_runs_of_one_place_and_input_are_told_apart_by_their_first_call(tmp_path: Path) -> None:
+    first, second = (Recording(two_processes(), claims=Claims(tmp_path)) for _ in range(2))
+    assert [_first_call(first, '"2"'), _first_call(second, '"1"')] == ["r2", "r1"]
+    assert [_first_call(Recording(two_processes()), asked) for asked in ('"1"', '"9"')] == ["r1", "r1"]
+
+
+def test_the_run_that_was_asked_for_is_preferred_to_others_that_fit_as_well() -> None:
+    assert [_first_call(Recording(two_processes(), focus=["r2"]), asked) for asked in ('"1"', '"9"')] == ["r1", "r2"]
+    assert (found := Recording(two_processes("1"), focus=["r2"]).agent_run("a", "agent:a#5", "7")) is not None
+    assert found.run.run_id == "r2"
+
+
+def test_runs_of_the_same_recorded_process_stay_together() -> None:
+    runs = [
+        run(step(1, T0, '"x"', process=f"p{i}"), run_id=f"{n}{i}", path=f"agent:{n}#0", agent_name=n, started_ns=i)
+        for n in "ab"
+        for i in (1, 2)
+    ]
+    recording = Recording(runs)
+    for name, asked in (("a", '"x"'), ("b", '"x"')):
+        made = recording.agent_run(name, f"agent:{name}#0", None, lambda r: 0 if r.run.run_id in ("a2", "b1", "b2") else 1)
+        assert made is not None
+        assert made.run.run_id == f"{name}2", asked
+
+
+def command(*steps: Step) -> Run:
+    return run(*steps, run_id="c", is_command=True, agent_name=None)
+
+
+def _part(recording: Recording, asked: str, path: str = T0) -> str | None:
+    made = recording.command(lambda r: r.fit("tool_call", "t", path, asked))
+    return None if made is None else made.process
+
+
+def test_a_live_process_stands_for_one_recorded_process_of_the_command(tmp_path: Path) -> None:
+    recorded = command(
+        step(1, T0, '"1"', process="p1"),
+        step(2, T1, '"same"', process="p1"),
+        step(3, T0, '"2"', process="p2"),
+        step(4, T1, '"same"', process="p2"),
+    )
+    live = [Recording([recorded], claims=Claims(tmp_path)) for _ in range(3)]
+    assert [_part(live[0], '"2"'), _part(live[1], '"9"'), _part(live[2], '"1"')] == ["p2", "p1", None]
+    part = RecordedRun(recorded, process="p2")
+    assert [ask(part, T0, '"2"'), ask(part, T1, '"same"')] == [("path", 3), ("path", 4)]
+    assert ask(part, "tool_call:t#2", '"1"') == ("never_recorded", None)
+
+
+def test_a_process_stands_for_one_that_was_started_at_its_place() -> None:
+    child = step(2, f"{T0}/~run#0/{T0}", '"x"', process="p2", parent_seq=1)
+    recorded = command(step(1, T0, '"x"', process="p1"), child, step(3, f"~run#0/{T0}", '"x"', process="p3"))
+    assert _part(Recording([recorded], place="~run#0"), '"x"', f"~run#0/{T0}") == "p3"
+    top = Claims()
+    assert [_part(Recording([recorded], claims=top), '"x"') for _ in range(3)] == ["p1", "p3", None]  # never the one inside a tool
+
+
+def test_steps_of_the_command_and_runs_of_one_process_go_together() -> None:
+    runs = [command(step(1, T0, '"x"', process="p1"), step(2, T0, '"x"', process="p2")), *two_processes()]
+    recording = Recording(runs)
+    assert _first_call(recording, '"2"') == "r2"
+    assert _part(recording, '"x"') == "p2"
 
 
 def test_ten_thousand_identical_calls_take_no_longer_each_than_ten() -> None:

@@ -220,6 +220,8 @@ class RecordedRun:
             later = next((s for s in self._alike_in(scope_of(path), kind, name) if self.free(s) and self.input_of(s) == asked), None)
             if later is not None:
                 return Missed(kind="order", step=skipped or at_path, instead=later)
+            if skipped is not None and kind == "model_call":  # it tells what the calls before it gave, and lacks that of the skipped one
+                return Missed(kind="order", step=skipped)
             if skipped is not None:  # what is asked is recorded nowhere, and something else was to come: one call more
                 return self._unknown(kind, name, path, asked, at_path)
             return Missed(kind="input", step=at_path, skipped=self._skipped_inside(at_path))

@@ -337,16 +337,15 @@ def enter_unreached(runs: Sequence[Run], ledger: Ledger) -> None:
     if totals.refusals or any(d.kind not in ("output", "outcome") for d in totals.differences):
         return
     for run in runs:
+        left_out = not run.is_command and run.path is not None and run.run_id not in totals.runs_matched
+        detail = "recorded, but the agent did not make this call"
+        if left_out and len(runs) > 1:
+            detail = f"recorded in run {run.run_id[:12]}, to which the command did not come"
         for step in unreached(run, totals):
-            ledger.differ(
-                Difference(
-                    kind="unreached",
-                    run_id=run.run_id,
-                    step=step.seq,
-                    name=f"{step.kind} {step.name}",
-                    detail="recorded, but the agent did not make this call",
-                )
-            )
+            ledger.differ(Difference(kind="unreached", run_id=run.run_id, step=step.seq, name=f"{step.kind} {step.name}", detail=detail))
+        if left_out and not run.steps:
+            detail = f"recorded as run {run.run_id[:12]}, which the agent did not begin"
+            ledger.differ(Difference(kind="unreached", run_id=run.run_id, step=None, name=f"agent {run.agent_name}", detail=detail))
 
 
 def _sub_agent_of(step: LiveStep) -> tuple[str, Step] | None:

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import math
 from collections.abc import Sequence
@@ -247,3 +248,25 @@ def test_the_document_is_strict_json(value: Any) -> None:
         "Infinity",
         "-Infinity",
     )
+
+
+def test_what_was_not_recorded_is_a_sentence() -> None:
+    untaped = json.dumps([{"what": "database opened", "target": "my ck.db"}, {"what": "connection made", "target": "h:1"}, "odd"])
+    text = render_run(one([own_root(1, seq=1, attributes={a.RUN_UNTAPED: untaped})]), colour=False)
+    assert text.splitlines()[-3:] == [
+        "  not recorded: database opened my ck.db; a replay refuses it unless told --allow-write 'my ck.db'  (untaped)",
+        "  not recorded: connection made h:1  (untaped)",
+        "  not recorded: odd  (untaped)",
+    ]
+
+
+def test_a_run_without_steps_does_not_replay() -> None:
+    run = one([own_root(1, seq=1)])
+    assert run.grade == "exact"
+    first, *rest = render_run(run, colour=False).splitlines()
+    assert first.endswith(" · no steps")
+    assert "  no steps" not in rest
+    row = RunRow(run_id="r", trace_ids=("t",), outcome="ok", grade="exact", n_steps=0)
+    assert "replays exactly" not in render_runs([row], colour=False)
+    assert "no steps" in render_runs([row], colour=False)
+    assert "replays exactly" in render_runs([dataclasses.replace(row, n_steps=1)], colour=False)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from spanreplay.cli.options import detail, many
 from spanreplay.replay.model import Json, Run
+from spanreplay.replay.reasons import untaped
 from spanreplay.replay.showing import short
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def facts(run: Run) -> Iterator[str]:
             yield f"{name} in use: {', '.join(named)}"
     for item in run.untaped:
         if isinstance(item, dict):
-            yield f"not recorded: {item.get('what')} {item.get('target')}"
+            yield untaped(item)
     if run.dropped:
         yield f"{many(run.dropped, 'record')} could not be kept while it was recorded"
     if run.orphan_spans:

@@ -64,7 +64,7 @@ def command(target: str, form: str, output: Path, store: Path | None, as_json: b
     if as_json:
         print_json({"schema": 1, "file": str(output), "format": form, "spans": len(spans), "left_out": left_out, "runs": runs})
     else:
-        say(f"{output}: {many(len(spans), 'span')} of {many(len(runs), 'run')}")
+        say(f"{output}: {many(len(spans), 'span')} of {many(len(loaded.runs), 'run')}")
 
 
 def _write(path: Path, data: bytes) -> None:

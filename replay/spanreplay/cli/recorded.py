@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spanreplay.cli.options import many
 from spanreplay.cli.stored import processes_of, records_of, runs_of
 from spanreplay.replay.model import GRADE_WORDS, Grade, Run
+from spanreplay.replay.reasons import untaped
 
 if TYPE_CHECKING:
     from spanreplay.store.store import Store
@@ -48,8 +49,8 @@ class Kept:
         lines = [f"spanreplay: kept {many(self.steps, 'step')} of {many(len(named), 'run')}" + (f": {shown}" if shown else "")]
         for (grade, step, why), number in self.inexact().most_common():
             lines.append(f"  {step}{f' (x{number})' if number > 1 else ''} {_WORDS[grade]}: {why}")
-        untaped = Counter(f"  not recorded: {item.get('what')} {item.get('target')}{_advice(item)}" for item in self.untaped())
-        lines += [f"{line} (x{number})" if number > 1 else line for line, number in untaped.items()]
+        outside = Counter(f"  {untaped(item)}" for item in self.untaped())
+        lines += [f"{line} (x{number})" if number > 1 else line for line, number in outside.items()]
         if self.dropped:
             lines.append(f"  {many(self.dropped, 'record')} could not be kept; the runs are incomplete")
         return lines
@@ -68,12 +69,6 @@ class Kept:
 
 _RUNS_NAMED: Final = 8
 _WORDS: Final = {grade: ("is " + words if grade in ("structure", "incomplete") else words) for grade, words in GRADE_WORDS.items()}
-
-
-def _advice(item: dict[str, Any]) -> str:
-    if item.get("what") not in ("file written", "database opened"):
-        return ""
-    return f"; a replay refuses it unless told --allow-write {item['target']}"
 
 
 def summary(store: "Store", command_id: str) -> Kept:

@@ -1,12 +1,16 @@
 """``spanreplay show``."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from spanreplay.cli.options import WrongUse, common, print_json, print_text
+
+if TYPE_CHECKING:
+    from spanreplay.replay.model import Run
 
 
 @click.command("show")
@@ -33,6 +37,7 @@ def command(target: str, step: int | None, tree: bool, store: Path | None, as_js
     if step is not None and tree:
         raise click.UsageError("give --step or --tree, not both")
     loaded = load(target, store)
+    runs = [_with_command(run, loaded.siblings) for run in loaded.runs]
     if step is not None:
         run = loaded.one()
         found = next((s for s in run.steps if s.seq == step), None)
@@ -51,10 +56,24 @@ def command(target: str, step: int | None, tree: bool, store: Path | None, as_js
         else:
             print_text(render_tree(records))
     elif as_json:
-        print_json(document(loaded.runs, format=loaded.format, spans=loaded.spans, fidelity=loaded.fidelity))
+        print_json(document(runs, format=loaded.format, spans=loaded.spans, fidelity=loaded.fidelity))
     else:
         about(loaded)
-        print_text("\n\n".join(render_run(r) for r in loaded.runs) or "no runs")
+        print_text("\n\n".join(render_run(r) for r in runs) or "no runs")
+
+
+def _with_command(run: "Run", siblings: "Sequence[Run]") -> "Run":
+    """The run, told as well what its command did outside every seam before or after it."""
+    from spanreplay.replay.model import Reason
+    from spanreplay.replay.reasons import UNTAPED, untaped
+
+    around = next((r for r in siblings if r.is_command and r.command_id == run.command_id and r.run_id != run.run_id), None)
+    if around is None or run.command_id is None:
+        return run
+    known = {reason.detail for reason in run.grade_reasons if reason.code == UNTAPED}
+    more = dict.fromkeys(text for text in map(untaped, around.untaped) if text not in known)
+    reasons = [Reason(code=UNTAPED, detail=f"its command, {text}") for text in more]
+    return replace(run, grade_reasons=(*run.grade_reasons, *reasons)) if reasons else run
 
 
 def _listed(spans: Iterable[Any]) -> Iterable[dict[str, Any]]:

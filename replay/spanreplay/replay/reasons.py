@@ -3,10 +3,12 @@
 A reason says what is missing, doubted or worth knowing. Whether it lowers the grade is decided where it is found.
 """
 
+import shlex
 from collections.abc import Iterable
 from typing import Final
 
-from spanreplay.replay.model import GRADE_ORDER, Grade
+from spanreplay.replay.model import GRADE_ORDER, Grade, Json
+from spanreplay.replay.showing import short
 
 # ---- evidence missing: incomplete --------------------------------------------------------------------------------
 CUT: Final = "cut"
@@ -41,8 +43,18 @@ DOUBLED: Final = "double-instrumentation"
 CLOCK_SKEW: Final = "clock-skew"
 LOG_WITHOUT_SPAN: Final = "log-without-span"
 UNTAPED: Final = "untaped"
+_WRITES: Final = frozenset({"file written", "database opened"})
 OTHER_VERSION: Final = "other-version"
 """The store has the same span with other content too."""
+
+
+def untaped(item: Json) -> str:
+    """What to say of one thing that happened outside every seam: what it was, and how a replay lets it happen again."""
+    what, target = (item.get("what"), item.get("target")) if isinstance(item, dict) else (None, None)
+    if not isinstance(what, str) or not isinstance(target, str):
+        return f"not recorded: {item[:200] if isinstance(item, str) else short(item)}"
+    advice = f"; a replay refuses it unless told --allow-write {shlex.quote(target)}" if what in _WRITES else ""
+    return f"not recorded: {what} {target}{advice}"
 
 
 def worst(grades: Iterable[Grade], otherwise: Grade = "exact") -> Grade:

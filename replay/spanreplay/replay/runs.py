@@ -1,6 +1,5 @@
 """Records to runs, and the runs of a store."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -9,8 +8,8 @@ from spanreplay.replay.assembly import Assembly, assemble, ordered_steps, orphan
 from spanreplay.replay.dialect import RunDraft, StepDraft
 from spanreplay.replay.fields import Fields
 from spanreplay.replay.grouping import group, read_spans
-from spanreplay.replay.model import Grade, Json, Reason, Run, Step
-from spanreplay.replay.reasons import CYCLE, FOREIGN, LOG_WITHOUT_SPAN, NO_ROOT, RECORDS_DROPPED, SEVERAL_ROOTS, UNTAPED, worst
+from spanreplay.replay.model import Grade, Reason, Run, Step
+from spanreplay.replay.reasons import CYCLE, FOREIGN, LOG_WITHOUT_SPAN, NO_ROOT, RECORDS_DROPPED, SEVERAL_ROOTS, UNTAPED, untaped, worst
 from spanreplay.replay.rows import run_row, step_row
 from spanreplay.replay.tree import build
 from spanreplay.replay.versions import run_versions
@@ -139,7 +138,7 @@ def _grade(assembly: Assembly, root: RunDraft | None, steps: Sequence[Step]) -> 
         if root.dropped:
             grades.append("incomplete")
             reasons.append(Reason(code=RECORDS_DROPPED, detail=f"{root.dropped} records could not be kept while this run was recorded"))
-        reasons += [Reason(code=UNTAPED, detail=_short(what)) for what in root.untaped]
+        reasons += [Reason(code=UNTAPED, detail=untaped(what)) for what in root.untaped]
     elif assembly.roots:
         names = ", ".join(forest.spans[key].span_id for key in assembly.roots)
         reasons.append(Reason(code=SEVERAL_ROOTS, detail=f"no span is around all others; outermost agents: {names}"))
@@ -174,11 +173,6 @@ def _lost_spans(assembly: Assembly) -> list[Reason]:
         Reason(code=LOG_WITHOUT_SPAN, detail=f"{len(logs)} log records were written in span {key.span_id}, which is not here")
         for key, logs in absent.items()
     ]
-
-
-def _short(value: Json) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 200 else f"{text[:200]}… ({len(text)} characters)"
 
 
 # ---- the runs of a store -----------------------------------------------------------------------------------------

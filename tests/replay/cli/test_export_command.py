@@ -29,6 +29,11 @@ def test_out_and_in_again_is_the_same_run(demo: CommandLine, form: str, to: str)
     assert again == path.read_bytes(), "a fixed point"
 
 
+def test_the_runs_asked_for_are_counted_not_those_around_them(in_command: CommandLine) -> None:
+    done = in_command("export", "last", "-o", "run.json")
+    assert done.err.endswith("4 spans of 1 run\n"), done.err
+
+
 def test_a_trace_of_others_is_written_as_it_was_read(spanreplay: CommandLine) -> None:
     records = fixture("forecast.json")
     spanreplay.file("t.json", *records)

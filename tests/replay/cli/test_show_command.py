@@ -28,6 +28,13 @@ def test_a_step_that_is_not_there(demo: CommandLine, step: str) -> None:
     assert f"has steps 1 to 9; found --step {step}" in done.err
 
 
+def test_what_the_command_around_a_run_did_is_told_too(in_command: CommandLine) -> None:
+    line = "  its command, not recorded: database opened ck.db; a replay refuses it unless told --allow-write ck.db  (untaped)"
+    assert line in in_command("show").out.splitlines()
+    (run,) = in_command("show", "--json").json["runs"]
+    assert [reason["code"] for reason in run["grade_reasons"]] == ["untaped"]
+
+
 def test_the_spans_as_a_tree_and_as_json(spanreplay: CommandLine) -> None:
     path = spanreplay.file("t.json", *fixture("forecast.json"))
     done = spanreplay("show", path, "--tree")

@@ -15,6 +15,8 @@ from spanreplay.store.rows import RunRow
 REASONS_SHOWN: Final = 12
 _KIND_WIDTH: Final = len("model call")
 _INDENT_LIMIT: Final = 20
+_NO_STEPS: Final = "no steps"
+"""Instead of the grade of a run that has nothing to replay."""
 _GRADE_STYLES: Final = {"exact": "green", "semantic": "cyan", "structure": "yellow", "incomplete": "red"}
 
 
@@ -32,7 +34,7 @@ def render_run(run: Run, *, colour: bool | None = None) -> str:
     for step in run.steps:
         depths[step.seq] = 0 if step.parent_seq is None else depths.get(step.parent_seq, -1) + 1
         lines += _step_lines(step, number, min(depths[step.seq], _INDENT_LIMIT), graded=graded)
-    if not run.steps:
+    if not run.steps and run.grade != "exact":
         lines.append([Piece("  no steps", DIM)])
     if run.output is not None:
         lines += [[], [Piece("  output  ", DIM), Piece(_gist(run.output))]]
@@ -47,7 +49,7 @@ def _heading(run: Run) -> list[Line]:
     title += [Piece(" · "), Piece(run.outcome, GOOD if run.outcome == "ok" else BAD)]
     if run.exit_code is not None:
         title.append(Piece(f" · exit code {run.exit_code}"))
-    title += [Piece(" · "), Piece(GRADE_WORDS[run.grade], _GRADE_STYLES[run.grade])]
+    title += [Piece(" · "), _graded(run)]
     facts = [moment(run.started_ns), duration(run.started_ns, run.ended_ns), _count(len(run.steps), "step")]
     tokens = _tokens([step for step in run.steps if step.kind == "model_call"])
     facts += [tokens] if tokens else []
@@ -60,6 +62,12 @@ def _heading(run: Run) -> list[Line]:
         lines.append([Piece("  input   ", DIM), Piece(_gist(run.input))])
     lines.append([])
     return lines
+
+
+def _graded(run: Run) -> Piece:
+    if not run.steps and run.grade == "exact":
+        return Piece(_NO_STEPS, DIM)
+    return Piece(GRADE_WORDS[run.grade], _GRADE_STYLES[run.grade])
 
 
 def _gist(value: Json, limit: int = 160) -> str:
@@ -253,7 +261,9 @@ def render_runs(rows: Sequence[RunRow], *, colour: bool | None = None) -> str:
             row.model or "",
             row.n_steps,
             row.outcome,
-            next((words for grade, words in GRADE_WORDS.items() if grade == row.grade), row.grade),
+            _NO_STEPS
+            if not row.n_steps and row.grade == "exact"
+            else next((w for g, w in GRADE_WORDS.items() if g == row.grade), row.grade),
             duration(row.started_ns, row.ended_ns),
             "" if row.input_tokens is None and row.output_tokens is None else f"{row.input_tokens or 0} / {row.output_tokens or 0}",
         )

@@ -1,5 +1,6 @@
 """The result of a re-execution as text for people."""
 
+import shlex
 from collections.abc import Sequence
 
 from spanreplay.replay.isolation.refusal import FILES
@@ -25,8 +26,9 @@ def render_verdict(verdict: Verdict, runs: Sequence[Run], *, colour: bool | None
         lines += _difference(difference)
     for refusal in verdict.refusals:
         lines.append([Piece(safe(f"refused: {refusal.get('text')}"), BAD)])
-        if refusal.get("action") in FILES:
-            lines.append([Piece(safe(f"  to let the agent write it: --allow-write {refusal.get('target')}"), DIM)])
+        if refusal.get("action") in FILES and (allowed := _paths(str(refusal.get("action")), str(refusal.get("target")))):
+            options = " ".join(f"--allow-write {shlex.quote(path)}" for path in allowed)
+            lines.append([Piece(safe(f"  to let the agent write it: {options}"), DIM)])
     for notice in verdict.notices:
         lines.append(
             [Piece(safe(f"note: refused, as a library's probe and no attempt: {notice.get('action')} {notice.get('target')}"), DIM)]
@@ -46,6 +48,13 @@ def render_verdict(verdict: Verdict, runs: Sequence[Run], *, colour: bool | None
         lines.append([Piece(f"the record {'is ' if worst in ('structure', 'incomplete') else ''}{GRADE_WORDS[worst]}")])
     lines.append([Piece(f"isolation: {verdict.isolation}", DIM)])
     return rendered(lines, colour)
+
+
+def _paths(action: str, target: str) -> list[str]:
+    """The paths of a refusal: two of a rename; none where the text does not tell where one ends."""
+    between = {"rename": " to ", "link": " for "}.get(action)
+    paths = target.split(between) if between else [target]
+    return paths if len(paths) <= (2 if between else 1) else []
 
 
 def _answered(verdict: Verdict) -> str:

@@ -352,6 +352,18 @@ def test_a_run_too_many_is_found() -> None:
     assert [d.kind for d in replayed(tape, agent, 1).differences] == ["unreached"]
 
 
+def test_a_run_without_steps_that_does_not_come_is_found() -> None:
+    def agent(times: int) -> None:
+        for _ in range(times):
+            with agent_run("idle"):
+                pass
+
+    tape = recorded(agent, 2)
+    assert replayed(tape, agent, 2).equal
+    difference = first(replayed(tape, agent, 1))
+    assert (difference.kind, difference.step, difference.name) == ("unreached", None, "agent idle")
+
+
 def test_many_runs_at_once_each_get_their_own_answers() -> None:
     async def one(i: int) -> int:
         async with agent_run("a", input=i):

@@ -11,7 +11,7 @@ from support.size import FULL
 from weather.station import Kept, Station, agent
 
 PLACES = [
-    *("main", "thread", "pool 1", "pool 2", "fork", "fork", "spawn", "process pool"),
+    *("main", "thread", "pool 1", "pool 2", "fork", "fork", "spawn", "forkserver", "process pool"),
     *("child inherited", "child clean", "before the kill", "before the exit"),
 ]
 
@@ -47,7 +47,7 @@ def test_the_whole_family_is_one_run(station: Station) -> None:
         assert {(span.trace_id, span.parent_span_id) for span in spans} == {(root.trace_id, parent.span_id)}, place
     processes = {place: {s.attributes[names.PROCESS_ID] for s in spans} for place, spans in places.items()}
     assert len(processes["fork"]) == 2
-    assert len(set().union(*processes.values())) == 9
+    assert len(set().union(*processes.values())) == 10
     unfinished = {s.outcome for s in run.steps if s.name == "die"}
     assert (unfinished, run.grade, run.outcome) == ({"unknown"}, "incomplete", "ok")
     assert {s.grade for s in run.steps if s.name != "die"} == {"exact"}
@@ -61,7 +61,7 @@ def test_a_recording_by_hand_goes_on_in_children_that_share_its_memory(station: 
     kept = station.kept()
     kept.assert_nothing_doubled()
     found = notes(kept)
-    assert {place for place in PLACES if not place.startswith("child ") and place != "spawn"} <= set(found)
+    assert {place for place in PLACES if not place.startswith("child ") and place not in ("spawn", "forkserver")} <= set(found)
     assert {s.attributes[names.RUN_ID] for spans in found.values() for s in spans} == {kept.one().run_id}
 
 

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from spanreplay.exporter import environment_variables as env
 
@@ -18,7 +18,8 @@ _log: Final = logging.getLogger("spanreplay")
 REPLAY_GROUP: Final = "spanreplay_bootstrap"
 """Entry point group in which the replay side registers what to call in a replayed process."""
 
-_HELPERS: Final = ("from multiprocessing.resource_tracker import", "from multiprocessing.forkserver import")
+_FORK_SERVER: Final = "from multiprocessing.forkserver import"
+_HELPERS: Final = ("from multiprocessing.resource_tracker import", _FORK_SERVER)
 _LAUNCHERS: Final = frozenset({"opentelemetry-instrument", "opentelemetry-bootstrap"})
 
 _booted: int | None = None
@@ -26,10 +27,18 @@ _booted: int | None = None
 
 def boot() -> None:
     """Start what ``SPANREPLAY_BOOTSTRAP`` names, once a process. Raises nothing while recording."""
-    global _booted  # noqa: PLW0603 — once a process
     mode = os.environ.get(env.SPANREPLAY_BOOTSTRAP)
-    if mode not in ("record", "replay") or _booted == os.getpid() or is_helper(sys.orig_argv):
+    if mode not in ("record", "replay") or _booted == os.getpid():
         return
+    if is_helper(sys.orig_argv):
+        if mode == "record" and _booted is None and any(_FORK_SERVER in argument for argument in sys.orig_argv):
+            _boot_what_is_forked()
+        return
+    _boot(mode)
+
+
+def _boot(mode: str) -> None:
+    global _booted  # noqa: PLW0603 — once a process
     _booted = os.getpid()
     if mode == "replay":
         _boot_replay()
@@ -38,6 +47,26 @@ def boot() -> None:
         _start(command=True)
     except Exception:  # noqa: BLE001 — telemetry never breaks the agent
         _complain()
+
+
+def _boot_what_is_forked() -> None:
+    """In multiprocessing's fork server: each child starts when it is told whose child it is."""
+    from multiprocessing import spawn as module
+
+    from spanreplay.instrumentation.shims.processes import ENVIRONMENT
+
+    spawn: Any = module
+    prepare = spawn.prepare
+
+    def prepared(data: dict[str, Any]) -> None:
+        environment = data.pop(ENVIRONMENT, None)
+        if environment is not None:
+            spawn.prepare = prepare
+            os.environ.update(environment)
+            _boot("record")
+        prepare(data)
+
+    spawn.prepare = prepared
 
 
 def pre_instrument() -> None:

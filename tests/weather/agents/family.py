@@ -48,7 +48,7 @@ def forked(where: str, how: str = "") -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def processed(method: Literal["fork", "spawn"]) -> int | None:
+def processed(method: Literal["fork", "spawn", "forkserver"]) -> int | None:
     """A process of multiprocessing."""
     process = multiprocessing.get_context(method).Process(target=note, args=(method,))  # type: ignore[attr-defined]
     process.start()
@@ -67,7 +67,7 @@ def main() -> None:
         with ThreadPoolExecutor(2) as pool:
             seen += pool.map(note, ["pool 1", "pool 2"])
         seen.append(forked("fork"))
-        seen += [processed("fork"), processed("spawn")]
+        seen += [processed("fork"), processed("spawn"), processed("forkserver")]
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool:
             seen.append(pool.submit(note, "process pool").result())
         seen += [delegate("inherited"), delegate("clean")]

@@ -22,9 +22,15 @@ _ENV_POSITION: Final = 9
 """Of ``env`` among the arguments of ``Popen`` behind ``args``."""
 
 _SPAWN: Final = "multiprocessing.popen_spawn_posix"
+_PREPARING: Final = "multiprocessing.spawn"
+_FORK_SERVER: Final = "multiprocessing.popen_forkserver"
+
+ENVIRONMENT: Final = "spanreplay_environment"
+"""Key, in what multiprocessing tells a child of the fork server, of the variables that the server does not have."""
 
 _patches = Patches()
-_hooked = False
+_hooked: Final[set[str]] = set()
+"""Modules with a post-import hook, which cannot be taken back."""
 _complete: Callable[[Mapping[str, str]], dict[str, str]] = dict
 
 
@@ -98,22 +104,38 @@ def _launching(original: Callable[..., Any]) -> Callable[..., Any]:
     return _launch
 
 
+def _preparing(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Multiprocessing's fork server has the environment of when it was started, and so have its children."""
+
+    @functools.wraps(original)
+    def get_preparation_data(*args: Any, **kwargs: Any) -> Any:
+        made = original(*args, **kwargs)
+        if scopes.process.active and sys._getframe(1).f_globals.get("__name__") == _FORK_SERVER:
+            environment = _child_environment(None) or {}
+            made[ENVIRONMENT] = {n: v for n, v in environment.items() if n == TRACEPARENT or n.startswith("SPANREPLAY_")}
+        return made
+
+    return get_preparation_data
+
+
 def _multiprocessing(module: Any) -> None:
     from spanreplay.instrumentation import shims
 
-    if shims._installed:
+    if shims._installed and module.__name__ == _SPAWN:
         _patches.replace(module.Popen, "_launch", _launching)
+    elif shims._installed:
+        _patches.replace(module, "get_preparation_data", _preparing)
 
 
 def install() -> None:
-    """Patch ``subprocess.Popen``, which run, check_output and asyncio's subprocesses pass, and multiprocessing's ``spawn``."""
-    global _hooked  # noqa: PLW0603 — a post-import hook cannot be taken back
+    """Patch ``subprocess.Popen``, which run, check_output and asyncio's subprocesses pass, and what multiprocessing starts."""
     _patches.replace(subprocess.Popen, "__init__", _spawning)
-    if _SPAWN in sys.modules:
-        _multiprocessing(sys.modules[_SPAWN])
-    elif not _hooked:
-        wrapt.register_post_import_hook(_multiprocessing, _SPAWN)
-        _hooked = True
+    for name in (_SPAWN, _PREPARING):
+        if name in sys.modules:
+            _multiprocessing(sys.modules[name])
+        elif name not in _hooked:
+            wrapt.register_post_import_hook(_multiprocessing, name)
+            _hooked.add(name)
     started.install()
 
 

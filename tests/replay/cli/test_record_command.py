@@ -80,10 +80,10 @@ def test_no_python_reported_in(folder: Path) -> None:
     assert done.stderr == "no Python process reported in: sh is no Python program, or starts none that has spanreplay installed\n"
 
 
-def test_a_python_that_did_not_report_in_is_named_with_the_line_that_mends_it(folder: Path) -> None:
+def test_a_python_that_did_not_report_in_is_named_with_the_flag_that_kept_it_out(folder: Path) -> None:
     done = run("record", "--", PYTHON, "-I", "-c", "print(1)")
     assert (done.returncode, done.stdout) == (0, "1\n")
-    assert f"Install it with: {PYTHON} -m pip install spanreplay" in done.stderr
+    assert f"the command has the flag -I, which keeps spanreplay out of {PYTHON}; leave it out" in done.stderr
 
 
 def test_a_program_that_is_not_there(folder: Path) -> None:

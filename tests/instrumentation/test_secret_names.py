@@ -76,6 +76,8 @@ def test_options_that_hold_none(name: str) -> None:
         (["-H", "X-Auth-Token: abc", "-H", "Authorization: Bearer def", "-H", "Accept: x"], ["abc", "def"]),
         (["-u", "me:secret1", "-u", "a.py", "--user", "host:80"], ["secret1"]),
         (["--api-key=[redacted:secret:01234567]", "--token", "[redacted:secret:01234567]"], []),
+        (["python", "-c", "token=read();print(token)", "--token=abc"], ["abc"]),
+        (["a.py", "-c", "model.api_key=abc"], ["abc"]),
         ([], []),
     ],
 )

@@ -23,6 +23,8 @@ _NO_SECRETS: Final = frozenset(
     }
 )
 _RANDOM: Final = re.compile(r"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])[\w.+=-]{16,}")
+_CODE: Final = re.compile(r"[\s();]")
+"""In what follows ``-c``: a program, not a setting."""
 _SMALL: Final = 6
 
 
@@ -48,6 +50,9 @@ def secret_places(argv: Sequence[str]) -> Iterator[Place]:
                 yield Place(index, 0, len(text))
                 continue
         awaited = False
+        if index and argv[index - 1] == "-c" and _CODE.search(text):
+            yield from _in_urls(index, text)
+            continue
         option = _OPTION.fullmatch(text)
         if option is not None and option["value"] is None:
             awaited = len(option["name"]) > 1 and option_says_secret(option["name"])

@@ -182,6 +182,18 @@ def test_with_a_provider_made_before_and_used_after(tmp_path: Path, use: str) ->
     assert set(steps(tmp_path)) == {"seen"}
 
 
+def test_a_fork_is_named_as_a_process_that_the_agent_starts(tmp_path: Path) -> None:
+    recording.start(store=tmp_path)
+    with agent_run("barista"):
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+    recording.stop()
+    untaped = json.loads(str(steps(tmp_path)["invoke_agent barista"].attributes[names.RUN_UNTAPED]))
+    assert untaped == [{"what": "process started", "target": "(a copy of this process)"}]
+
+
 def test_a_second_global_provider_is_refused_as_ever(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     first, second = TracerProvider(shutdown_on_exit=False), TracerProvider(shutdown_on_exit=False)
     recording.start(store=tmp_path)

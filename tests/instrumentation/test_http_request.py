@@ -160,3 +160,12 @@ def test_binary_is_kept_as_it_is() -> None:
     step = finished(body, headers=(("content-type", "image/png"),), sent=head("https://api.example.com/a.png", "GET", ()), ask=b"")
     assert step.body == body
     assert step[names.WIRE_RESPONSE_BODY_ENCODING] == "base64"
+
+
+@pytest.mark.parametrize(
+    ("name", "learnt"), [("x-custom-token", True), ("X-Vault-Secret", True), ("x-request-id", False), ("idempotency-key", False)]
+)
+def test_credentials_in_headers_of_ones_own_are_known_in_bodies_too(name: str, learnt: bool) -> None:
+    redactor = Redactor(POLICY)
+    learn_credentials(head(headers=((name, "tulip-4711-meadow"),)), redactor)
+    assert ("tulip-4711-meadow" not in redactor.text("it said tulip-4711-meadow")[0]) is learnt

@@ -17,7 +17,7 @@ from urllib.parse import quote, quote_plus, unquote
 
 from spanreplay.content._arguments import secret_places
 from spanreplay.content._fields import REPLACED, NamedFinder
-from spanreplay.content._names import WORDS, header_says_secret
+from spanreplay.content._names import WORDS, header_says_secret, option_says_secret
 from spanreplay.content._tokens import TOKENS, Span, token_spans
 
 MIN_SECRET: Final = 8
@@ -311,6 +311,11 @@ def argument_secrets(argv: Sequence[str]) -> list[str]:
         secret = argv[index][start:end].strip()
         found.update((secret, unquote(secret)))
     return sorted(item for item in found if _is_learnable(item))
+
+
+def says_credential(name: str) -> bool:
+    """Tell whether the name of a header, option or variable says that its value is a credential."""
+    return option_says_secret(name)
 
 
 def credential_names(environ: Mapping[str, str]) -> list[str]:

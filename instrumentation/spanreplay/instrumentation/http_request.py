@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 from weakref import WeakKeyDictionary
 
 from spanreplay.content.canonical import canonical_json
+from spanreplay.content.redaction import says_credential
 from spanreplay.instrumentation.http_body import Headers, header
 
 CREDENTIAL_HEADERS: Final = frozenset(
@@ -111,7 +112,7 @@ class Head:
 def learn_credentials(head: Head, redactor: SecretKeeper) -> None:
     """Tell the redactor the credentials of this request, so that it knows them again in bodies and exception texts."""
     for name, value in head.headers:
-        if name.lower() in CREDENTIAL_HEADERS:
+        if name.lower() in CREDENTIAL_HEADERS or says_credential(name):
             scheme, _, rest = value.strip().partition(" ")
             secret = rest.strip() or scheme
             if scheme.lower() == "basic":

@@ -53,7 +53,10 @@ def untaped(item: Json) -> str:
     what, target = (item.get("what"), item.get("target")) if isinstance(item, dict) else (None, None)
     if not isinstance(what, str) or not isinstance(target, str):
         return f"not recorded: {item[:200] if isinstance(item, str) else short(item)}"
-    advice = f"; a replay refuses it unless told --allow-write {shlex.quote(target)}" if what in _WRITES else ""
+    if what in _WRITES:
+        advice = f"; a replay refuses it unless told --allow-write {shlex.quote(target)}"
+    else:
+        advice = "; a replay refuses it. What stands inside a @tool is answered from the record"
     return f"not recorded: {what} {target}{advice}"
 
 

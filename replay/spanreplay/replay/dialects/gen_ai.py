@@ -27,6 +27,7 @@ from spanreplay.replay.versions import step_versions
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord
 
+_LOGFIRE_SPAN_TYPE: Final = "logfire.span_type"
 MCP_METHOD: Final = "mcp.method.name"
 MCP_RESOURCE: Final = "mcp.resource.uri"
 DATA_SOURCE: Final = "gen_ai.data_source.id"
@@ -79,6 +80,8 @@ class GenAiDialect:
     def claims(self, span: SpanRecord) -> bool:
         """An operation name or an MCP method; or, where an SDK limit dropped the oldest attribute, the operation in the span's name."""
         names = span.attributes
+        if names.get(_LOGFIRE_SPAN_TYPE) == "log":  # Logfire's remark on a call, such as "streaming response from …": no call of its own
+            return False
         if a.GEN_AI_OPERATION_NAME in names or MCP_METHOD in names:
             return True
         return span.name.partition(" ")[0] in _KINDS and any(name.startswith("gen_ai.") for name in names)

@@ -67,3 +67,8 @@ def test_a_signal_reaches_the_command_which_decides(number: signal.Signals, code
         started.send_signal(number)
     assert started.wait(30) == code
     started.stdout.close()
+
+
+def test_a_program_of_an_extra_that_is_missing_names_the_line_that_installs_it(tmp_path: Path) -> None:
+    with pytest.raises(CommandMissing, match=r'pip install "spanreplay\[auto\]"'):
+        run_attached([str(tmp_path / "opentelemetry-instrument"), "python", "agent.py"], dict(os.environ))

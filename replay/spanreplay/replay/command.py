@@ -22,6 +22,10 @@ PLACEHOLDER: Final = "not-needed-in-a-replay"
 """Stands for a credential that was set while recording and is not now: SDKs refuse to start without one."""
 
 
+_EXTRAS: Final = {"opentelemetry-instrument": 'it comes with the extra "auto": pip install "spanreplay[auto]"'}
+"""Programs that an extra of ours brings, and the line that installs them."""
+
+
 class CommandMissing(Exception):  # noqa: N818 — reads as what happened
     """The command to run cannot be found."""
 
@@ -134,7 +138,8 @@ def run_attached(argv: Sequence[str], environment: dict[str, str], cwd: Path | N
     except OSError as error:
         if cwd is not None and not cwd.is_dir():
             raise CommandMissing(f"{cwd}, where the command was recorded, is no folder any more") from error
-        raise CommandMissing(f"{argv[0]}: {error.strerror}; what stands after -- is run as it is, without a shell") from error
+        advice = _EXTRAS.get(Path(argv[0]).name, "what stands after -- is run as it is, without a shell")
+        raise CommandMissing(f"{argv[0]}: {error.strerror}; {advice}") from error
     except ValueError as error:
         raise CommandMissing(f"{argv[0]}: {error}") from error
     finally:

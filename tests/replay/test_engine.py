@@ -510,3 +510,66 @@ def test_an_asynchronous_agent_is_replayed_on_the_running_loop_of_a_notebook() -
     result = asyncio.run(cell())
     assert told(result) == []
     assert result.value == "Ana"
+
+
+@tool(effect="write")
+async def reserve(number: int) -> str:
+    await asyncio.sleep(0)
+    return f"r{number}"
+
+
+@tool(effect="irreversible")
+async def pay(number: int) -> str:
+    await asyncio.sleep(0)
+    return f"p{number}"
+
+
+async def in_its_own_task(how: str, call: Any) -> Any:
+    if how == "gather":
+        return (await asyncio.gather(call, return_exceptions=True))[0]
+    if how == "task":
+        return await asyncio.wait_for(asyncio.create_task(call), 5)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(call)
+    return task.result()
+
+
+async def one_after_the_other(how: str, calls: list[tuple[Any, int]]) -> None:
+    with agent_run("orders"):
+        for function, number in calls:
+            await in_its_own_task(how, function(number))
+
+
+@pytest.mark.parametrize("how", ["gather", "task", "group"])
+def test_calls_swapped_are_found_where_each_has_a_task_of_its_own(how: str) -> None:
+    calls = [(reserve, 1), (pay, 1), (reserve, 2)]
+    tape = recorded(one_after_the_other, how, calls)
+    assert told(replayed(tape, one_after_the_other, how, calls)) == []
+    swapped = replayed(tape, one_after_the_other, how, [calls[1], calls[0], calls[2]])
+    assert [(d.kind, d.step) for d in swapped.differences] == [("order", 1)]
+    arguments = replayed(tape, one_after_the_other, how, [calls[2], calls[1], calls[0]])
+    assert [(d.step, d.field) for d in arguments.differences] == [(1, "arguments.number")]
+
+
+@tool(effect="read")
+def draw() -> float:
+    return random.random()
+
+
+async def draws_in_threads() -> list[float]:
+    with agent_run("draws"):
+        return list(await asyncio.gather(*(asyncio.to_thread(draw) for _ in range(20))))
+
+
+@pytest.mark.parametrize("guard", [False, True])
+def test_equal_calls_in_threads_come_back_to_their_callers_under_the_guard_too(guard: bool) -> None:
+    values: list[float] = []
+
+    async def kept() -> None:
+        values.extend(await draws_in_threads())
+
+    tape = recorded(kept)
+    result = replayed(tape, draws_in_threads, guard=guard)
+    assert told(result) == []
+    assert result.value == values
+    assert result.verdict.matched_by_input == 0

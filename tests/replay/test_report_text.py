@@ -255,7 +255,7 @@ def test_what_was_not_recorded_is_a_sentence() -> None:
     text = render_run(one([own_root(1, seq=1, attributes={a.RUN_UNTAPED: untaped})]), colour=False)
     assert text.splitlines()[-3:] == [
         "  not recorded: database opened my ck.db; a replay refuses it unless told --allow-write 'my ck.db'  (untaped)",
-        "  not recorded: connection made h:1  (untaped)",
+        "  not recorded: connection made h:1; a replay refuses it. What stands inside a @tool is answered from the record  (untaped)",
         "  not recorded: odd  (untaped)",
     ]
 

@@ -31,7 +31,7 @@ _ESCAPES: Final = str.maketrans({"%": "%25", "/": "%2F", "#": "%23", "~": "%7E"}
 class Scope:
     """One place calls are made from."""
 
-    __slots__ = ("__weakref__", "_counts", "label", "memo", "number", "parent", "path", "run", "session", "step")
+    __slots__ = ("__weakref__", "_counts", "_forked", "born", "label", "memo", "number", "parent", "path", "run", "session", "step")
 
     def __init__(
         self,
@@ -54,6 +54,9 @@ class Scope:
         self.memo: dict[str, object] = {}
         """Small facts that transports keep between calls made from here."""
         self._counts: dict[str, Callable[[], int]] = {}
+        self._forked: dict[str, int] = {}
+        self.born: int | None = None if parent is None else parent.born
+        """Place in the session's order at which the task or thread around this scope was started."""
 
     def next(self, label: str) -> int:
         """The next number of ``label`` in this scope, from 0. Safe between threads: ``setdefault`` is atomic."""
@@ -71,10 +74,17 @@ class Scope:
         """The scope of a task or thread that is started here and runs ``name``."""
         label = "~" + name.translate(_ESCAPES)
         path, number = self.place(label)
+        self._forked[label] = number + 1
         parent: Scope | None = self
         if len(path) > _LONGEST:
             path, parent = "~" + sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:32], None
-        return Scope(session=self.session, run=self.run, parent=parent, label=label, number=number, step=self.step, path=path)
+        made = Scope(session=self.session, run=self.run, parent=parent, label=label, number=number, step=self.step, path=path)
+        made.born = self.session.sequence()
+        return made
+
+    def has_forked(self, label: str, number: int) -> bool:
+        """Whether the task or thread of this label (``~name``) and number has been started here."""
+        return self._forked.get(label, 0) > number
 
     def inside(self, step: "Step") -> "Scope":
         """The scope of a step's body."""

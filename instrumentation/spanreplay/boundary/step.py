@@ -144,10 +144,7 @@ class Step:
             attributes[names.GEN_AI_OPERATION_NAME] = operation
         attributes[names.STEP_NAME] = call.name
         attributes[names.PROCESS_ID] = self.session.process_id
-        if self.parent is not None and not self.starts_run:
-            attributes[names.STEP_PARENT] = self.parent.span_id
-        if self.run is not None:
-            self._put_run(attributes, self.run)
+        self._put_place(attributes)
         attributes.update(self.session.attributes)
         given = {**scopes.in_force.get(), **call.attributes} if call.kind == "model_call" else call.attributes
         clean = self.session.redactor.text
@@ -174,7 +171,14 @@ class Step:
             attributes.update(extra)
         return attributes
 
-    def _put_run(self, attributes: dict[str, Any], run: "RunContext") -> None:
+    def _put_place(self, attributes: dict[str, Any]) -> None:
+        if self.parent is not None and not self.starts_run:
+            attributes[names.STEP_PARENT] = self.parent.span_id
+        if self.scope.born is not None:
+            attributes[names.STEP_FORK] = self.scope.born
+        run = self.run
+        if run is None:
+            return
         attributes[names.RUN_ID] = run.run_id
         if run.command_id is not None:
             attributes[names.RUN_COMMAND_ID] = run.command_id

@@ -299,6 +299,7 @@ def _step(assembly: Assembly, key: SpanKey, shared: Mapping[str, Json], seq: Map
         dialect=candidate.dialect,
         path=draft.path,
         process=draft.process,
+        seq_fork=draft.seq_fork,
         seq_start=draft.seq_start,
         seq_end=draft.seq_end,
         typed_input=draft.typed_input,

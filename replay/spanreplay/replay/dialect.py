@@ -74,6 +74,7 @@ class StepDraft:
     attempt: int = 1
     path: str | None = None
     process: str | None = None
+    seq_fork: int | None = None
     seq_start: int | None = None
     seq_end: int | None = None
     typed_input: str | None = None

@@ -6,8 +6,8 @@ and the report says ``matched_by=input``. Call ids help nobody here: real traces
 """
 
 import json
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -19,6 +19,8 @@ from spanreplay.replay.meaning import live_meaning, recorded_meaning
 from spanreplay.replay.model import Run, Step
 
 MatchedBy: TypeAlias = Literal["path", "input"]
+Forked: TypeAlias = Callable[[str, str], bool]
+"""Tells whether the place of the first path has started the task or thread of the second."""
 
 _STUB_GRADES: Final = frozenset({"exact", "semantic"})
 _NOT_AWAITED: Final = frozenset({"cancelled", "unknown"})
@@ -118,6 +120,71 @@ class Claim:
     """``file:line`` of the agent's code that made it."""
 
 
+@dataclass(slots=True, kw_only=True)
+class _Fork:
+    """The calls of one recorded task or thread: the first to begin and the last to end; and where in the order it was started itself."""
+
+    first: Step
+    last: Step
+    born: int | None = None
+
+
+def _levels(scope: str) -> Iterator[tuple[str, str]]:
+    """Each task or thread that a scope is inside of, from the outermost: the path of the place that started it, and its own."""
+    at = 0
+    while at <= len(scope):
+        end = scope.find("/", at)
+        end = len(scope) if end < 0 else end
+        if scope.startswith(_FORK, at):
+            yield scope[: max(0, at - 1)], scope[:end]
+        at = end + 1
+
+
+def _over_at(step: Step, process: str | None, moment: int | None) -> bool:
+    """Had ``step``, which needed an answer, ended at that moment of a process?"""
+    return (
+        moment is not None
+        and step.seq_end is not None
+        and step.process == process
+        and step.seq_end < moment
+        and step.outcome not in _NOT_AWAITED
+    )
+
+
+def _comes_later(step: Step, at_path: Step, forked: Forked) -> bool:
+    """Was ``step`` made by a task or thread that was started after ``at_path`` had ended, and that the replay has not started yet?
+
+    Then the call made now, at the place of ``at_path``, is not the one of ``step``.
+    """
+    here = f"{scope_of(at_path.path or '')}/"
+    apart = next(((parent, fork) for parent, fork in _levels(scope_of(step.path or "")) if not here.startswith(f"{fork}/")), None)
+    return apart is not None and _over_at(at_path, step.process, step.seq_fork) and not forked(*apart)
+
+
+def _forks(steps: Iterable[Step]) -> dict[str, dict[str, _Fork]]:
+    """Path of a place to the tasks and threads started there, by their paths. Steps of unknown place or end are left out."""
+    found: dict[str, dict[str, _Fork]] = defaultdict(dict)
+    unfinished: set[str] = set()
+    for step in steps:
+        levels = list(_levels(scope_of(step.path or "")))
+        innermost = levels[-1][1] if levels else ""
+        for parent, path in levels:
+            if step.seq_start is None or step.seq_end is None:
+                unfinished.add(path)
+                continue
+            known = found[parent].setdefault(path, _Fork(first=step, last=step))
+            if step.seq_start < (known.first.seq_start or 0):
+                known.first = step
+            if step.seq_end > (known.last.seq_end or 0):
+                known.last = step
+            if path == innermost:
+                known.born = step.seq_fork
+    for siblings in found.values():
+        for path in unfinished & siblings.keys():
+            del siblings[path]
+    return found
+
+
 class RecordedRun:
     """One recorded run, prepared for matching. Not locked: the interceptor holds its own lock around every use.
 
@@ -156,6 +223,10 @@ class RecordedRun:
                 self._children[step.parent_seq].append(step.seq)
         for steps in self._in_scope.values():
             steps.sort(key=lambda s: s.seq_start or 0)
+        self._forks = _forks(self.steps)
+        self._fork_order = {
+            parent: deque(sorted(found, key=lambda path: found[path].last.seq_end or 0)) for parent, found in self._forks.items()
+        }
 
     def input_of(self, step: Step) -> str | None:
         """The comparable input of a recorded step, computed once."""
@@ -192,7 +263,15 @@ class RecordedRun:
         """True while the step has neither answered a call nor been covered by a stubbed one."""
         return step.seq not in self.used and step.seq not in self.covered
 
-    def match(self, kind: str, name: str, path: str, asked: str | None, inside: tuple[str, Step] | None = None) -> Found | Missed:
+    def match(
+        self,
+        kind: str,
+        name: str,
+        path: str,
+        asked: str | None,
+        inside: tuple[str, Step] | None = None,
+        forked: Forked | None = None,
+    ) -> Found | Missed:
         """Find the recorded step for a live call.
 
         Args:
@@ -201,6 +280,7 @@ class RecordedRun:
             path: its causal path, relative to the run.
             asked: its comparable input.
             inside: path of the sub-agent it is made in, and the recorded step that one was matched with.
+            forked: tells which tasks and threads the replay has started so far.
         """
         if inside is not None and inside[1].path is not None and path.startswith(f"{inside[0]}/"):
             path = inside[1].path + path[len(inside[0]) :]
@@ -208,11 +288,13 @@ class RecordedRun:
         if at_path is not None and self.free(at_path):
             skipped = self._skipped(at_path)
             if self.input_of(at_path) == asked:
+                if skipped is None and forked is not None and inside is None:
+                    skipped = self._unforked(at_path, forked)
                 if skipped is not None:
                     return Missed(kind="order", step=skipped, instead=at_path)
                 return self._answering(at_path)
             elsewhere = self._elsewhere(kind, name, path, asked) if _FORK in scope_of(path) else None
-            if elsewhere is not None:
+            if elsewhere is not None and (forked is None or inside is not None or not _comes_later(elsewhere.step, at_path, forked)):
                 return elsewhere
             guilty = self._guilty(at_path)
             if guilty is not None:
@@ -271,6 +353,22 @@ class RecordedRun:
                 return None
             if _over_before(earlier, step) and self.free(earlier):
                 return earlier
+        return None
+
+    def _unforked(self, step: Step, forked: Forked) -> Step | None:
+        """The same of tasks and threads: one whose calls had all ended when that of ``step`` was started, and that was not started itself.
+
+        A place starts its tasks in the order of its program, so another order is another program.
+        """
+        for parent, fork in _levels(scope_of(step.path or "")):
+            siblings = self._forks.get(parent)
+            if siblings is None or fork not in siblings or siblings[fork].first is not step:
+                continue
+            order = self._fork_order[parent]
+            while order and (not self.free(siblings[order[0]].first) or forked(parent, order[0])):
+                order.popleft()
+            if order and order[0] != fork and _over_at(siblings[order[0]].last, step.process, siblings[fork].born):
+                return siblings[order[0]].first
         return None
 
     def _skipped_inside(self, step: Step) -> tuple[Step, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from spanreplay.boundary.call import Answer
+from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.replay import turns
 from spanreplay.replay.candidates import Rank, Recording
@@ -15,7 +16,7 @@ from spanreplay.replay.diff import first_difference, shown
 from spanreplay.replay.errors import ReplayDivergence
 from spanreplay.replay.isolation.callers import user_line
 from spanreplay.replay.ledger import Difference, DifferenceKind, Ledger, unreached
-from spanreplay.replay.matching import Found, Missed, RecordedRun, comparable, parsed
+from spanreplay.replay.matching import Forked, Found, Missed, RecordedRun, comparable, parsed
 from spanreplay.replay.meaning import answer_meaning
 from spanreplay.replay.model import Run, Step
 
@@ -76,7 +77,7 @@ class RecordedCalls:
                     step, "never_recorded", None, detail=_NO_CALLS if step.run is None or step.run.fallback else _NO_RUN, asked=asked
                 )
             assert recorded is not None  # noqa: S101 — _stop raises
-            match recorded.match(step.call.kind, step.call.name, step.path, asked, _sub_agent_of(step)):
+            match recorded.match(step.call.kind, step.call.name, step.path, asked, _sub_agent_of(step), _forked_by(step)):
                 case Missed() as missed:
                     self._miss(step, recorded, missed, asked)
                     raise AssertionError("unreachable: a miss raises")
@@ -346,6 +347,21 @@ def enter_unreached(runs: Sequence[Run], ledger: Ledger) -> None:
         if left_out and not run.steps:
             detail = f"recorded as run {run.run_id[:12]}, which the agent did not begin"
             ledger.differ(Difference(kind="unreached", run_id=run.run_id, step=None, name=f"agent {run.agent_name}", detail=detail))
+
+
+def _forked_by(step: LiveStep) -> Forked:
+    """Which tasks and threads the places around a live call have started."""
+
+    def forked(parent: str, path: str) -> bool:
+        scope: Scope | None = step.scope
+        while scope is not None and (scope.path != parent or scope.run is not step.scope.run):
+            scope = scope.parent
+        if scope is None:
+            return True  # not known: nothing is concluded from it
+        label, _, number = path[len(parent) :].lstrip("/").rpartition("#")
+        return not number.isdigit() or scope.has_forked(label, int(number))
+
+    return forked
 
 
 def _sub_agent_of(step: LiveStep) -> tuple[str, Step] | None:

@@ -56,7 +56,12 @@ class Job:
 
 def label_of(function: Any, default: str | None = None) -> str:
     """The name of what a job or thread runs, which names its scope."""
-    while isinstance(function, functools.partial):
+    while True:
+        wrapped = getattr(function, "__wrapped__", None)
+        if isinstance(wrapped, functools.partial):  # a partial has no name that a wrapper, the guard's for one, could take over
+            function = wrapped
+        if not isinstance(function, functools.partial):
+            break
         runs_in_context = isinstance(getattr(function.func, "__self__", None), contextvars.Context) and function.args
         function = function.args[0] if runs_in_context else function.func
     return str(getattr(function, "__qualname__", None) or default or type(function).__name__)

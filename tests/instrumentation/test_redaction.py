@@ -221,7 +221,7 @@ def test_no_secret_is_left_and_json_stays_json(document: tuple[Any, list[str]], 
 def test_learnt_secrets_leave_every_json_valid(secret: str, data: st.DataObject) -> None:
     redactor = Redactor(POLICY)
     redactor.learn(secret)
-    secret = secret.strip()
+    secret = secret.strip().strip("\"'").strip()
     if len(secret) < 8:
         return
     value: Any = {
@@ -505,3 +505,34 @@ def test_what_is_remembered_of_texts_is_bounded_and_forgotten_with_a_new_secret(
     for _ in range(200):
         redactor.text("x" * 60_000 + str(_))
     assert sum(map(len, (*redactor._recent, *redactor._older))) <= 10_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("bad api_key=Zq7Lw2Xr9Tk4Vb8Nm3 here", "Zq7Lw2Xr9Tk4Vb8Nm3"),
+        ("token=Zq7Lw2Xr9Tk4 refused", "Zq7Lw2Xr9Tk4"),
+        ("server said x-api-key: Zq7Lw2Xr9Tk4", "Zq7Lw2Xr9Tk4"),
+        ("password=Zq7Lw2Xr", "Zq7Lw2Xr"),
+        ("Authorization: Basic Zq7Lw2Xr9T", "Zq7Lw2Xr9T"),
+        ("client_secret=AbcdefghijklmnopqrstuvwxyzAB", "AbcdefghijklmnopqrstuvwxyzAB"),
+    ],
+)
+def test_a_credential_after_its_name_in_a_sentence_is_taken_out(text: str, secret: str) -> None:
+    for said in (text, json.dumps({"message": text}), repr(ValueError(text))):
+        assert secret not in Redactor(POLICY).text(said)[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "max_tokens=1000, token_count: 500000",
+        "the secret: never give up",
+        "token: the next word is predicted",
+        "password: required",
+        "api_key=os.environ['OPENAI_API_KEY']",
+        "monkey=banana1234567",
+    ],
+)
+def test_a_name_without_a_credential_stays(text: str) -> None:
+    assert Redactor(POLICY).text(text) == (text, 0)

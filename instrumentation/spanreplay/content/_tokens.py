@@ -28,7 +28,7 @@ def occurs(pattern: re.Pattern[bytes], data: bytes) -> bool:
     comes at the speed of ``memchr``, 20 times that of the regex engine.
     """
     letter = pattern.pattern[:1]
-    if letter.isalnum() or letter in (b"-", b"_", b"="):
+    if letter.isalnum() or letter in (b"-", b"_", b"=", b":"):
         at = data.find(letter)
         return at >= 0 and pattern.search(data, at) is not None
     return pattern.search(data) is not None
@@ -67,6 +67,11 @@ def _basic_like(token: str) -> bool:
     return ":" in plain and plain.isprintable()
 
 
+def _value_like(token: str) -> bool:
+    """Tell a credential after its name in a sentence from a word of prose or code."""
+    return any(char.isdigit() for char in token) or len(token) >= 24
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
     """One form of secret.
@@ -92,6 +97,18 @@ _UNDERSCORE: Final = re.compile(rb"_(?:(?<=gh[a-z]_)|(?<=github_pat_)|(?<=[rs]k_
 _CAPITAL_A: Final = re.compile(rb"A(?:KIA|SIA|Iza)[A-Za-z0-9_-]{16}")
 _J: Final = re.compile(rb"J(?<=eyJ)[A-Za-z0-9_-]{6}")
 _B: Final = re.compile(rb"b(?:earer|asic)\s")
+
+_NAME: Final = (
+    r"(?:[Aa][Pp][Ii]|[Aa][Cc][Cc][Ee][Ss][Ss]|[Ss][Ee][Cc][Rr][Ee][Tt])[-_]?[Kk][Ee][Yy]|[Tt][Oo][Kk][Ee][Nn]|[Ss][Ee][Cc][Rr][Ee][Tt]"
+    r"|[Pp][Aa][Ss][Ss](?:[Ww][Oo][Rr])?[Ww]?[Dd]|[Aa][Uu][Tt][Hh][Oo][Rr][Ii][Zz][Aa][Tt][Ii][Oo][Nn]"
+)
+_VALUE: Final = r"([A-Za-z0-9+/=_.~!@$^*-]{6,}+)"
+_ENDS: Final = rb"(?<=key{0})|(?<=token{0})|(?<=secret{0})|(?<=passwd{0})|(?<=password{0})|(?<=authorization{0})"
+_EQUALS: Final = re.compile(rb"=(?:" + _ENDS.replace(b"{0}", b"=") + rb")")
+_COLON: Final = re.compile(rb":(?:" + _ENDS.replace(b"{0}", b":") + rb")")
+_NAMED_EQUALS: Final = re.compile(rf"(?:{_NAME})={_VALUE}")
+_NAMED_COLON: Final = re.compile(rf"(?:{_NAME}):\s{{1,2}}(?:[Bb]asic\s)?{_VALUE}")
+"""A credential after its name in running text, an exception's for one: ``token=…``, ``x-api-key: …``."""
 
 _START: Final = r"(?:(?<![A-Za-z0-9_-]eyJ)|(?<=\\[nrtbf]eyJ)|(?<=\\u[0-9a-fA-F]{4}eyJ)|(?<=%[0-9a-fA-F]{2}eyJ))"
 
@@ -129,6 +146,8 @@ TOKENS: Final[tuple[Token, ...]] = (
         check=_bearer_like,
         lower=True,
     ),
+    Token(kind="named", hint=_EQUALS, pattern=_NAMED_EQUALS, check=_value_like, lower=True),
+    Token(kind="named", hint=_COLON, pattern=_NAMED_COLON, check=_value_like, lower=True),
     Token(kind="basic", hint=_B, pattern=re.compile(r"[Bb](?:asic|ASIC)\s{1,4}+([A-Za-z0-9+/]{4,}+={0,2})"), check=_basic_like, lower=True),
 )
 """Every form, in the order in which they are named in a policy."""
@@ -153,5 +172,5 @@ def token_spans(text: str, raw: bytes, low: bytes, tokens: tuple[Token, ...]) ->
         for match in token.pattern.finditer(text):
             group = match.lastindex or 0
             secret = match.group(group).rstrip(".")
-            if starts_word(text, match.start()) and token.check(secret):
+            if (token.kind == "named" or starts_word(text, match.start())) and token.check(secret):
                 yield Span(match.start(group), match.start(group) + len(secret), token.kind)

@@ -79,7 +79,7 @@ class RedactionPolicy:
     header_words: tuple[str, ...] = WORDS
     members: tuple[str, ...] = MEMBERS
     query: tuple[str, ...] = QUERY
-    patterns: tuple[str, ...] = tuple(token.kind for token in TOKENS)
+    patterns: tuple[str, ...] = tuple(dict.fromkeys(token.kind for token in TOKENS))
     enabled: bool = True
 
     @classmethod
@@ -142,9 +142,9 @@ class Redactor:
     def learn(self, secret: str) -> None:
         """From now on take out this secret wherever it appears, escaped or percent-encoded too.
 
-        A secret of fewer than 8 characters is ignored. It is held in memory only.
+        A secret of fewer than 8 characters, quotes around it not counted, is ignored. It is held in memory only.
         """
-        secret = secret.strip()
+        secret = secret.strip().strip("\"'").strip()  # quotes around it came along from a settings file
         if len(secret) < MIN_SECRET or not self.policy.enabled:
             return
         with self._lock:

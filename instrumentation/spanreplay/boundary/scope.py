@@ -79,7 +79,7 @@ class Scope:
         if len(path) > _LONGEST:
             path, parent = "~" + sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:32], None
         made = Scope(session=self.session, run=self.run, parent=parent, label=label, number=number, step=self.step, path=path)
-        made.born = self.session.sequence()
+        made.born = self.session.latest
         return made
 
     def has_forked(self, label: str, number: int) -> bool:

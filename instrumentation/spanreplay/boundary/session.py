@@ -121,6 +121,8 @@ class Session:
         self.attributes = dict(attributes or {})
         self.clock = clock
         self.sequence = count(1).__next__
+        self.latest = 0
+        """The place that was given last; between threads, one that was given before it."""
         self.failures = 0
         """Times that recording failed; the agent never notices."""
         self._last_logged = 0.0

@@ -79,6 +79,7 @@ class Step:
         self.label = step_label(call.kind, call.name)
         self.path, self.number = scope.place(self.label)
         self.seq: int = session.sequence()
+        session.latest = self.seq
         self.seq_end: int | None = None
         self.outcome: OutcomeName | None = None
         self.result: str | None = None
@@ -333,7 +334,7 @@ class Step:
         self._ended = True
         session = self.session
         self.outcome = outcome
-        self.seq_end = session.sequence()
+        self.seq_end = session.latest = session.sequence()
         end_ns = session.clock()
         failed = outcome not in ("ok", "abandoned", "deferred")
         more: dict[str, Any] = {names.STEP_SEQ_END: self.seq_end, names.STEP_OUTCOME: outcome}

@@ -146,7 +146,7 @@ def _over_at(step: Step, process: str | None, moment: int | None) -> bool:
         moment is not None
         and step.seq_end is not None
         and step.process == process
-        and step.seq_end < moment
+        and step.seq_end <= moment
         and step.outcome not in _NOT_AWAITED
     )
 

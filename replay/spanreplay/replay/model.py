@@ -93,7 +93,7 @@ class Step:
     """Causal path, relative to the run; ``None`` for a step that spanreplay did not record."""
     process: str | None = None
     seq_fork: int | None = None
-    """Where in that order the task or thread that made the call was started."""
+    """The last place of that order that was taken when the task or thread that made the call was started."""
     seq_start: int | None = None
     seq_end: int | None = None
     """Place in the process's monotonic order at start and at end."""

@@ -106,11 +106,10 @@ def seen_content() -> Ratio:
     with recorded(session_attributes=SESSION), agent_run("bench"):  # the recorder joins every provider there is
         search(asked)
         attributes = next(dict(span.attributes or {}) for span in ended.get_finished_spans() if span.name == "execute_tool search")
+        tracer = bare_provider.get_tracer("bench")  # being asked for a tracer, a provider gets the recorder: taken out again below
         bare_provider._active_span_processor = SynchronousMultiSpanProcessor()  # type: ignore[no-untyped-call]  # stays bare
         heard = provider._active_span_processor
         heard._span_processors = tuple(each for each in heard._span_processors if isinstance(each, Recorder))
-        tracer = bare_provider.get_tracer("bench")
-
         def bare() -> None:
             with tracer.start_as_current_span("execute_tool search") as span:
                 span.set_attributes(attributes)

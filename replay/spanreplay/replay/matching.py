@@ -7,7 +7,7 @@ and the report says ``matched_by=input``. Call ids help nobody here: real traces
 
 import json
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -15,20 +15,15 @@ from typing import Any, Final, Literal, TypeAlias
 
 from spanreplay.content.canonical import canonical_json
 from spanreplay.content.redaction import mask
+from spanreplay.replay.forks import FORK, NOT_AWAITED, Forked, comes_later, forks_in, levels_of, over_at, scope_of
 from spanreplay.replay.meaning import live_meaning, recorded_meaning
 from spanreplay.replay.model import Run, Step
 
 MatchedBy: TypeAlias = Literal["path", "input"]
-Forked: TypeAlias = Callable[[str, str], bool]
-"""Tells whether the place of the first path has started the task or thread of the second."""
 
 _STUB_GRADES: Final = frozenset({"exact", "semantic"})
-_NOT_AWAITED: Final = frozenset({"cancelled", "unknown"})
-"""Outcomes of calls that the agent need not have waited for."""
 _NAMED: Final = "@"
 """Begins the path segment of a scope that the user named."""
-_FORK: Final = "~"
-"""Begins the path segment of a task or thread, and is in no other; see :mod:`spanreplay.boundary.scope`."""
 
 
 def comparable(text: str | None) -> str | None:
@@ -51,11 +46,6 @@ def _with_model(meaning: str | None, name: str) -> str | None:
     return None if meaning is None else canonical_json({**json.loads(meaning), "model": name})
 
 
-def scope_of(path: str) -> str:
-    """The scope part of a causal path."""
-    return path.rpartition("/")[0]
-
-
 def _may_be_caused_by(step: Step, stream: Step) -> bool:
     """Was ``step`` made while ``stream`` had given a part already? Its reader may have made it, so the stream cannot wait for it."""
     if step.requested_by == stream.seq:
@@ -71,14 +61,14 @@ def _over_before(earlier: Step, step: Step) -> bool:
         and step.seq_start is not None
         and earlier.process == step.process
         and earlier.seq_end < step.seq_start
-        and earlier.outcome not in _NOT_AWAITED
+        and earlier.outcome not in NOT_AWAITED
     )
 
 
 def owner_of(scope: str) -> str:
     """The step whose body a scope is, or whose tasks and threads it is one of."""
     segments = scope.split("/")
-    while segments and segments[-1].startswith((_FORK, _NAMED)):
+    while segments and segments[-1].startswith((FORK, _NAMED)):
         segments.pop()
     return "/".join(segments)
 
@@ -120,71 +110,6 @@ class Claim:
     """``file:line`` of the agent's code that made it."""
 
 
-@dataclass(slots=True, kw_only=True)
-class _Fork:
-    """The calls of one recorded task or thread: the first to begin and the last to end; and where in the order it was started itself."""
-
-    first: Step
-    last: Step
-    born: int | None = None
-
-
-def _levels(scope: str) -> Iterator[tuple[str, str]]:
-    """Each task or thread that a scope is inside of, from the outermost: the path of the place that started it, and its own."""
-    at = 0
-    while at <= len(scope):
-        end = scope.find("/", at)
-        end = len(scope) if end < 0 else end
-        if scope.startswith(_FORK, at):
-            yield scope[: max(0, at - 1)], scope[:end]
-        at = end + 1
-
-
-def _over_at(step: Step, process: str | None, moment: int | None) -> bool:
-    """Had ``step``, which needed an answer, ended at that moment of a process?"""
-    return (
-        moment is not None
-        and step.seq_end is not None
-        and step.process == process
-        and step.seq_end <= moment
-        and step.outcome not in _NOT_AWAITED
-    )
-
-
-def _comes_later(step: Step, at_path: Step, forked: Forked) -> bool:
-    """Was ``step`` made by a task or thread that was started after ``at_path`` had ended, and that the replay has not started yet?
-
-    Then the call made now, at the place of ``at_path``, is not the one of ``step``.
-    """
-    here = f"{scope_of(at_path.path or '')}/"
-    apart = next(((parent, fork) for parent, fork in _levels(scope_of(step.path or "")) if not here.startswith(f"{fork}/")), None)
-    return apart is not None and _over_at(at_path, step.process, step.seq_fork) and not forked(*apart)
-
-
-def _forks(steps: Iterable[Step]) -> dict[str, dict[str, _Fork]]:
-    """Path of a place to the tasks and threads started there, by their paths. Steps of unknown place or end are left out."""
-    found: dict[str, dict[str, _Fork]] = defaultdict(dict)
-    unfinished: set[str] = set()
-    for step in steps:
-        levels = list(_levels(scope_of(step.path or "")))
-        innermost = levels[-1][1] if levels else ""
-        for parent, path in levels:
-            if step.seq_start is None or step.seq_end is None:
-                unfinished.add(path)
-                continue
-            known = found[parent].setdefault(path, _Fork(first=step, last=step))
-            if step.seq_start < (known.first.seq_start or 0):
-                known.first = step
-            if step.seq_end > (known.last.seq_end or 0):
-                known.last = step
-            if path == innermost:
-                known.born = step.seq_fork
-    for siblings in found.values():
-        for path in unfinished & siblings.keys():
-            del siblings[path]
-    return found
-
-
 class RecordedRun:
     """One recorded run, prepared for matching. Not locked: the interceptor holds its own lock around every use.
 
@@ -223,7 +148,7 @@ class RecordedRun:
                 self._children[step.parent_seq].append(step.seq)
         for steps in self._in_scope.values():
             steps.sort(key=lambda s: s.seq_start or 0)
-        self._forks = _forks(self.steps)
+        self._forks = forks_in(self.steps)
         self._fork_order = {
             parent: deque(sorted(found, key=lambda path: found[path].last.seq_end or 0)) for parent, found in self._forks.items()
         }
@@ -293,8 +218,8 @@ class RecordedRun:
                 if skipped is not None:
                     return Missed(kind="order", step=skipped, instead=at_path)
                 return self._answering(at_path)
-            elsewhere = self._elsewhere(kind, name, path, asked) if _FORK in scope_of(path) else None
-            if elsewhere is not None and (forked is None or inside is not None or not _comes_later(elsewhere.step, at_path, forked)):
+            elsewhere = self._elsewhere(kind, name, path, asked) if FORK in scope_of(path) else None
+            if elsewhere is not None and (forked is None or inside is not None or not comes_later(elsewhere.step, at_path, forked)):
                 return elsewhere
             guilty = self._guilty(at_path)
             if guilty is not None:
@@ -320,7 +245,7 @@ class RecordedRun:
         repeated = [s for s in alike if self.input_of(s) == asked and not self.free(s)]
         scope = scope_of(path)
         following = list(islice((s for s in self._free_from(scope) if self.free(s)), 3))
-        awaited = next((s for s in following if s.outcome not in _NOT_AWAITED), None) if scope not in self._shuffled else None
+        awaited = next((s for s in following if s.outcome not in NOT_AWAITED), None) if scope not in self._shuffled else None
         nearest = tuple((repeated or following or alike)[:3])
         return Missed(kind="already_used" if repeated else "never_recorded", step=None, next=awaited, nearest=nearest)
 
@@ -360,14 +285,14 @@ class RecordedRun:
 
         A place starts its tasks in the order of its program, so another order is another program.
         """
-        for parent, fork in _levels(scope_of(step.path or "")):
+        for parent, fork in levels_of(scope_of(step.path or "")):
             siblings = self._forks.get(parent)
             if siblings is None or fork not in siblings or siblings[fork].first is not step:
                 continue
             order = self._fork_order[parent]
             while order and (not self.free(siblings[order[0]].first) or forked(parent, order[0])):
                 order.popleft()
-            if order and order[0] != fork and _over_at(siblings[order[0]].last, step.process, siblings[fork].born):
+            if order and order[0] != fork and over_at(siblings[order[0]].last, step.process, siblings[fork].born):
                 return siblings[order[0]].first
         return None
 
@@ -391,7 +316,7 @@ class RecordedRun:
             if self.free(s)
             and s.path is not None
             and s.path.startswith(inside)
-            and s.outcome not in _NOT_AWAITED
+            and s.outcome not in NOT_AWAITED
             and s.seq_end is not None
             and agent.seq_end is not None
             and s.process == agent.process
@@ -432,7 +357,7 @@ class RecordedRun:
         """Can a call made from the one scope have been made from the other? Both are tasks or threads of the same step, or that step."""
         if here == there:
             return here in self._shuffled
-        return (_FORK in here or _FORK in there) and owner_of(here) == owner_of(there)
+        return (FORK in here or FORK in there) and owner_of(here) == owner_of(there)
 
     def cover(self, step: Step) -> list[int]:
         """Mark every step inside ``step`` as covered; returns their ``seq``."""

@@ -14,9 +14,10 @@ from spanreplay.replay.candidates import Rank, Recording
 from spanreplay.replay.claims import Claims
 from spanreplay.replay.diff import first_difference, shown
 from spanreplay.replay.errors import ReplayDivergence
+from spanreplay.replay.forks import Forked
 from spanreplay.replay.isolation.callers import user_line
 from spanreplay.replay.ledger import Difference, DifferenceKind, Ledger, unreached
-from spanreplay.replay.matching import Forked, Found, Missed, RecordedRun, comparable, parsed
+from spanreplay.replay.matching import Found, Missed, RecordedRun, comparable, parsed
 from spanreplay.replay.meaning import answer_meaning
 from spanreplay.replay.model import Run, Step
 

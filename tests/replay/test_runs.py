@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fixtures.runs.spans import RUN, TRACE, agent, asking, chat, fixture, log, own, own_root, said, sid, span, tool, wired
 from spanreplay.replay import grouping
-from spanreplay.replay.dialect import dialect_of
+from spanreplay.replay.dialect import claimants
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.runs import build_runs, index, load_command, load_run
 from spanreplay.semconv import attributes as a
@@ -310,8 +310,8 @@ def test_a_dialect_that_fails_costs_one_span_only(monkeypatch: pytest.MonkeyPatc
             raise KeyError(span.name)
 
     broken = Broken()
-    known = dialect_of
-    monkeypatch.setattr(grouping, "dialect_of", lambda span: broken if broken.claims(span) else known(span))
+    known = claimants
+    monkeypatch.setattr(grouping, "claimants", lambda span: [broken] if broken.claims(span) else known(span))
     run = one([tool(1), span(2, attributes={"broken": 1}, name="odd", start=3)])
     assert kinds(run) == "T"
     assert run.unclassified_spans == 1

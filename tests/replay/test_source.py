@@ -266,7 +266,7 @@ def test_the_same_spans_in_every_layout(name: str) -> None:
 def test_what_is_left_out_is_told_with_its_place(name: str, told: list[tuple[str, str, str]]) -> None:
     _, report = read_file(FIXTURES / name)
     assert [(r.place, r.expected, r.found) for r in report.rejections] == told
-    assert report.fidelity[0] == {"code": "rejected", "detail": "could not be read and was left out", "spans": len(told)}
+    assert report.fidelity[0] == {"code": "rejected", "detail": "could not be read and was left out", "spans": len(told), "advice": ""}
     assert [item["code"] for item in report.fidelity[1:]] == (["document-cut"] if told[0][2] == "one that is cut" else [])
 
 

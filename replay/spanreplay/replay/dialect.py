@@ -1,7 +1,7 @@
 """A dialect reads the spans of one kind of instrumentation; this module says what it has to give and finds all of them.
 
 A new dialect is one file in ``dialects/`` with a module-level ``DIALECT``. Of those that claim a span, the one with the lowest
-``PRIORITY`` reads it.
+``PRIORITY`` reads it; where it found no content, what the next ones find is added.
 """
 
 import importlib
@@ -9,7 +9,7 @@ import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Protocol
+from typing import Final, Protocol
 
 from spanreplay.boundary.call import Kind, OutcomeName
 from spanreplay.replay import dialects
@@ -97,6 +97,10 @@ class StepDraft:
     """The span says that it is the root of a run. Without it, an outermost ``agent`` that has a ``run`` is the root."""
 
 
+OWN: Final = 0
+"""``PRIORITY`` of the dialect of our own spans, which nobody knows better."""
+
+
 class Dialect(Protocol):
     """Reads the spans of one kind of instrumentation."""
 
@@ -127,6 +131,6 @@ def registry() -> tuple[Dialect, ...]:
     return tuple(sorted(found, key=lambda dialect: (dialect.PRIORITY, dialect.NAME)))
 
 
-def dialect_of(span: SpanRecord) -> Dialect | None:
-    """The dialect that reads a span."""
-    return next((dialect for dialect in registry() if dialect.claims(span)), None)
+def claimants(span: SpanRecord) -> list[Dialect]:
+    """The dialects that can read a span: the first is the one to read it, the others may fill what it lacks."""
+    return [dialect for dialect in registry() if dialect.claims(span)]

@@ -10,8 +10,8 @@ from typing import Any
 
 from spanreplay.content.canonical import canonical_json
 from spanreplay.replay.dialect import StepDraft
-from spanreplay.replay.model import GRADE_ORDER, Reason
-from spanreplay.replay.reasons import DOUBLED, INPUT_ABSENT, OUTPUT_ABSENT
+from spanreplay.replay.drafting import combined
+from spanreplay.replay.model import GRADE_ORDER
 from spanreplay.replay.tree import SpanKey
 
 
@@ -137,50 +137,3 @@ def _fold_into(
         siblings = inside[folded.step_of(parent)]
         place = siblings.index(outer.key)
         siblings[place : place + 1] = [twin.key for twin in twins]
-
-
-def combined(draft: StepDraft, other: StepDraft, where: str) -> StepDraft:
-    """A step with what only another record of the same call knows.
-
-    Args:
-        draft: the step.
-        other: the other record.
-        where: what to call the other record in the reason that is added.
-    """
-    filled: dict[str, Any] = {}
-    for name in (
-        "call_id", "agent", "session_id", "input", "output", "error", "effect", "action_id", "decision", "target", "response_id", "wire",
-        "typed_input", "typed_result", "typed_error", "typed_items", "requested_by_span", "retry_of_span", "parent_span",
-    ):  # fmt: skip
-        if getattr(draft, name) is None and getattr(other, name) is not None:
-            filled[name] = getattr(other, name)
-    for name in ("usage", "resources"):
-        if not getattr(draft, name) and getattr(other, name):
-            filled[name] = getattr(other, name)
-    if draft.outcome not in ("error", "timeout", "tool_error", "cancelled"):
-        filled.pop("error", None)
-    reasons = [*draft.reasons, Reason(code=DOUBLED, detail=f"also recorded as {where}, counted once")]
-    grade = draft.grade
-    if "input" in filled:
-        reasons = [reason for reason in reasons if reason.code != INPUT_ABSENT]
-    if "output" in filled:
-        reasons = [reason for reason in reasons if reason.code != OUTPUT_ABSENT]
-    if grade == "structure" and not any(reason.code in (INPUT_ABSENT, OUTPUT_ABSENT) for reason in reasons):
-        grade = "semantic"
-    return replace(
-        draft,
-        **filled,
-        versions=_joined(other.versions, draft.versions),
-        attempt=max(draft.attempt, other.attempt),
-        transport=draft.transport and other.transport,
-        grade=grade,
-        reasons=tuple(reasons),
-    )
-
-
-def _joined(less: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    both = {**less, **more}
-    for name in less.keys() & more.keys():
-        if isinstance(less[name], dict) and isinstance(more[name], dict):
-            both[name] = {**less[name], **more[name]}
-    return both

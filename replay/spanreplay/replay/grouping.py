@@ -1,15 +1,17 @@
 """Which spans make up which run."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from spanreplay.replay.dialect import StepDraft, dialect_of
+from spanreplay.replay.dialect import OWN, Dialect, StepDraft, claimants
+from spanreplay.replay.drafting import filled, lacks
 from spanreplay.replay.events import with_content
 from spanreplay.replay.fields import Fields
 from spanreplay.replay.model import Reason
 from spanreplay.replay.reasons import UNREADABLE
 from spanreplay.replay.tree import Forest, SpanKey
 from spanreplay.semconv.attributes import RUN_ID
+from spanreplay.spans.record import LogRecord, SpanRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,21 +35,31 @@ class Group:
 
 
 def read_spans(forest: Forest) -> dict[SpanKey, Reading]:
-    """Every span, read by the dialect that claims it. A span that no dialect can read is kept as it is: it never costs the others."""
-    readings: dict[SpanKey, Reading] = {}
-    for key, span in forest.spans.items():
-        logs = forest.logs.get(key, ())
-        full = with_content(span, logs)
-        dialect = dialect_of(full)
-        if dialect is None:
-            readings[key] = Reading()
-            continue
-        try:
-            readings[key] = Reading(dialect=dialect.NAME, draft=dialect.read(full, logs))
-        except Exception as error:  # noqa: BLE001 — a reader of other people's data may be wrong about it in any way
-            detail = f"span {span.span_id} ({span.name}) could not be read as {dialect.NAME}: {type(error).__name__}: {error}"
-            readings[key] = Reading(dialect=dialect.NAME, fault=Reason(code=UNREADABLE, detail=detail))
-    return readings
+    """Every span, read by the dialects that claim it. A span that no dialect can read is kept as it is: it never costs the others."""
+    return {key: _reading(span, forest.logs.get(key, ())) for key, span in forest.spans.items()}
+
+
+def _reading(span: SpanRecord, logs: Sequence[LogRecord]) -> Reading:
+    full = with_content(span, logs)
+    first, *others = claimants(full) or (None,)
+    if first is None:
+        return Reading()
+    reading = _read_as(first, full, logs)
+    for other in others if first.PRIORITY > OWN else ():
+        if reading.draft is None or not lacks(reading.draft):
+            break
+        more = _read_as(other, full, logs).draft
+        if more is not None and more.kind == reading.draft.kind:
+            reading = replace(reading, draft=filled(reading.draft, more))
+    return reading
+
+
+def _read_as(dialect: Dialect, span: SpanRecord, logs: Sequence[LogRecord]) -> Reading:
+    try:
+        return Reading(dialect=dialect.NAME, draft=dialect.read(span, logs))
+    except Exception as error:  # noqa: BLE001 — a reader of other people's data may be wrong about it in any way
+        detail = f"span {span.span_id} ({span.name}) could not be read as {dialect.NAME}: {type(error).__name__}: {error}"
+        return Reading(dialect=dialect.NAME, fault=Reason(code=UNREADABLE, detail=detail))
 
 
 def group(forest: Forest, readings: Mapping[SpanKey, Reading]) -> list[Group]:

@@ -10,6 +10,8 @@ from typing import Any, Final, NamedTuple
 
 from spanreplay.replay.fields import NULL_IDS, Fields, decoded_json, jsonable, whole
 from spanreplay.replay.model import Json
+from spanreplay.replay.parts import part, parts, role_of
+from spanreplay.replay.shape import registry
 from spanreplay.semconv import attributes as a
 
 REQUEST_PREFIX: Final = "gen_ai.request."
@@ -20,19 +22,6 @@ OLD_USAGE: Final[Mapping[str, str]] = {
     "completion_tokens": "output_tokens",
     "cache_creation_input_tokens": "cache_write_input_tokens",
 }
-
-_PART_TYPES: Final[Mapping[str, str]] = {
-    "input_text": "text",
-    "output_text": "text",
-    "thinking": "reasoning",
-    "tool-call": "tool_call",
-    "tool_use": "tool_call",
-    "function_call": "tool_call",
-    "tool-result": "tool_call_response",
-    "tool_result": "tool_call_response",
-    "tool_response": "tool_call_response",
-}
-_ROLES: Final[Mapping[str, str]] = {"model": "assistant", "ai": "assistant", "human": "user", "developer": "system"}
 
 
 class Asked(NamedTuple):
@@ -69,7 +58,7 @@ def model_output(fields: Fields) -> Json:
     said = messages(given, "assistant")
     finish = finish_reason(fields)
     if finish is None and said:
-        finish = next((m["finish_reason"] for m in said if isinstance(m.get("finish_reason"), str)), None)
+        finish = _finish(said)
     view: dict[str, Json] = {"messages": said, "finish": finish}
     if isinstance(given, str):
         view["raw"] = given
@@ -115,14 +104,20 @@ def messages(value: Json, role: str) -> list[dict[str, Json]] | None:
         value = value["messages"] if isinstance(value.get("messages"), list) else [value]
     if not isinstance(value, list):
         return None
-    return [_message(item, role) for item in value]
+    return [message for item in value for message in _messages(item, role)]
 
 
-def _message(item: Json, role: str) -> dict[str, Json]:
+def _messages(item: Json, role: str) -> list[dict[str, Json]]:
     if not isinstance(item, dict):
-        return {"role": role, "parts": parts(item)}
-    given = item.get("role")
-    said = _ROLES.get(given, given) if isinstance(given, str) else role
+        return [{"role": role, "parts": parts(item)}]
+    for shape in registry():
+        if shape.reads(item):
+            return shape.messages(item, role)
+    return [_message(item, role)]
+
+
+def _message(item: dict[str, Json], role: str) -> dict[str, Json]:
+    said = role_of(item.get("role"), role)
     rest = {key: value for key, value in item.items() if key not in ("role", "parts", "content", "tool_calls", "tool_call_id")}
     if "parts" in item:
         return {"role": said, "parts": parts(item["parts"]), **rest}
@@ -132,44 +127,51 @@ def _message(item: Json, role: str) -> dict[str, Json]:
         answer = content if not isinstance(content, list) else made
         made = [{"type": "tool_call_response", "id": item.get("tool_call_id") or item.get("id"), "response": answer}]
     calls = item.get("tool_calls")
-    made += [_part(call if "type" in call else {"type": "tool_call", **call}) for call in calls or () if isinstance(call, dict)]
+    made += [part(call if "type" in call else {"type": "tool_call", **call}) for call in calls or () if isinstance(call, dict)]
     return {"role": said, "parts": made, **rest}
 
 
-def parts(value: Json) -> list[dict[str, Json]]:
-    """The parts of a message, from a list of parts, one part, or bare text."""
-    if isinstance(value, list):
-        return [_part(item) for item in value]
-    return [_part(value)]
+def input_view(value: Json) -> Json:
+    """``{"messages", "system", "tools", "params"}`` from whatever says what a model was asked.
+
+    Args:
+        value: decoded: a request body of any known shape, messages, or text, taken for what the user said; ``None`` gives ``None``.
+    """
+    if value is None:
+        return None
+    found: Json = None
+    if isinstance(value, dict):
+        found = next((view for shape in registry() if (view := shape.asked(value)) is not None), None)
+    if found is None:
+        found = {"messages": value if isinstance(value, list | dict) else [{"role": "user", "content": value}]}
+    system = found.get("system")
+    return {
+        "messages": messages(found.get("messages"), "user") or [],
+        "system": parts(system) if system else [],
+        "tools": found.get("tools") or [],
+        "params": found.get("params") or {},
+    }
 
 
-def _part(item: Json) -> dict[str, Json]:
-    if not isinstance(item, dict):
-        return {"type": "text", "content": item}
-    function = item.get("function")
-    if isinstance(function, dict):
-        item = {**{k: v for k, v in item.items() if k != "function"}, **function, "type": "tool_call"}
-    kind = item.get("type")
-    if kind is None:
-        kind = "text" if "text" in item or "content" in item else "generic"
-    kind = _PART_TYPES.get(kind, kind) if isinstance(kind, str) else str(kind)
-    part: dict[str, Json] = {**item, "type": kind}
-    if kind in ("text", "reasoning") and "content" not in part:
-        for old in ("text", "thinking"):
-            if old in part:
-                part["content"] = part.pop(old)
-                break
-    elif kind == "tool_call_response" and "response" not in part:
-        for old in ("result", "output", "content"):
-            if old in part:
-                part["response"] = part.pop(old)
-                break
-    elif kind == "tool_call" and "arguments" not in part:
-        for old in ("input", "args"):
-            if old in part:
-                part["arguments"] = part.pop(old)
-                break
-    return part
+def output_view(value: Json) -> Json:
+    """``{"messages", "finish"}`` from whatever says what a model answered.
+
+    Args:
+        value: decoded: a response body of any known shape, messages, or text; ``None`` gives ``None``.
+    """
+    if value is None:
+        return None
+    found: Json = None
+    if isinstance(value, dict):
+        found = next((view for shape in registry() if (view := shape.answered(value)) is not None), None)
+    if found is None:
+        found = {"messages": value if isinstance(value, list | dict) else [{"role": "assistant", "content": value}]}
+    said = messages(found.get("messages"), "assistant") or []
+    return {"messages": said, "finish": found.get("finish") or _finish(said)}
+
+
+def _finish(said: list[dict[str, Json]]) -> str | None:
+    return next((m["finish_reason"] for m in said if isinstance(m.get("finish_reason"), str)), None)
 
 
 def asked_for(output: Json) -> Iterator[Asked]:
@@ -177,11 +179,11 @@ def asked_for(output: Json) -> Iterator[Asked]:
     said: Any = output.get("messages") if isinstance(output, dict) else None
     for message in said if isinstance(said, list) else ():
         held = message.get("parts") if isinstance(message, dict) else None
-        for part in held if isinstance(held, list) else ():
-            if isinstance(part, dict) and part.get("type") == "tool_call":
-                call_id, name = part.get("id"), part.get("name")
+        for item in held if isinstance(held, list) else ():
+            if isinstance(item, dict) and item.get("type") == "tool_call":
+                call_id, name = item.get("id"), item.get("name")
                 yield Asked(
                     call_id if isinstance(call_id, str) and call_id not in NULL_IDS else None,
                     name if isinstance(name, str) else None,
-                    decoded_json(part.get("arguments"))[0],
+                    decoded_json(item.get("arguments"))[0],
                 )

@@ -79,6 +79,7 @@ class Rejection:
 @dataclass(slots=True, kw_only=True)
 class _Tally:
     detail: str
+    advice: str
     spans: int = 0
     last: object = None
 
@@ -99,19 +100,22 @@ class ReadReport:
 
     @property
     def fidelity(self) -> list[dict[str, str | int]]:
-        """What the records differ in from what was recorded: ``{"code": …, "detail": …, "spans": how many are concerned}``."""
-        return [{"code": code, "detail": tally.detail, "spans": tally.spans} for code, tally in self._tallies.items()]
+        """What the records differ in from what was recorded: ``{"code", "detail", "spans": how many are concerned, "advice"}``."""
+        return [
+            {"code": code, "detail": tally.detail, "spans": tally.spans, "advice": tally.advice} for code, tally in self._tallies.items()
+        ]
 
-    def note(self, code: str, detail: str, *, spans: int = 1, once_for: object = None) -> None:
+    def note(self, code: str, detail: str, *, advice: str = "", spans: int = 1, once_for: object = None) -> None:
         """Adds to the fidelity list.
 
         Args:
             code: Short and stable, such as ``time-us``.
-            detail: A sentence for people; the first one given for a code stays.
+            detail: What was lost, as the end of a sentence about the spans ("has times rounded to microseconds"); the first given stays.
+            advice: What to change in the exporter, Collector or back end so that it does not happen again; empty where nothing can be done.
             spans: How many more spans are concerned.
             once_for: Names the record; a second note of the same code about the same record, next to the first, is not counted.
         """
-        tally = self._tallies.setdefault(code, _Tally(detail=detail))
+        tally = self._tallies.setdefault(code, _Tally(detail=detail, advice=advice))
         if once_for is None or once_for != tally.last:
             tally.spans += spans
         tally.last = once_for
@@ -155,7 +159,8 @@ class ReadReport:
             lines.append(f"left out: {self.rejected - len(self.rejections)} more")
         for code, tally in self._tallies.items():
             if code != REJECTED:
-                lines.append(f"{tally.spans} record{'' if tally.spans == 1 else 's'}: {tally.detail}")
+                then = f"; {tally.advice}" if tally.advice else ""
+                lines.append(f"{tally.spans} record{'' if tally.spans == 1 else 's'}: {tally.detail}{then}")
         return lines
 
 

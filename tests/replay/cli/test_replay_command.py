@@ -44,7 +44,7 @@ def checked(document: object) -> None:
     assert [k for k in document if k != "replay"] == ["schema", "source", "runs"]
     assert document["schema"] == 1
     assert list(document["source"]) == ["format", "spans", "fidelity"]
-    assert all(list(entry) == ["code", "detail", "spans"] for entry in document["source"]["fidelity"])
+    assert all(list(entry) == ["code", "detail", "spans", "advice"] for entry in document["source"]["fidelity"])
     for run in document["runs"]:
         assert list(run) == RUN
         assert list(run["agent"]) == ["name", "version"]

@@ -8,7 +8,7 @@ import pytest
 from fixtures.runs.spans import agent, chat, own, own_root, span, tool, wired
 from spanreplay.boundary.call import Kind, OutcomeName
 from spanreplay.replay import dialects
-from spanreplay.replay.dialect import Dialect, dialect_of, registry
+from spanreplay.replay.dialect import Dialect, claimants, registry
 from spanreplay.replay.model import GRADE_ORDER
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import SpanRecord
@@ -54,7 +54,7 @@ def test_a_reading_is_well_formed(dialect: Dialect, record: SpanRecord) -> None:
 
 def test_own_spans_are_read_as_ours_although_they_have_standard_attributes() -> None:
     both = own(1, kind="model_call", attributes={a.GEN_AI_OPERATION_NAME: "chat"})
-    found = dialect_of(both)
+    found = claimants(both)[0]
     assert found is not None
     assert found.NAME == "spanreplay"
-    assert dialect_of(span(1)) is None
+    assert claimants(span(1)) == []

@@ -51,7 +51,7 @@ def test_older_spellings_of_parts_and_chat_messages_are_read() -> None:
     assert [(m["role"], m["parts"]) for m in draft.input["messages"]] == [
         ("system", [{"type": "text", "content": "s"}]),
         ("user", [{"type": "text", "content": "look"}, {"type": "image", "data": "x"}]),
-        ("assistant", [{"type": "tool_call", "id": "c", "name": "f", "arguments": '{"n":1}'}]),
+        ("assistant", [{"type": "tool_call", "id": "c", "name": "f", "arguments": {"n": 1}}]),
         ("tool", [{"type": "tool_call_response", "id": "c", "response": "one"}]),
         ("tool", [{"type": "tool_call_response", "id": "c", "response": 1}]),
         ("assistant", [{"type": "reasoning", "content": "hm"}, {"type": "text", "content": "bare"}]),

@@ -7,23 +7,12 @@ call ids come with words that stand for none.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from spanreplay.boundary.call import Kind, OutcomeName
-from spanreplay.content.codec import encode
-from spanreplay.replay.dialect import RunDraft, StepDraft
+from spanreplay.boundary.call import Kind
+from spanreplay.replay.dialect import StepDraft
+from spanreplay.replay.drafting import Found, drafted
 from spanreplay.replay.fields import Fields
-from spanreplay.replay.messages import finish_reason, model_input, model_output, usage
-from spanreplay.replay.model import Grade, Json, Reason
-from spanreplay.replay.outcomes import failure, outcome
-from spanreplay.replay.reasons import (
-    CONTENT_ELSEWHERE,
-    DROPPED_ATTRIBUTES,
-    DROPPED_EVENTS,
-    INPUT_ABSENT,
-    NEVER_ENDED,
-    OUTPUT_ABSENT,
-    worst,
-)
-from spanreplay.replay.versions import step_versions
+from spanreplay.replay.messages import model_input, model_output
+from spanreplay.replay.model import Json
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord
 
@@ -67,7 +56,6 @@ _KINDS: Final[Mapping[str, Kind]] = {
     "handoff": "handoff",
 }
 _RUNS: Final = frozenset({"invoke_agent", "invoke_workflow", "handle_conversation_turn"})
-_STATUSES: Final[Mapping[str, OutcomeName]] = {"failed": "error", "cancelled": "cancelled"}
 _TOOLS_CALL: Final = "tools/call"
 
 
@@ -104,48 +92,15 @@ class GenAiDialect:
 
 def _step(span: SpanRecord, fields: Fields, kind: Kind, operation: str) -> StepDraft:
     asked, answered = _VIEWS[kind](fields)
-    error = failure(span, fields)
-    result = answered.get("result") if isinstance(answered, dict) else None
-    ended: OutcomeName = outcome(span, error, result)
-    if ended == "ok" and kind == "model_call":
-        told = _STATUSES.get(fields.text(a.GEN_AI_RESPONSE_STATUS) or "")
-        ended = told if told is not None else "error" if finish_reason(fields) == "error" else "ok"
-    versions = step_versions(span, fields)
-    grade, reasons = _grade(span, fields, kind, asked, answered, ended)
-    return StepDraft(
+    found = Found(
         kind=kind,
         name=_name(span, fields, kind, operation),
-        grade=grade,
-        reasons=reasons,
-        outcome=ended,
-        call_id=fields.identifier(a.GEN_AI_TOOL_CALL_ID),
-        agent=fields.text(a.GEN_AI_AGENT_NAME, a.GEN_AI_AGENT_ID),
-        session_id=fields.identifier(a.GEN_AI_CONVERSATION_ID, a.SESSION_ID),
-        input=asked,
-        output=answered,
-        error=error,
-        usage=usage(fields),
-        versions=versions,
-        typed_input=_typed(asked, "arguments"),
-        typed_result=_typed(answered, "result"),
-        response_id=fields.identifier(a.GEN_AI_RESPONSE_ID),
+        asked=asked,
+        answered=answered,
         transport=operation == _TOOLS_CALL,
-        run=_run(fields, asked, answered, ended, error, versions) if operation in _RUNS else None,
+        runs=operation in _RUNS,
     )
-
-
-def _run(fields: Fields, asked: Json, answered: Json, ended: OutcomeName, error: Json, versions: Mapping[str, Json]) -> RunDraft:
-    return RunDraft(
-        agent_name=fields.text(a.GEN_AI_AGENT_NAME, a.GEN_AI_WORKFLOW_NAME, a.GEN_AI_AGENT_ID),
-        agent_version=fields.text(a.GEN_AI_AGENT_VERSION),
-        session_id=fields.identifier(a.GEN_AI_CONVERSATION_ID, a.SESSION_ID),
-        outcome=ended,
-        error=error,
-        input=asked,
-        output=answered,
-        versions=versions,
-        grade="semantic",
-    )
+    return drafted(span, fields, found)
 
 
 def _name(span: SpanRecord, fields: Fields, kind: Kind, operation: str) -> str:
@@ -158,10 +113,6 @@ def _name(span: SpanRecord, fields: Fields, kind: Kind, operation: str) -> str:
         "mcp": (MCP_METHOD,),
     }.get(kind, ())
     return fields.text(*wanted) or span.name.removeprefix(f"{operation} ") or operation
-
-
-def _typed(view: Json, key: str) -> str | None:
-    return encode(view[key]).text if isinstance(view, dict) and key in view else None
 
 
 # ---- what went in and what came out, by kind ---------------------------------------------------------------------
@@ -218,40 +169,6 @@ _VIEWS: Final[Mapping[Kind, Callable[[Fields], tuple[Json, Json]]]] = {
     "mcp": _mcp,
     "handoff": _handoff,
 }
-
-
-# ---- grades ------------------------------------------------------------------------------------------------------
-
-
-def _grade(
-    span: SpanRecord, fields: Fields, kind: Kind, asked: Json, answered: Json, ended: OutcomeName
-) -> tuple[Grade, tuple[Reason, ...]]:
-    reasons: list[Reason] = []
-    held: list[Grade] = ["semantic"]
-    if asked is None:
-        reasons.append(_absent(fields, INPUT_ABSENT, "input"))
-    if answered is None and ended in ("ok", "unknown"):
-        reasons.append(_absent(fields, OUTPUT_ABSENT, "output"))
-    if reasons and kind != "agent":  # an agent is passed through, never answered: its content is not needed
-        held.append("structure")
-    if span.end_ns is None:
-        held.append("incomplete")
-        reasons.append(Reason(code=NEVER_ENDED, detail="started, and no end was recorded"))
-    for code, count in ((DROPPED_ATTRIBUTES, span.dropped_attributes), (DROPPED_EVENTS, span.dropped_events)):
-        if count:
-            held.append("incomplete")
-            reasons.append(Reason(code=code, detail=f"{count} dropped by the recording SDK's limits"))
-    if fields.reasons:
-        held.append("incomplete")
-        reasons += fields.reasons.values()
-    return worst(held), tuple(reasons)
-
-
-def _absent(fields: Fields, code: str, side: str) -> Reason:
-    elsewhere = fields.text(f"gen_ai.{side}.messages_ref")
-    if elsewhere is not None:
-        return Reason(code=CONTENT_ELSEWHERE, detail=f"the {side} was uploaded to {elsewhere}")
-    return Reason(code=code, detail=f"no {side} was captured")
 
 
 DIALECT: Final = GenAiDialect()

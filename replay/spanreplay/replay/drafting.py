@@ -1,0 +1,212 @@
+"""From what a dialect found in a span to the step: outcome, grade, versions and run, by one set of rules for all dialects.
+
+A dialect reads its attributes into a :class:`Found` and gives it to :func:`drafted`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from spanreplay.boundary.call import Kind, OutcomeName
+from spanreplay.content.codec import encode
+from spanreplay.replay.dialect import RunDraft, StepDraft
+from spanreplay.replay.fields import Fields
+from spanreplay.replay.messages import finish_reason, usage
+from spanreplay.replay.model import Grade, Json, Reason
+from spanreplay.replay.outcomes import failure, outcome
+from spanreplay.replay.reasons import (
+    CONTENT_ELSEWHERE,
+    DOUBLED,
+    DROPPED_ATTRIBUTES,
+    DROPPED_EVENTS,
+    INPUT_ABSENT,
+    NEVER_ENDED,
+    OUTPUT_ABSENT,
+    worst,
+)
+from spanreplay.replay.versions import step_versions
+from spanreplay.semconv import attributes as a
+from spanreplay.spans.record import SpanRecord
+
+_STATUSES: Mapping[str, OutcomeName] = {"failed": "error", "cancelled": "cancelled"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a dialect's own attributes say; what the ``gen_ai.*`` attributes of the span say too is read by :func:`drafted`."""
+
+    kind: Kind
+    name: str
+    """The tool, model, agent, …"""
+    asked: Json = None
+    """``{"messages", "system", "tools", "params"}`` of a model or an agent, else ``{"arguments": …}``; ``None`` if not captured."""
+    answered: Json = None
+    """``{"messages", "finish"}`` or ``{"result": …}``."""
+    call_id: str | None = None
+    agent: str | None = None
+    agent_version: str | None = None
+    session_id: str | None = None
+    usage: Mapping[str, int] = field(default_factory=dict)
+    """Token counts by the last part of their ``gen_ai.usage.*`` name, dots as underscores."""
+    versions: Mapping[str, Json] = field(default_factory=dict)
+    """As in :attr:`StepDraft.versions`; merged with those of the ``gen_ai.*`` attributes, member by member."""
+    error: Json = None
+    """``{"type", "message"}`` where the dialect has failures that neither status nor ``error.type`` nor an exception event tells."""
+    outcome: OutcomeName | None = None
+    """Where the dialect knows better than status and error."""
+    response_id: str | None = None
+    parent_span: str | None = None
+    transport: bool = False
+    runs: bool = False
+    """The span may be the root of a run."""
+    reasons: tuple[Reason, ...] = ()
+    """More to say of the step; they do not lower the grade, see ``grade``."""
+    grade: Grade = "exact"
+    """The best that what was found allows, beside the rules for all dialects."""
+
+
+def drafted(span: SpanRecord, fields: Fields, found: Found) -> StepDraft:
+    """The step that a span is.
+
+    Args:
+        span: the span.
+        fields: its attributes, after the dialect has read them: what was found cut lowers the grade.
+        found: what the dialect found.
+    """
+    error = found.error if found.error is not None else failure(span, fields)
+    result = found.answered.get("result") if isinstance(found.answered, dict) else None
+    ended: OutcomeName = found.outcome or outcome(span, error, result)
+    if found.outcome is None and ended == "ok" and found.kind == "model_call":
+        told = _STATUSES.get(fields.text(a.GEN_AI_RESPONSE_STATUS) or "")
+        ended = told if told is not None else "error" if finish_reason(fields) == "error" else "ok"
+    versions = joined(step_versions(span, fields), found.versions)
+    grade, reasons = _grade(span, fields, found, ended)
+    agent = found.agent or fields.text(a.GEN_AI_AGENT_NAME, a.GEN_AI_AGENT_ID)
+    session = found.session_id or fields.identifier(a.GEN_AI_CONVERSATION_ID, a.SESSION_ID)
+    run: RunDraft | None = None
+    if found.runs:
+        run = RunDraft(
+            agent_name=agent or fields.text(a.GEN_AI_WORKFLOW_NAME) or (found.name if found.kind == "agent" else None),
+            agent_version=found.agent_version or fields.text(a.GEN_AI_AGENT_VERSION),
+            session_id=session,
+            outcome=ended,
+            error=error,
+            input=found.asked,
+            output=found.answered,
+            versions=versions,
+            grade="semantic",
+        )
+    return StepDraft(
+        kind=found.kind,
+        name=found.name,
+        grade=grade,
+        reasons=(*reasons, *found.reasons),
+        outcome=ended,
+        call_id=found.call_id or fields.identifier(a.GEN_AI_TOOL_CALL_ID),
+        agent=agent,
+        session_id=session,
+        input=found.asked,
+        output=found.answered,
+        error=error,
+        usage={**usage(fields), **found.usage},
+        versions=versions,
+        typed_input=_typed(found.asked, "arguments"),
+        typed_result=_typed(found.answered, "result"),
+        response_id=found.response_id or fields.identifier(a.GEN_AI_RESPONSE_ID),
+        parent_span=found.parent_span,
+        transport=found.transport,
+        run=run,
+    )
+
+
+def _typed(view: Json, key: str) -> str | None:
+    return encode(view[key]).text if isinstance(view, dict) and key in view else None
+
+
+def _grade(span: SpanRecord, fields: Fields, found: Found, ended: OutcomeName) -> tuple[Grade, tuple[Reason, ...]]:
+    reasons: list[Reason] = []
+    held: list[Grade] = ["semantic", found.grade]
+    if found.asked is None:
+        reasons.append(_absent(fields, INPUT_ABSENT, "input"))
+    if found.answered is None and ended in ("ok", "unknown"):
+        reasons.append(_absent(fields, OUTPUT_ABSENT, "output"))
+    if reasons and found.kind != "agent":  # an agent is passed through, never answered: its content is not needed
+        held.append("structure")
+    if span.end_ns is None:
+        held.append("incomplete")
+        reasons.append(Reason(code=NEVER_ENDED, detail="started, and no end was recorded"))
+    for code, count in ((DROPPED_ATTRIBUTES, span.dropped_attributes), (DROPPED_EVENTS, span.dropped_events)):
+        if count:
+            held.append("incomplete")
+            reasons.append(Reason(code=code, detail=f"{count} dropped by the recording SDK's limits"))
+    if fields.reasons:
+        held.append("incomplete")
+        reasons += fields.reasons.values()
+    return worst(held), tuple(reasons)
+
+
+def _absent(fields: Fields, code: str, side: str) -> Reason:
+    elsewhere = fields.text(f"gen_ai.{side}.messages_ref")
+    if elsewhere is not None:
+        return Reason(code=CONTENT_ELSEWHERE, detail=f"the {side} was uploaded to {elsewhere}")
+    return Reason(code=code, detail=f"no {side} was captured")
+
+
+# ---- one step from two records -----------------------------------------------------------------------------------
+
+_SINGLE = (
+    "call_id", "agent", "session_id", "input", "output", "error", "effect", "action_id", "decision", "target", "response_id", "wire",
+    "typed_input", "typed_result", "typed_error", "typed_items", "requested_by_span", "retry_of_span", "parent_span", "run",
+)  # fmt: skip
+
+
+def lacks(draft: StepDraft) -> bool:
+    """Whether another reading of the same span could tell more."""
+    return draft.input is None or draft.output is None or (draft.call_id is None and draft.kind == "tool_call")
+
+
+def filled(draft: StepDraft, other: StepDraft) -> StepDraft:
+    """A step with what only another reading, or another record, of the same call knows."""
+    added: dict[str, Any] = {
+        name: getattr(other, name) for name in _SINGLE if getattr(draft, name) is None and getattr(other, name) is not None
+    }
+    for name in ("usage", "resources"):
+        if not getattr(draft, name) and getattr(other, name):
+            added[name] = getattr(other, name)
+    if draft.outcome not in ("error", "timeout", "tool_error", "cancelled"):
+        added.pop("error", None)
+    gone = {code for name, code in (("input", INPUT_ABSENT), ("output", OUTPUT_ABSENT)) if name in added}
+    reasons = tuple(reason for reason in draft.reasons if reason.code not in gone)
+    grade = draft.grade
+    if grade == "structure" and not any(reason.code in (INPUT_ABSENT, OUTPUT_ABSENT) for reason in reasons):
+        grade = "semantic"
+    return replace(
+        draft,
+        **added,
+        versions=joined(other.versions, draft.versions),
+        attempt=max(draft.attempt, other.attempt),
+        grade=grade,
+        reasons=reasons,
+    )
+
+
+def combined(draft: StepDraft, other: StepDraft, where: str) -> StepDraft:
+    """A step with what another span of the same call knows, and a reason that says so.
+
+    Args:
+        draft: the step.
+        other: the other record.
+        where: what to call the other record.
+    """
+    both = filled(draft, replace(other, run=None))
+    reason = Reason(code=DOUBLED, detail=f"also recorded as {where}, counted once")
+    return replace(both, transport=draft.transport and other.transport, reasons=(*both.reasons, reason))
+
+
+def joined(less: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Two sets of versions, member by member; the second wins."""
+    both = {**less, **more}
+    for name in less.keys() & more.keys():
+        if isinstance(less[name], dict) and isinstance(more[name], dict):
+            both[name] = {**less[name], **more[name]}
+    return both

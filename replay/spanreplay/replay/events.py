@@ -2,15 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import NamedTuple
 
-from spanreplay.replay.fields import Fields, jsonable
-from spanreplay.replay.model import Json
+from spanreplay.replay.fields import Fields, decoded_json, jsonable
+from spanreplay.replay.model import Json, Reason
+from spanreplay.replay.spoken import EVENT_NAME, NAMES, spoken
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord, Value
 
-EVENT_NAME: Final = "event.name"
-"""Where the name of an event was before log records had a field for it."""
+
+class Content(NamedTuple):
+    """A span and what was said in it."""
+
+    span: SpanRecord
+    """With the content of its events among its attributes, by the present names."""
+    cut: tuple[Reason, ...]
+    """What of the content that was added is not whole."""
 
 
 def event_name(log: LogRecord) -> str:
@@ -18,10 +25,11 @@ def event_name(log: LogRecord) -> str:
     return log.event_name or Fields(log.attributes).text(EVENT_NAME) or ""
 
 
-def with_content(span: SpanRecord, logs: Sequence[LogRecord]) -> SpanRecord:
-    """The span with the content that its ``gen_ai.client.inference.operation.details`` events hold, where it lacks it itself.
+def with_content(span: SpanRecord, logs: Sequence[LogRecord]) -> Content:
+    """The span with the content that its events hold, where it lacks it itself.
 
-    Some write these as log records, some as span events; the latest of several wins, as it knows the most.
+    Some write these as log records, some as span events. Of several ``gen_ai.client.inference.operation.details`` the latest wins, as it
+    knows the most; events of one message each, the older form, count where there is none.
     """
     told: dict[str, Value] = {}
     for event in span.events:
@@ -29,15 +37,38 @@ def with_content(span: SpanRecord, logs: Sequence[LogRecord]) -> SpanRecord:
             told.update(event.attributes)
     for log in logs:
         if event_name(log) == a.GEN_AI_INFERENCE_DETAILS_EVENT:
-            if isinstance(log.body, Mapping):
-                told.update(log.body)
-            told.update(log.attributes)
+            told.update(said_in(log))
+    cut: tuple[Reason, ...] = ()
+    for name, messages, faults in _spoken(span, logs):
+        if span.attributes.get(name) is None and told.get(name) is None:
+            told[name] = messages
+            cut = tuple(dict.fromkeys((*cut, *faults)))
     missing = {
         name: value
         for name, value in told.items()
         if span.attributes.get(name) is None and value is not None and name.startswith("gen_ai.")
     }
-    return replace(span, attributes={**span.attributes, **missing}) if missing else span
+    return Content(replace(span, attributes={**span.attributes, **missing}) if missing else span, cut)
+
+
+def said_in(log: LogRecord) -> dict[str, Value]:
+    """The fields of a log record's body and its attributes in one; a body that is no object is the ``content``."""
+    body = decoded_json(log.body)[0] if isinstance(log.body, str) else log.body
+    fields = dict(body) if isinstance(body, Mapping) else {} if log.body is None else {"content": log.body}
+    return {**fields, **log.attributes, EVENT_NAME: event_name(log)}
+
+
+def _spoken(span: SpanRecord, logs: Sequence[LogRecord]) -> list[tuple[str, Value, tuple[Reason, ...]]]:
+    """What events of one message each say: the attribute that would hold it, the messages, what of them is cut."""
+    here = [{**event.attributes, EVENT_NAME: event.name} for event in span.events if event.name in NAMES]
+    beside = [said_in(log) for log in logs if event_name(log) in NAMES]
+    found: list[tuple[str, Value, tuple[Reason, ...]]] = []
+    for asked, answered, cut in (spoken(here, encoded=True), spoken(beside)) if here or beside else ():
+        if asked is not None:
+            found.append((a.GEN_AI_INPUT_MESSAGES, asked, cut))
+        if answered is not None:
+            found.append((a.GEN_AI_OUTPUT_MESSAGES, answered, cut))
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,7 +40,7 @@ def read_spans(forest: Forest) -> dict[SpanKey, Reading]:
 
 
 def _reading(span: SpanRecord, logs: Sequence[LogRecord]) -> Reading:
-    full = with_content(span, logs)
+    full, cut = with_content(span, logs)
     first, *others = claimants(full) or (None,)
     if first is None:
         return Reading()
@@ -51,6 +51,8 @@ def _reading(span: SpanRecord, logs: Sequence[LogRecord]) -> Reading:
         more = _read_as(other, full, logs).draft
         if more is not None and more.kind == reading.draft.kind:
             reading = replace(reading, draft=filled(reading.draft, more))
+    if cut and reading.draft is not None:
+        reading = replace(reading, draft=replace(reading.draft, grade="incomplete", reasons=(*reading.draft.reasons, *cut)))
     return reading
 
 

@@ -64,6 +64,8 @@ def part(item: Json) -> dict[str, Json]:
             if old in made:
                 made[name] = made.pop(old)
                 break
+    if kind == "tool_call" and "name" not in made and "function_name" in made:  # as OpenLLMetry's events have it
+        made["name"] = made.pop("function_name")
     if kind == "tool_call" and isinstance(made.get("arguments"), str):  # the APIs that have a text there have JSON in it
         decoded, _ = decoded_json(made["arguments"])
         if isinstance(decoded, dict | list):

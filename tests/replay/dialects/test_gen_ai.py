@@ -233,14 +233,14 @@ def test_uploaded_content_is_pointed_to() -> None:
 
 def test_content_from_events_is_added_where_the_span_lacks_it() -> None:
     told = {a.GEN_AI_INPUT_MESSAGES: said("from event"), a.GEN_AI_OUTPUT_MESSAGES: asking(("c", "f", {})), a.GEN_AI_REQUEST_MODEL: "wrong"}
-    by_log = with_content(chat(1, content=False), [log(1, a.GEN_AI_INFERENCE_DETAILS_EVENT, told)])
-    by_old_log = with_content(chat(1, content=False), [log(1, "", {"event.name": a.GEN_AI_INFERENCE_DETAILS_EVENT}, body=told)])
-    by_event = with_content(chat(1, content=False, events=(event(a.GEN_AI_INFERENCE_DETAILS_EVENT, told),)), [])
+    by_log = with_content(chat(1, content=False), [log(1, a.GEN_AI_INFERENCE_DETAILS_EVENT, told)]).span
+    by_old_log = with_content(chat(1, content=False), [log(1, "", {"event.name": a.GEN_AI_INFERENCE_DETAILS_EVENT}, body=told)]).span
+    by_event = with_content(chat(1, content=False, events=(event(a.GEN_AI_INFERENCE_DETAILS_EVENT, told),)), []).span
     for record in (by_log, by_old_log, by_event):
         draft = read(record)
         assert draft.input["messages"][0]["parts"][0]["content"] == "from event"
         assert (draft.name, draft.grade) == ("gpt-4o", "semantic")
-    kept = with_content(chat(1), [log(1, a.GEN_AI_INFERENCE_DETAILS_EVENT, told)])
+    kept = with_content(chat(1), [log(1, a.GEN_AI_INFERENCE_DETAILS_EVENT, told)]).span
     assert read(kept).input["messages"][0]["parts"][0]["content"] == "hello"
 
 

@@ -17,6 +17,10 @@ NULL_IDS: Final = frozenset({"", "unknown", "<not specified>", "none", "None", "
 """What instrumentations write for a call id that they do not have."""
 NOT_CAPTURED: Final = frozenset({"<REDACTED>", "__REDACTED__", "<elided>", "FILTERED", "<not serializable>"})
 """What instrumentations write where content capture is off."""
+REPLACED: Final = "\ufffd"
+"""What decoders make of bytes that are no character."""
+TEMPO_LIMIT: Final = 2048
+"""Bytes at which Tempo cuts every text by default, whatever it is (``distributor.max_attribute_bytes``, Tempo 3.0)."""
 MAX_DEPTH: Final = 200
 """Deeper JSON stays text: nothing that reads it later may run out of stack."""
 
@@ -84,6 +88,8 @@ class Fields:
             decoded, whole_text = decoded_json(value)
             if isinstance(value, str) and (not whole_text or (strict and isinstance(decoded, str))):
                 self.cut(name, f"{name} stops in the middle of its JSON after {len(value.encode('utf-8', 'surrogatepass'))} bytes")
+            elif isinstance(decoded, str) and isinstance(value, str) and ends_at_limit(value):
+                self.cut(name, f"{name} ends at {TEMPO_LIMIT} bytes, where Tempo cuts by default")
             return decoded
         return None
 
@@ -126,6 +132,25 @@ def decoded_json(value: Value) -> tuple[Json, bool]:
             break
         value = decoded
     return jsonable(value), whole_text
+
+
+def ends_at_limit(text: str) -> bool:
+    """Whether a text has just the length at which Tempo cuts."""
+    return TEMPO_LIMIT // 4 <= len(text) <= TEMPO_LIMIT + 3 and cut_size(text) == TEMPO_LIMIT
+
+
+def cut_size(text: str) -> int:
+    """The bytes of a text as they were before a decoder made U+FFFD of a character that was cut in two.
+
+    One to three bytes were left of the character; how many it does not say, so the known limit is taken where it is possible.
+    """
+    if text.isascii():
+        return len(text)
+    whole_part = text.rstrip(REPLACED)
+    size = len(whole_part.encode("utf-8", "surrogatepass"))
+    if len(whole_part) == len(text):
+        return size
+    return TEMPO_LIMIT if size < TEMPO_LIMIT <= size + 3 else size
 
 
 def _stops(text: str, error: json.JSONDecodeError) -> bool:

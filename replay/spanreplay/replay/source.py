@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, Protocol, cast
 
 from spanreplay.replay.input_stream import DEFAULT_LIMITS, HEAD_BYTES, InputStream, Limits
+from spanreplay.replay.survey import Survey
 from spanreplay.spans.errors import REJECTED, SIGNAL_SKIPPED, FormatError, Problem, Problems
 from spanreplay.spans.record import Record, SpanRecord
 
@@ -97,12 +98,16 @@ class ReadReport:
     unreadable: list[UnreadableSource] = field(default_factory=list)
     """Files of a folder that could not be read."""
     _tallies: dict[str, _Tally] = field(default_factory=dict)
+    _survey: Survey = field(default_factory=Survey)
 
     @property
     def fidelity(self) -> list[dict[str, str | int]]:
         """What the records differ in from what was recorded: ``{"code", "detail", "spans": how many are concerned, "advice"}``."""
-        return [
+        listed: list[dict[str, str | int]] = [
             {"code": code, "detail": tally.detail, "spans": tally.spans, "advice": tally.advice} for code, tally in self._tallies.items()
+        ]
+        return listed + [
+            {"code": found.code, "detail": found.detail, "spans": found.spans, "advice": found.advice} for found in self._survey.findings()
         ]
 
     def note(self, code: str, detail: str, *, advice: str = "", spans: int = 1, once_for: object = None) -> None:
@@ -141,6 +146,7 @@ class ReadReport:
 
     def keep(self, record: Record) -> None:
         """Counts a record that was read."""
+        self._survey.see(record)
         if isinstance(record, SpanRecord):
             self.spans += 1
         else:
@@ -157,10 +163,10 @@ class ReadReport:
         lines += [f"left out: {rejection}" for rejection in self.rejections]
         if self.rejected > len(self.rejections):
             lines.append(f"left out: {self.rejected - len(self.rejections)} more")
-        for code, tally in self._tallies.items():
-            if code != REJECTED:
-                then = f"; {tally.advice}" if tally.advice else ""
-                lines.append(f"{tally.spans} record{'' if tally.spans == 1 else 's'}: {tally.detail}{then}")
+        for entry in self.fidelity:
+            if entry["code"] != REJECTED:
+                then = f"; {entry['advice']}" if entry["advice"] else ""
+                lines.append(f"{entry['spans']} record{'' if entry['spans'] == 1 else 's'}: {entry['detail']}{then}")
         return lines
 
 

@@ -1,0 +1,138 @@
+"""What a whole input tells about where its values were cut.
+
+One cut value tells its limit, and the limit tells of others: a text of exactly as many bytes as the longest piece of broken JSON was cut
+there too, although a plain text cannot show it.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from spanreplay.replay.fields import REPLACED, TEMPO_LIMIT, cut_size, decoded_json
+from spanreplay.spans.record import Record, SpanRecord, Value
+
+SHORTEST: Final = 64
+"""Bytes; no limit that anybody sets is below."""
+LENGTHS_KEPT: Final = 20_000
+CUT_VALUES: Final = "cut-values"
+DROPPED: Final = "dropped"
+
+_OPENS: Final = ("{", "[")
+_CLOSES: Final = ("}", "]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspect:
+    """A text that may have been cut."""
+
+    name: str
+    """Of the attribute; ``EVENT/NAME`` for one of an event."""
+    size: int
+    """Bytes that are there."""
+    broken: bool
+    """It is JSON that stops in the middle, or ends in half a character; else only its size speaks for it."""
+
+
+def texts(attributes: Mapping[str, Value], where: str = "") -> Iterator[Suspect]:
+    """The texts of some attributes that are long enough to have been cut, with their sizes."""
+    for name, value in attributes.items():
+        if not isinstance(value, str) or len(value) < SHORTEST:
+            continue
+        broken = value.endswith(REPLACED) or (
+            value.startswith(_OPENS) and not value.rstrip().endswith(_CLOSES) and not decoded_json(value)[1]
+        )
+        yield Suspect(name=f"{where}{name}", size=cut_size(value), broken=broken)
+
+
+def texts_of(span: SpanRecord) -> Iterator[Suspect]:
+    """The same of a span and its events."""
+    yield from texts(span.attributes)
+    for event in span.events:
+        yield from texts(event.attributes, f"{event.name}/")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What is wrong with some of the spans of an input."""
+
+    code: str
+    detail: str
+    advice: str
+    spans: int
+
+
+class Survey:
+    """Sees every record of an input once, keeps counts only, and says at the end what was cut or dropped."""
+
+    def __init__(self) -> None:
+        self._sizes: Counter[int] = Counter()
+        self._broken: Counter[int] = Counter()
+        self._dropped: Counter[str] = Counter()
+
+    def see(self, record: Record) -> None:
+        """Counts one record."""
+        if not isinstance(record, SpanRecord):
+            return
+        for kind, count in (
+            ("attributes", record.dropped_attributes),
+            ("events", record.dropped_events),
+            ("links", record.dropped_links),
+        ):
+            if count:
+                self._dropped[kind] += 1
+        sizes: set[int] = set()
+        broken: set[int] = set()
+        for text in texts_of(record):
+            sizes.add(text.size)
+            if text.broken:
+                broken.add(text.size)
+        self._broken.update(broken)
+        if len(self._sizes) < LENGTHS_KEPT:
+            self._sizes.update(sizes)
+
+    def limits(self) -> dict[int, int]:
+        """Sizes in bytes at which values were cut, and in how many spans.
+
+        The known default of Tempo counts once two spans have it, any other only where the same size was cut twice, or a cut value has it
+        and nothing is longer: half a JSON text alone may have been written so.
+        """
+        longest = max(self._sizes, default=0)
+        found = {size: max(count, self._sizes[size]) for size, count in self._broken.items() if count > 1 or size == longest}
+        if self._sizes[TEMPO_LIMIT] > 1 or self._broken[TEMPO_LIMIT]:
+            found[TEMPO_LIMIT] = max(self._sizes[TEMPO_LIMIT], self._broken[TEMPO_LIMIT])
+        return dict(sorted(found.items()))
+
+    def findings(self) -> list[Finding]:
+        """What was seen, the worst first."""
+        found = [
+            Finding(code=CUT_VALUES, detail=f"has values cut at {size} bytes", advice=advice_for(size), spans=count)
+            for size, count in self.limits().items()
+        ]
+        found += [
+            Finding(
+                code=f"{DROPPED}-{kind}",
+                detail=f"lost {kind} to a limit of the SDK that recorded it, the oldest first",
+                advice=f"raise {_VARIABLES[kind]} where it is recorded (empty means no limit)",
+                spans=count,
+            )
+            for kind, count in self._dropped.items()
+        ]
+        return found
+
+
+_VARIABLES: Final = {
+    "attributes": "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT",
+    "events": "OTEL_SPAN_EVENT_COUNT_LIMIT",
+    "links": "OTEL_SPAN_LINK_COUNT_LIMIT",
+}
+
+
+def advice_for(size: int) -> str:
+    """What to change so that values are no longer cut at a size."""
+    if size == TEMPO_LIMIT:
+        return "in Tempo set distributor.max_attribute_bytes: 0; it cuts at 2048 bytes by default"
+    return (
+        "look for a limit of that size: OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT and OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT where it is recorded, "
+        "truncate_all in the Collector's transform processor, the attribute limit of the back end"
+    )

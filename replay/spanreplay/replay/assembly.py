@@ -56,7 +56,7 @@ def assemble(forest: Forest, group: Group, readings: Mapping[SpanKey, Reading]) 
     members = set(group.keys)
     drafts = {key: draft for key in group.keys if (draft := readings[key].draft) is not None}
     root, roots = _root(forest, group, drafts)
-    steps = [key for key in drafts if key != root]
+    steps = [key for key, draft in drafts.items() if key != root and not draft.frame]
     around = _around(forest, members, set(steps))
     candidates = [
         Candidate(
@@ -101,16 +101,24 @@ def _root(forest: Forest, group: Group, drafts: Mapping[SpanKey, StepDraft]) -> 
     if group.named:
         return None, ()
     members = set(group.keys)
-    inside = _around(forest, members, set(drafts))
-    outermost = sorted((key for key, draft in drafts.items() if draft.run is not None and key not in inside), key=begun)
+    for wanted in (drafts, {key: draft for key, draft in drafts.items() if not draft.frame}):
+        inside = _around(forest, members, set(wanted))
+        tops = sorted((key for key in wanted if key not in inside), key=begun)
+        outermost = [key for key in tops if wanted[key].run is not None]
+        if not any(wanted[key].frame for key in tops):
+            break
+        if wanted[tops[0]].run is not None and _spans_all(forest, tops):
+            return tops[0], ()
     if len(outermost) <= 1:
         return (outermost[0] if outermost else None), ()
-    first = outermost[0]
-    end = forest.spans[first].end_ns
-    others = [forest.spans[key].end_ns for key in outermost[1:]]
-    if end is not None and all(other is not None and other <= end for other in others):
-        return first, ()
-    return None, tuple(outermost)
+    return (outermost[0], ()) if _spans_all(forest, outermost) else (None, tuple(outermost))
+
+
+def _spans_all(forest: Forest, keys: Sequence[SpanKey]) -> bool:
+    """Whether the first of some spans, in order of their start, ends after all others."""
+    end = forest.spans[keys[0]].end_ns
+    ends = [forest.spans[key].end_ns for key in keys[1:]]
+    return not ends or (end is not None and all(other is not None and other <= end for other in ends))
 
 
 def _place_decisions(assembly: Assembly) -> None:

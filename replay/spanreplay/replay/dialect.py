@@ -95,6 +95,8 @@ class StepDraft:
     """What the span says about a run, if it may be the root of one."""
     root: bool = False
     """The span says that it is the root of a run. Without it, an outermost ``agent`` that has a ``run`` is the root."""
+    frame: bool = False
+    """No step: a chain, a task, a wrapper of a framework. It is the root of a run if everything in the run happened inside it."""
 
 
 OWN: Final = 0

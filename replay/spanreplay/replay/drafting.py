@@ -59,6 +59,8 @@ class Found:
     transport: bool = False
     runs: bool = False
     """The span may be the root of a run."""
+    frame: bool = False
+    """As :attr:`StepDraft.frame`: no step, but the root of a run if everything in it happened inside the span. Needs ``runs``."""
     reasons: tuple[Reason, ...] = ()
     """More to say of the step; they do not lower the grade, see ``grade``."""
     grade: Grade = "exact"
@@ -116,6 +118,7 @@ def drafted(span: SpanRecord, fields: Fields, found: Found) -> StepDraft:
         parent_span=found.parent_span,
         transport=found.transport,
         run=run,
+        frame=found.frame,
     )
 
 

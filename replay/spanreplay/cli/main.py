@@ -18,6 +18,7 @@ COMMANDS: Final = {
     "runs": "List the recorded runs.",
     "show": "Show a run, step by step.",
     "replay": "Rebuild a run, or re-execute a command from it.",
+    "verify": "Say whether a run's record is whole, and what is missing or cut.",
     "import": "Read traces into the store.",
     "export": "Write a run to a file.",
     "send": "Send a run to an OTLP endpoint, to look at in Jaeger or Tempo.",

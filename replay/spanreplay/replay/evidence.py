@@ -64,7 +64,7 @@ def _digests(fields: Fields) -> tuple[list[tuple[Grade, Reason]], frozenset[str]
             detail = f"{name} was recorded with {expected[1]} bytes, found {found}"
             if found == expected[1]:
                 detail += " of another content"
-            findings.append(("incomplete", Reason(code=CUT, detail=detail)))
+            findings.append(("incomplete", Reason(code=CUT, detail=detail, field=name, size=found if isinstance(found, int) else None)))
     if left_off:
         findings.append(("exact", Reason(code=LEFT_OFF, detail=f"not on this copy of the span: {', '.join(sorted(left_off))}")))
     return findings, frozenset(left_off)

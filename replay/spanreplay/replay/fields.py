@@ -87,15 +87,16 @@ class Fields:
                 continue
             decoded, whole_text = decoded_json(value)
             if isinstance(value, str) and (not whole_text or (strict and isinstance(decoded, str))):
-                self.cut(name, f"{name} stops in the middle of its JSON after {len(value.encode('utf-8', 'surrogatepass'))} bytes")
+                size = cut_size(value)
+                self.cut(name, f"{name} stops in the middle of its JSON after {size} bytes", size)
             elif isinstance(decoded, str) and isinstance(value, str) and ends_at_limit(value):
-                self.cut(name, f"{name} ends at {TEMPO_LIMIT} bytes, where Tempo cuts by default")
+                self.cut(name, f"{name} ends at {TEMPO_LIMIT} bytes, where Tempo cuts by default", TEMPO_LIMIT)
             return decoded
         return None
 
-    def cut(self, name: str, detail: str) -> None:
-        """Remembers that an attribute is not whole."""
-        self.reasons.setdefault(name, Reason(code=CUT, detail=detail))
+    def cut(self, name: str, detail: str, size: int | None = None) -> None:
+        """Remembers that an attribute is not whole, and how many bytes of it are left."""
+        self.reasons.setdefault(name, Reason(code=CUT, detail=detail, field=name, size=size))
 
 
 def whole(value: Value) -> int | None:

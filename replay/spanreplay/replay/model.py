@@ -32,6 +32,10 @@ class Reason:
     detail: str
     step: int | None = None
     """``seq`` of the step concerned."""
+    field: str | None = None
+    """Name of the attribute concerned."""
+    size: int | None = None
+    """Bytes that are left of it, where it was cut."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,69 @@
+"""``spanreplay verify``."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from spanreplay.cli.options import common, many, print_json, print_text, verbose
+
+if TYPE_CHECKING:
+    from spanreplay.replay.completeness import Gap
+    from spanreplay.replay.model import Run
+
+_SHOWN = 20
+"""Gaps of a run that are printed without ``-v``."""
+
+
+@click.command("verify")
+@click.argument("target", default="last")
+@common
+@click.pass_context
+def command(context: click.Context, target: str, store: Path | None, as_json: bool) -> None:
+    """Is the record of a run whole? Names every span and field of which something is missing or was cut, and what to change.
+
+    TARGET is last, last~2, a run id or its beginning, a file or folder of traces, - for standard input, or FILE#RUN.
+
+    Exit code: 0 nothing is missing, 1 something is.
+
+    \b
+    spanreplay verify
+    spanreplay verify traces.json
+    """  # noqa: D301
+    from spanreplay.cli.target import load
+    from spanreplay.replay.completeness import gaps, losses
+
+    loaded = load(target, store)
+    found = gaps(loaded.runs, loaded.records)
+    lost = losses(loaded.fidelity)
+    whole = not lost and not any(found.values())
+    if as_json:
+        source = {"format": loaded.format, "spans": loaded.spans, "fidelity": list(loaded.fidelity)}
+        runs = [{"run_id": i, "whole": not listed, "gaps": [gap.to_json() for gap in listed]} for i, listed in found.items()]
+        print_json({"schema": 1, "source": source, "whole": whole, "runs": runs})
+    else:
+        _print(loaded.runs, found, lost)
+    context.exit(0 if whole else 1)
+
+
+def _print(runs: "Sequence[Run]", found: "Mapping[str, Sequence[Gap]]", lost: Sequence[Mapping[str, Any]]) -> None:
+    from spanreplay.replay.showing import safe_lines
+
+    lines = ["; ".join(filter(None, (f"the source: {entry['spans']} {entry['detail']}", str(entry.get("advice", ""))))) for entry in lost]
+    for run in runs:
+        listed = found[run.run_id]
+        name = f"run {run.run_id[:12]}{f' ({run.agent_name})' if run.agent_name else ''}, {many(len(run.steps), 'step')}"
+        lines.append(f"{name}: {many(len(listed), 'gap') if listed else 'whole'}")
+        shown = listed if verbose() else listed[:_SHOWN]
+        for gap in shown:
+            place = " ".join(
+                [f"step {gap.step}" if gap.step is not None else "", f"span {gap.span_id} {gap.span_name}" if gap.span_id else ""]
+            ).strip()
+            lines.append(f"  {place}{': ' if place else ''}{gap.detail}  ({gap.code})")
+        if len(shown) < len(listed):
+            lines.append(f"  and {len(listed) - len(shown)} more; -v lists all")
+        lines += [f"  → {advice}" for advice in dict.fromkeys(gap.advice for gap in listed if gap.advice)]
+    if not runs:
+        lines.append("no runs")
+    print_text("\n".join(safe_lines(line) for line in lines))

@@ -1,0 +1,193 @@
+"""Is the record of a run whole? What is missing or cut, by span and field, and what to change so that the next one is whole.
+
+A gap is evidence that something was there and is not: a value cut on its way, attributes that a limit dropped, a span that others name and
+nobody has, a call without an end. What was only rounded or rewritten is no gap; the fidelity report of the source tells it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from spanreplay.replay.model import Json, Reason, Run
+from spanreplay.replay.reasons import (
+    CONTENT_ELSEWHERE,
+    CUT,
+    DROPPED_ATTRIBUTES,
+    DROPPED_EVENTS,
+    INPUT_ABSENT,
+    LOG_WITHOUT_SPAN,
+    MISSING_PARENT,
+    NEVER_ENDED,
+    OUTPUT_ABSENT,
+    RECORDS_DROPPED,
+    UNREADABLE,
+    WIRE_INCOMPLETE,
+)
+from spanreplay.replay.survey import Survey, advice_for, texts_of
+from spanreplay.replay.tree import SpanKey
+from spanreplay.spans.record import Record, SpanRecord
+
+DROPPED_LINKS: Final = "dropped-links"
+REMOTE_PARENT: Final = 0x200
+"""Span flag: the parent is known to be in another process (``SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK``, opentelemetry-proto)."""
+
+_OF_STEPS: Final = frozenset({CUT, NEVER_ENDED, WIRE_INCOMPLETE, INPUT_ABSENT, OUTPUT_ABSENT, CONTENT_ELSEWHERE})
+_OF_RUNS: Final = frozenset({RECORDS_DROPPED, UNREADABLE, LOG_WITHOUT_SPAN})
+_PASSED_THROUGH: Final = frozenset({"agent", "handoff", "decision", "human"})
+"""Kinds that a replay never answers: that nobody captured their content is no gap."""
+_CAPTURE: Final = "switch content capture on where it is recorded (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT or the like)"
+_LIMIT: Final = "raise OTEL_SPAN_{}_COUNT_LIMIT where it is recorded (empty means no limit)"
+_ADVICE: Final[Mapping[str, str]] = {
+    INPUT_ABSENT: _CAPTURE,
+    OUTPUT_ABSENT: _CAPTURE,
+    CONTENT_ELSEWHERE: "keep the uploaded files with the trace",
+    NEVER_ENDED: "the process died or was not flushed: shut the tracer provider down at exit",
+    MISSING_PARENT: "export every span of a trace: sample whole traces only, filter no spans in the Collector, one back end for all",
+    LOG_WITHOUT_SPAN: "export the spans with the logs",
+    DROPPED_ATTRIBUTES: _LIMIT.format("ATTRIBUTE"),
+    DROPPED_EVENTS: _LIMIT.format("EVENT"),
+    DROPPED_LINKS: _LIMIT.format("LINK"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """Something of a run that is missing or cut."""
+
+    code: str
+    detail: str
+    run_id: str
+    step: int | None = None
+    """``seq`` of the step, where the span is one."""
+    trace_id: str | None = None
+    span_id: str | None = None
+    span_name: str | None = None
+    field: str | None = None
+    """Attribute; ``EVENT/ATTRIBUTE`` for one of an event."""
+    limit: int | None = None
+    """Bytes at which the value was cut."""
+    advice: str = ""
+
+    def to_json(self) -> dict[str, Json]:
+        """As in ``spanreplay verify --json``."""
+        return {
+            "code": self.code,
+            "detail": self.detail,
+            "step": self.step,
+            "trace_id": self.trace_id,
+            "span_id": self.span_id,
+            "span": self.span_name,
+            "field": self.field,
+            "limit": self.limit,
+            "advice": self.advice,
+        }
+
+
+def gaps(runs: Sequence[Run], records: Iterable[Record]) -> dict[str, list[Gap]]:
+    """What is missing or cut, by run id; a run that is whole has an empty list.
+
+    Args:
+        runs: rebuilt from the records.
+        records: at least every span of the runs' traces.
+    """
+    spans = {SpanKey(r.trace_id, r.span_id): r for r in records if isinstance(r, SpanRecord)}
+    survey = Survey()
+    for span in spans.values():
+        survey.see(span)
+    limits = survey.limits()
+    steps = {SpanKey(step.trace_id, step.span_id): (run, step.seq) for run in runs for step in run.steps}
+    of_trace = {trace: run for run in reversed(runs) for trace in run.trace_ids}
+    found: dict[str, list[Gap]] = {run.run_id: list(_of_run(run, spans)) for run in runs}
+    told = {(gap.trace_id, gap.span_id, gap.field) for listed in found.values() for gap in listed}
+    for key, span in spans.items():
+        run, seq = steps.get(key, (of_trace.get(key.trace_id), None))
+        if run is not None:
+            more = _of_span(run, seq, span, spans, limits)
+            found[run.run_id] += (gap for gap in more if gap.field is None or (*key, gap.field) not in told)
+    return {run_id: _once(listed) for run_id, listed in found.items()}
+
+
+def _of_run(run: Run, spans: Mapping[SpanKey, SpanRecord]) -> Iterator[Gap]:
+    for reason in run.grade_reasons:
+        if reason.step is None and reason.code in _OF_RUNS:
+            yield Gap(code=reason.code, detail=reason.detail, run_id=run.run_id, advice=_ADVICE.get(reason.code, ""))
+    for step in run.steps:
+        span = spans.get(SpanKey(step.trace_id, step.span_id))
+        for reason in step.reasons:
+            absent = reason.code in (INPUT_ABSENT, OUTPUT_ABSENT)
+            if reason.code in _OF_STEPS and not (absent and step.kind in _PASSED_THROUGH):
+                yield Gap(
+                    code=reason.code,
+                    detail=reason.detail,
+                    run_id=run.run_id,
+                    step=step.seq,
+                    trace_id=step.trace_id,
+                    span_id=step.span_id,
+                    span_name=step.name if span is None else span.name,
+                    field=reason.field,
+                    limit=reason.size,
+                    advice=_advice(reason),
+                )
+
+
+def _advice(reason: Reason) -> str:
+    if reason.code == CUT and reason.size is not None:
+        return advice_for(reason.size)
+    return _ADVICE.get(reason.code, "")
+
+
+def _of_span(
+    run: Run,
+    seq: int | None,
+    span: SpanRecord,
+    spans: Mapping[SpanKey, SpanRecord],
+    limits: Mapping[int, int],
+) -> Iterator[Gap]:
+    where: dict[str, Any] = {
+        "run_id": run.run_id,
+        "step": seq,
+        "trace_id": span.trace_id,
+        "span_id": span.span_id,
+        "span_name": span.name,
+    }
+    for text in texts_of(span):
+        if text.broken or text.size in limits:
+            how = "stops in the middle" if text.broken else "has just the size at which other values were cut"
+            detail = f"{text.name} {how}: {text.size} bytes are left"
+            yield Gap(code=CUT, detail=detail, field=text.name, limit=text.size, advice=advice_for(text.size), **where)
+    for code, count, what in (
+        (DROPPED_ATTRIBUTES, span.dropped_attributes, "attributes"),
+        (DROPPED_EVENTS, span.dropped_events, "events"),
+        (DROPPED_LINKS, span.dropped_links, "links"),
+    ):
+        if count:
+            yield Gap(code=code, detail=f"{count} {what} were dropped where it was recorded", advice=_ADVICE[code], **where)
+    if span.end_ns is None and seq is None:
+        yield Gap(code=NEVER_ENDED, detail="started, and no end was recorded", advice=_ADVICE[NEVER_ENDED], **where)
+    parent = span.parent_span_id
+    if parent is not None and SpanKey(span.trace_id, parent) not in spans and not span.flags & REMOTE_PARENT:
+        yield Gap(code=MISSING_PARENT, detail=f"its parent, span {parent}, is not here", advice=_ADVICE[MISSING_PARENT], **where)
+
+
+def _once(listed: Iterable[Gap]) -> list[Gap]:
+    return sorted(dict.fromkeys(listed), key=lambda gap: (gap.step is None, gap.step or 0))
+
+
+LOSSES: Final = frozenset(
+    {
+        "rejected",
+        "document-cut",
+        "attribute-dropped",
+        "event-dropped",
+        "link-dropped",
+        "resource-dropped",
+        "text-replaced",
+        "trace-partial",
+    }
+)
+"""Codes of a fidelity report that say that something is missing, not only rewritten; what each record shows itself is a gap of its own."""
+
+
+def losses(fidelity: Iterable[Mapping[str, Json]]) -> list[Mapping[str, Json]]:
+    """The entries of a source's fidelity report that say that something of the input is missing."""
+    return [entry for entry in fidelity if entry.get("code") in LOSSES]

@@ -1,0 +1,40 @@
+"""``verify``: is the record whole?"""
+
+import json
+from dataclasses import replace
+
+from fixtures.runs.spans import agent, chat, tool
+from spanreplay.semconv import attributes as a
+from support.command_line import CommandLine
+
+
+def test_a_recorded_run_is_whole(demo: CommandLine) -> None:
+    done = demo("verify")
+    assert (done.code, done.out.strip().rpartition(": ")[2]) == (0, "whole")
+    document = demo("verify", "--json").json
+    assert (document["schema"], document["whole"]) == (1, True)
+    assert [run["gaps"] for run in document["runs"]] == [[]]
+
+
+def test_a_cut_value_is_named_with_span_field_limit_and_what_to_change(spanreplay: CommandLine) -> None:
+    whole = chat(2, 1)
+    text = json.dumps([{"role": "user", "parts": [{"type": "text", "content": "x" * 4000}]}])[:2048]
+    path = spanreplay.file("t.json", agent(1), replace(whole, attributes={**whole.attributes, a.GEN_AI_INPUT_MESSAGES: text}), tool(3, 1))
+    done = spanreplay("verify", path)
+    assert done.code == 1
+    (line,) = [line for line in done.out.splitlines() if "(cut)" in line]
+    assert whole.span_id in line
+    assert f"{a.GEN_AI_INPUT_MESSAGES} stops in the middle of its JSON after 2048 bytes" in line
+    assert "distributor.max_attribute_bytes: 0" in done.out
+    document = spanreplay("verify", path, "--json").json
+    (gap,) = document["runs"][0]["gaps"]
+    assert (gap["span_id"], gap["field"], gap["limit"], gap["code"]) == (whole.span_id, a.GEN_AI_INPUT_MESSAGES, 2048, "cut")
+
+
+def test_a_source_that_was_cut_is_not_whole_although_what_is_left_is(spanreplay: CommandLine) -> None:
+    path = spanreplay.file("t.json", agent(1), chat(2, 1))
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text + text[: len(text) // 2], encoding="utf-8")
+    done = spanreplay("verify", path)
+    assert done.code == 1
+    assert done.out.startswith("the source: ")

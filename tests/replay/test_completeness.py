@@ -1,0 +1,60 @@
+"""What is missing or cut of a run, by span and field."""
+
+import json
+from dataclasses import replace
+
+from fixtures.runs.spans import agent, chat, own, own_root, tool, wired
+from spanreplay.replay.completeness import Gap, gaps, losses
+from spanreplay.replay.runs import build_runs
+from spanreplay.semconv import attributes as a
+from spanreplay.spans.record import LogRecord, Record
+
+
+def found(*records: Record) -> list[Gap]:
+    runs = build_runs(records)
+    listed = gaps(runs, records)
+    assert list(listed) == [run.run_id for run in runs]
+    return [gap for one in listed.values() for gap in one]
+
+
+def test_a_whole_run_has_none() -> None:
+    assert found(agent(1), chat(2, 1), tool(3, 1)) == []
+    assert found(own_root(1), own(2, 1, kind="model_call", attributes=wired())) == []
+
+
+def test_a_cut_value_names_span_field_and_limit_once() -> None:
+    whole = chat(2, 1)
+    messages = json.dumps([{"role": "user", "parts": [{"type": "text", "content": "x" * 300}]}])
+    cut = replace(whole, attributes={**whole.attributes, a.GEN_AI_INPUT_MESSAGES: messages[:200]})
+    (gap,) = found(agent(1), cut)
+    assert (gap.code, gap.span_id, gap.field, gap.limit, gap.step) == ("cut", whole.span_id, a.GEN_AI_INPUT_MESSAGES, 200, 1)
+    assert "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT" in gap.advice
+
+
+def test_what_no_dialect_reads_is_looked_at_too() -> None:
+    odd = replace(agent(1), attributes={**agent(1).attributes, "app.state": '{"rows": [' + "1, " * 60})
+    assert [(gap.code, gap.field, gap.step) for gap in found(odd, chat(2, 1))] == [("cut", "app.state", None)]
+
+
+def test_absent_content_is_a_gap_of_what_a_replay_has_to_answer_only() -> None:
+    listed = found(agent(1), chat(2, 1, content=False))
+    assert {(gap.code, gap.step) for gap in listed} == {("input-absent", 1), ("output-absent", 1)}
+    assert all("CAPTURE" in gap.advice for gap in listed)
+
+
+def test_dropped_ends_parents_and_logs() -> None:
+    lost = LogRecord(time_ns=5, trace_id=chat(2).trace_id, span_id="00000000000000ee", event_name="x")
+    listed = found(replace(agent(1, "00000000000000ff"), dropped_attributes=2, dropped_links=1), chat(2, 1, end=None), lost)
+    codes = {(gap.code, gap.step) for gap in listed}
+    assert codes == {
+        ("dropped-attributes", None), ("dropped-links", None), ("missing-parent", None), ("never-ended", 1), ("log-without-span", None),
+    }  # fmt: skip
+
+
+def test_a_parent_in_another_process_is_not_missing() -> None:
+    assert found(replace(agent(1, "00000000000000ff"), flags=0x300), chat(2, 1)) == []
+
+
+def test_losses_of_a_source_are_told_from_what_it_only_rewrote() -> None:
+    entries = [{"code": "rejected", "spans": 1}, {"code": "time-us", "spans": 9}, {"code": "document-cut", "spans": 2}]
+    assert [entry["code"] for entry in losses(entries)] == ["rejected", "document-cut"]

@@ -27,6 +27,12 @@ _FINISH: Final[Mapping[str, str]] = {
     "max_output_tokens": "length",
     "model_context_window_exceeded": "length",
     "refusal": "content_filter",
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+    **dict.fromkeys(
+        ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "MODEL_ARMOR"),
+        "content_filter",
+    ),
 }
 _USAGE_PREFIX: Final = "gen_ai.usage."
 

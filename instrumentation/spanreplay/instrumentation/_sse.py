@@ -116,15 +116,23 @@ def frames(body: bytes) -> Frames:
     return Frames(objects=tuple(objects), done=done, problem=problem)
 
 
+def last_events(tail: bytes) -> list[Event]:
+    """The last two events of a stream, of which its end may have cut the second.
+
+    Args:
+        tail: the end of the stream, holding the last event whole.
+    """
+    end = len(tail.rstrip(b"\r\n"))
+    return list(events(tail[_block_start(tail, _block_start(tail, end) - 1) :]))
+
+
 def last_names(tail: bytes) -> list[str]:
     """What the last two events of a stream are: their names, else their data's ``type``, ``[DONE]``, or ``error``.
 
     Events that the end of the stream cut are left out unless their data parses.
     """
-    end = len(tail.rstrip(b"\r\n"))
-    start = _block_start(tail, _block_start(tail, end) - 1)
     names: list[str] = []
-    for event in events(tail[start:]):
+    for event in last_events(tail):
         if event.data.strip() == DONE:
             names.append(DONE)
         elif event.name and event.whole:

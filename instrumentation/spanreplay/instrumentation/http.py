@@ -102,7 +102,7 @@ def begin(scope: Scope, head: Head, body: bytes, timeouts: tuple[type[BaseExcept
 
 def _begin(scope: Scope, head: Head, body: bytes, timeouts: tuple[type[BaseException], ...]) -> Exchange | Course:
     view = content_decoded(body, header(head.headers, "content-encoding")) if body else body
-    known = recognise(head.method, head.path, head.content_type, view) if view else None
+    known = recognise(head.method, head.target, head.content_type, view) if view else None
     owner = _owner(scope)
     replaying = scope.session.mode == "replay"
     if owner is not None and (names.HTTP_REQUEST_METHOD in owner.call.attributes or (known is None and not replaying)):

@@ -67,13 +67,22 @@ class Provider(Protocol):
 
         Args:
             method: HTTP method, in any case.
-            path: URL path; a query string is ignored.
+            path: URL path, with or without its query.
+            body: the parsed request body.
+        """
+        ...
+
+    def asked(self, path: str, body: object) -> object:
+        """The parsed request body with what the path says beside it (a model, that it is streamed) in the body's own words.
+
+        Args:
+            path: URL path and query.
             body: the parsed request body.
         """
         ...
 
     def request(self, body: object) -> ModelRequest:
-        """Reads a parsed request body."""
+        """Reads what was :meth:`asked`."""
         ...
 
     def response(self, status: int, content_type: str, body: bytes, request: object) -> ModelResponse:
@@ -83,7 +92,7 @@ class Provider(Protocol):
             status: HTTP status.
             content_type: value of the header; may be empty.
             body: the bytes after content decoding (gzip, br, …), as far as they were received.
-            request: the parsed request body.
+            request: what was :meth:`asked`.
         """
         ...
 
@@ -112,7 +121,7 @@ class Provider(Protocol):
 
         Args:
             output_messages: ``gen_ai.output.messages``, parsed.
-            request: the parsed body of the request to answer.
+            request: what was :meth:`asked` in the request to answer.
             response_id: ``gen_ai.response.id``.
             model: ``gen_ai.response.model``; the requested model if ``None``.
             usage: token counts by attribute name, or as ``Step.usage`` names them (``cache_read_input_tokens``).
@@ -150,13 +159,13 @@ def _suffixes() -> tuple[str, ...]:
 
 
 def recognise(method: str, path: str, content_type: str, body: bytes) -> tuple[Provider, object] | None:
-    """The provider of a request and its parsed body, or ``None`` for anything that is no model call.
+    """The provider of a request and what it is asked, or ``None`` for anything that is no model call.
 
     Cheap for other traffic: the body is parsed only where method, path and content type fit.
 
     Args:
         method: HTTP method, in any case.
-        path: URL path; a query string is ignored.
+        path: URL path and query; an API may say in either what it is asked.
         content_type: value of the request header; may be empty.
         body: the request body, after content decoding.
     """
@@ -168,7 +177,8 @@ def recognise(method: str, path: str, content_type: str, body: bytes) -> tuple[P
         parsed = loads(body)
     except ValueError:
         return None
-    return next(((provider, parsed) for provider in registry() if provider.matches(method, path, parsed)), None)
+    found = next((provider for provider in registry() if provider.matches(method, path, parsed)), None)
+    return None if found is None else (found, found.asked(path, parsed))
 
 
 def trimmed(path: str) -> str:

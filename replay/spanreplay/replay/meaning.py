@@ -47,8 +47,7 @@ def live_meaning(asked: str, *, tools: bool) -> str | None:
     if not isinstance(document, dict) or "body" not in document:
         return None
     body = json.dumps(document["body"]).encode("utf-8", "surrogatepass")
-    path = str(document.get("url", "")).partition("?")[0]
-    found = recognise(str(document.get("method", "POST")), path, "application/json", body)
+    found = recognise(str(document.get("method", "POST")), str(document.get("url", "")), "application/json", body)
     if found is None:
         return None
     view = found[0].request(found[1]).attributes

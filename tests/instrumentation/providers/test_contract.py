@@ -26,7 +26,8 @@ class Case:
     def __init__(self, module: str) -> None:
         folder = FIXTURES / module
         self.expected: dict[str, Any] = json.loads((folder / "expected.json").read_text("utf-8"))
-        self.request: dict[str, Any] = json.loads((folder / "request.json").read_text("utf-8"))
+        self.body: dict[str, Any] = json.loads((folder / "request.json").read_text("utf-8"))
+        self.request: dict[str, Any] = {**self.body, **self.expected.get("asked", {})}
         self.plain = (folder / "response.json").read_bytes()
         self.stream = (folder / "stream.sse").read_bytes()
         self.error = (folder / "error.json").read_bytes()
@@ -80,18 +81,18 @@ def test_every_provider_has_a_test_file_and_is_in_the_registry() -> None:
 
 
 def test_recognised_on_any_host_and_prefix_by_path_and_body(case: Case) -> None:
-    body = json.dumps(case.request).encode()
+    body = json.dumps(case.body).encode()
     for path in case.expected["paths"]:
         assert recognise("post", path, JSON_TYPE, body) == (case.provider, case.request), path
         assert recognise("GET", path, JSON_TYPE, body) is None
-        assert not case.provider.matches("GET", path, case.request)
+        assert not case.provider.matches("GET", path, case.body)
         assert recognise("POST", path, JSON_TYPE, b"{cut") is None
         assert recognise("POST", path, "multipart/form-data; boundary=x", body) is None
     for path in case.expected["other_paths"]:
         assert recognise("POST", path, JSON_TYPE, body) is None, path
-        assert not case.provider.matches("POST", path, case.request)
+        assert not case.provider.matches("POST", path, case.body)
     for field in case.expected["needed"]:
-        rest = {key: value for key, value in case.request.items() if key != field}
+        rest = {key: value for key, value in case.body.items() if key != field}
         assert not case.provider.matches("POST", case.expected["paths"][0], rest), field
 
 
@@ -108,7 +109,7 @@ def test_request_view(case: Case) -> None:
     check_attributes(view.attributes)
     assert view.model == case.request["model"] == view.attributes[names.GEN_AI_REQUEST_MODEL]
     assert view.stream is False
-    assert view.attributes[names.GEN_AI_OPERATION_NAME] == "chat"
+    assert view.attributes[names.GEN_AI_OPERATION_NAME] == case.expected.get("operation", "chat")
     assert view.attributes[names.GEN_AI_REQUEST_MAX_TOKENS] == 300
     assert case.provider.request({**case.request, "stream": True}).stream is True
 
@@ -192,7 +193,7 @@ def test_malformed_stream(case: Case) -> None:
 
 
 def render(case: Case, messages: Any, *, stream: bool, usage: dict[str, int] | None = None) -> tuple[str, bytes]:
-    request = {"model": "m", "stream": stream, "stream_options": {"include_usage": True}}
+    request = {"model": "m", "stream": stream, "alt": "sse", "stream_options": {"include_usage": True}}
     return case.provider.render(messages, request=request, response_id="id_1", model="m-1", usage=usage or {})
 
 
@@ -259,6 +260,7 @@ def test_any_json_as_request(case: Case, body: Any, place: int) -> None:
     for request in (body, replaced(case.request, place, body)[0]):
         check_attributes(case.provider.request(request).attributes)
         case.provider.matches("POST", case.expected["paths"][0], request)
+        check_attributes(case.provider.request(case.provider.asked(case.expected["paths"][0], request)).attributes)
 
 
 @QUIET

@@ -40,6 +40,11 @@ class AnthropicMessages:
             and isinstance(found.get("model"), str)
         )
 
+    def asked(self, path: str, body: object) -> object:
+        """The path says nothing of it."""
+        del path
+        return body
+
     def request(self, body: object) -> ModelRequest:
         """Tool results stay in the message of the role that the API gives them, ``user``."""
         found = mapping(body)

@@ -6,6 +6,7 @@ and vLLM, ``reasoning`` of OpenRouter, content chunks of Mistral, legacy ``funct
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
+from urllib.parse import unquote
 
 from spanreplay.instrumentation import _parts, _sse
 from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, number, text
@@ -40,6 +41,12 @@ class OpenAIChat:
             and isinstance(found.get("messages"), list)
             and (isinstance(found.get("model"), str) or "/deployments/" in path)
         )
+
+    def asked(self, path: str, body: object) -> object:
+        """On Azure the path may name the model, as the deployment."""
+        found = mapping(body)
+        deployment = path.partition("/deployments/")[2].partition("/")[0]
+        return {**found, "model": unquote(deployment)} if deployment and not isinstance(found.get("model"), str) else body
 
     def request(self, body: object) -> ModelRequest:
         """System and developer messages stay among the input messages, since that is where the API has them."""

@@ -62,6 +62,11 @@ class OpenAIResponses:
             and (prompt or isinstance(found.get("model"), str))
         )
 
+    def asked(self, path: str, body: object) -> object:
+        """The path says nothing of it."""
+        del path
+        return body
+
     def request(self, body: object) -> ModelRequest:
         """Items that the assistant made and that stand together become one message."""
         found = mapping(body)

@@ -1,0 +1,41 @@
+"""Times of back ends to nanoseconds."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spanreplay.replay.timestamps import iso_ns
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2025-06-11T14:01:32.598Z", 1749650492598000000),
+        ("2025-06-11 14:01:32.598123", 1749650492598123000),
+        ("2025-06-11T16:01:32.598+02:00", 1749650492598000000),
+        ("2025-06-11T12:01:32.598-0200", 1749650492598000000),
+        ("2025-06-11T14:01:32,123456789Z", 1749650492123456789),
+        ("2025-06-11T14:01:32.1234567899Z", 1749650492123456789),
+        (" 2025-06-11T14:01Z ", 1749650460000000000),
+        ("1970-01-01T00:00:00Z", 0),
+    ],
+)
+def test_what_back_ends_write(text: str, expected: int) -> None:
+    assert iso_ns(text) == expected
+
+
+@pytest.mark.parametrize(
+    "value", [None, 7, True, "", "yesterday", "2025-02-30T00:00:00Z", "2025-06-11", "1969-12-31T23:59:59Z", "9999-99-99 1:2"]
+)
+def test_anything_else_is_no_time(value: object) -> None:
+    assert iso_ns(value) is None
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.datetimes(datetime(1970, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC)))
+def test_a_python_time_comes_back(moment: datetime) -> None:
+    found = iso_ns(moment.isoformat())
+    assert found is not None
+    assert found // 1000 == round((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1_000_000)

@@ -18,28 +18,22 @@ Message: TypeAlias = dict[str, object]
 
 _STANDARD: Final = frozenset({"text", "tool_call", "tool_call_response", "blob", "file", "uri", "reasoning", "generic"})
 _FINISH: Final[Mapping[str, str]] = {
-    "tool_calls": "tool_call",
-    "function_call": "tool_call",
-    "tool_use": "tool_call",
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "max_output_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "content_filter",
-    "STOP": "stop",
-    "MAX_TOKENS": "length",
-    **dict.fromkeys(
-        ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "MODEL_ARMOR"),
-        "content_filter",
-    ),
+    **dict.fromkeys(("stop", "end_turn", "stop_sequence", "completed"), "stop"),
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"), "length"),
+    **dict.fromkeys(("tool_call", "tool_calls", "function_call", "tool_use"), "tool_call"),
+    **dict.fromkeys(("content_filter", "refusal"), "content_filter"),
+    **dict.fromkeys(("safety", "recitation", "blocklist", "prohibited_content", "spii"), "content_filter"),
+    **dict.fromkeys(("image_safety", "image_prohibited_content", "model_armor"), "content_filter"),
+    "error": "error",
 }
 _USAGE_PREFIX: Final = "gen_ai.usage."
 
 
 def finish(reason: object) -> str | None:
-    """A provider's finish reason in the words of the conventions; an unknown one as it is."""
-    return _FINISH.get(reason, reason) if isinstance(reason, str) else None
+    """A provider's finish reason in the words of the conventions, however it is spelled (``FinishReason.STOP``); an unknown one as it is."""
+    if not isinstance(reason, str):
+        return None
+    return _FINISH.get(reason.rpartition(".")[2].replace("-", "_").lower(), reason)
 
 
 def extras(source: Mapping[str, object], part: Part, without: Collection[str] = ()) -> Part:

@@ -1,5 +1,6 @@
 """The official clients accept what is rendered from messages alone, plain and streamed."""
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -8,6 +9,8 @@ import anthropic
 import httpx2
 import openai
 import pytest
+from google import genai
+from google.genai import types
 
 from spanreplay.instrumentation.provider import recognise
 
@@ -28,11 +31,12 @@ USAGE = {"gen_ai.usage.input_tokens": 40, "gen_ai.usage.output_tokens": 21, "gen
 ASK: list[Any] = [{"role": "user", "content": "Hi"}]
 
 
-def answer(messages: list[dict[str, Any]]) -> Callable[[httpx2.Request], httpx2.Response]:
+def answer(messages: list[dict[str, Any]], usage: dict[str, int] | None = None) -> Callable[[httpx2.Request], httpx2.Response]:
     def handle(request: httpx2.Request) -> httpx2.Response:
-        found = recognise(request.method, request.url.path, request.headers["content-type"], request.read())
+        found = recognise(request.method, request.url.raw_path.decode(), request.headers["content-type"], request.read())
         assert found is not None
-        kind, body = found[0].render(messages, request=found[1], response_id="id_1", model="m-1", usage=USAGE)
+        counted = USAGE if usage is None else usage
+        kind, body = found[0].render(messages, request=found[1], response_id="id_1", model="m-1", usage=counted)
         return httpx2.Response(200, headers={"content-type": kind}, content=body)
 
     return handle
@@ -48,6 +52,18 @@ def client() -> Iterator[openai.OpenAI]:
 def claude() -> Iterator[anthropic.Anthropic]:
     with httpx2.Client(transport=httpx2.MockTransport(answer(MESSAGES))) as http:
         yield anthropic.Anthropic(api_key="none", base_url="http://model.invalid", http_client=http, max_retries=0)
+
+
+@pytest.fixture
+def gemini() -> Iterator[genai.Client]:
+    with httpx2.Client(transport=httpx2.MockTransport(answer(MESSAGES))) as http:
+        yield gemini_client(http, answer(MESSAGES))
+
+
+def gemini_client(http: httpx2.Client, handle: Callable[[httpx2.Request], httpx2.Response]) -> genai.Client:
+    ahttp = httpx2.AsyncClient(transport=httpx2.MockTransport(handle))
+    options = types.HttpOptions(base_url="http://model.invalid", httpx_client=http, httpx_async_client=ahttp)
+    return genai.Client(api_key="none", http_options=options)
 
 
 def check_calls(calls: list[tuple[str, str, object]]) -> None:
@@ -118,6 +134,145 @@ def test_messages_streamed(claude: anthropic.Anthropic) -> None:
         made = stream.get_final_message()
     assert (made.stop_reason, made.usage.output_tokens) == ("tool_use", 21)
     check_calls([(block.id, block.name, block.input) for block in made.content if block.type == "tool_use"])
+
+
+def check_gemini(parts: list[types.Part]) -> None:
+    assert [part.text for part in parts if part.text is not None] == [TEXT]
+    calls = [part.function_call for part in parts if part.function_call is not None]
+    check_calls([(str(call.id), str(call.name), call.args) for call in calls])
+
+
+def parts_of(response: types.GenerateContentResponse) -> list[types.Part]:
+    assert response.candidates is not None
+    content = response.candidates[0].content
+    return [] if content is None else content.parts or []
+
+
+def test_generate_content(gemini: genai.Client) -> None:
+    async def awaited() -> types.GenerateContentResponse:
+        return await gemini.aio.models.generate_content(model="m", contents="Hi")
+
+    for made in (gemini.models.generate_content(model="m", contents="Hi"), asyncio.run(awaited())):
+        assert (made.response_id, made.model_version, made.candidates and made.candidates[0].finish_reason) == (
+            "id_1",
+            "m-1",
+            types.FinishReason.STOP,
+        )
+        check_gemini(parts_of(made))
+        assert made.usage_metadata is not None
+        assert (made.usage_metadata.prompt_token_count, made.usage_metadata.cached_content_token_count) == (40, 32)
+
+
+def test_generate_content_streamed(gemini: genai.Client) -> None:
+    async def awaited() -> list[types.GenerateContentResponse]:
+        return [chunk async for chunk in await gemini.aio.models.generate_content_stream(model="m", contents="Hi")]
+
+    for chunks in (list(gemini.models.generate_content_stream(model="m", contents="Hi")), asyncio.run(awaited())):
+        check_gemini([part for chunk in chunks for part in parts_of(chunk)])
+        last = chunks[-1]
+        assert last.candidates is not None
+        assert last.candidates[0].finish_reason == types.FinishReason.STOP
+        assert last.usage_metadata is not None
+        assert last.usage_metadata.total_token_count == 61
+
+
+# ---- what other instrumentations leave of an answer --------------------------------------------------------------
+
+LEFT: dict[str, list[dict[str, Any]]] = {
+    "calls without ids, arguments as text, no reason to finish": [
+        {"role": "assistant", "parts": [{"type": "tool_call", "name": "weather", "arguments": '{"city": "Zürich"}'} for _ in range(2)]}
+    ],
+    "fields that the API does not know": [
+        {
+            "role": "assistant",
+            "parts": [{"type": "text", "content": "Yes", "annotations": [], "id": "x", "index": 0}],
+            "finish_reason": "STOP",
+        }
+    ],
+    "reasoning without what signs it": [
+        {"role": "assistant", "parts": [{"type": "reasoning", "content": "hm"}, {"type": "text", "content": "Yes"}], "finish_reason": None}
+    ],
+    "a refusal": [{"role": "assistant", "parts": [{"type": "refusal", "content": "No."}], "finish_reason": "stop"}],
+    "nothing said": [{"role": "assistant", "parts": [], "finish_reason": "stop"}],
+    "an empty text": [{"role": "assistant", "parts": [{"type": "text", "content": ""}], "finish_reason": "stop"}],
+    "a text in two messages": [
+        {"role": "assistant", "parts": [{"type": "text", "content": "Ye"}]},
+        {"role": "assistant", "parts": [{"type": "text", "content": "s"}]},
+    ],
+}
+SAID = {
+    "calls without ids, arguments as text, no reason to finish": "",
+    "fields that the API does not know": "Yes",
+    "reasoning without what signs it": "Yes",
+    "a refusal": "No.",
+    "nothing said": "",
+    "an empty text": "",
+    "a text in two messages": "Yes",
+}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("left", LEFT)
+def test_answers_that_others_recorded(left: str, stream: bool) -> None:
+    with httpx2.Client(transport=httpx2.MockTransport(answer(LEFT[left], {}))) as http:
+        for said, calls in (_chat(http, stream), _responses(http, stream), _messages(http, stream), _gemini(http, stream)):
+            assert said == SAID[left]
+            assert [(name, made) for _, name, made in calls] == [("weather", {"city": "Zürich"})] * (2 if left.startswith("calls") else 0)
+            assert len({call_id for call_id, _, _ in calls} - {None}) in (len(calls), 0), "two calls have the same id"
+
+
+Told = tuple[str, list[tuple[str | None, str | None, Any]]]
+
+
+def _chat(http: httpx2.Client, stream: bool) -> Told:
+    client = openai.OpenAI(api_key="none", base_url="http://model.invalid/v1", http_client=http)
+    if stream:
+        with client.chat.completions.stream(model="m", messages=ASK) as events:
+            message: Any = events.get_final_completion().choices[0].message
+    else:
+        made = client.chat.completions.create(model="m", messages=ASK)
+        type(made).model_validate(made.model_dump())
+        message = made.choices[0].message
+    calls = [(call.id, call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls or []]
+    return message.content or message.refusal or "", calls
+
+
+def _responses(http: httpx2.Client, stream: bool) -> Told:
+    client = openai.OpenAI(api_key="none", base_url="http://model.invalid/v1", http_client=http)
+    if stream:
+        events = list(client.responses.create(model="m", input="Hi", stream=True))
+        for event in events:
+            type(event).model_validate(event.model_dump())
+        made: Any = events[-1].response  # type: ignore[union-attr]
+    else:
+        made = client.responses.create(model="m", input="Hi")
+        type(made).model_validate(made.model_dump())
+    calls = [(item.call_id, item.name, json.loads(item.arguments)) for item in made.output if item.type == "function_call"]
+    chunks = [chunk for item in made.output if item.type == "message" for chunk in item.content]
+    return "".join(chunk.refusal if chunk.type == "refusal" else chunk.text for chunk in chunks), calls
+
+
+def _messages(http: httpx2.Client, stream: bool) -> Told:
+    client = anthropic.Anthropic(api_key="none", base_url="http://model.invalid", http_client=http)
+    if stream:
+        with client.messages.stream(model="m", max_tokens=9, messages=ASK) as events:
+            made: Any = events.get_final_message()
+    else:
+        made = client.messages.create(model="m", max_tokens=9, messages=ASK)
+        type(made).model_validate(made.model_dump())
+    calls = [(block.id, block.name, block.input) for block in made.content if block.type == "tool_use"]
+    return "".join(block.text for block in made.content if block.type == "text"), calls
+
+
+def _gemini(http: httpx2.Client, stream: bool) -> Told:
+    client = gemini_client(http, answer([]))
+    if stream:
+        chunks = list(client.models.generate_content_stream(model="m", contents="Hi"))
+    else:
+        chunks = [client.models.generate_content(model="m", contents="Hi")]
+    parts = [part for chunk in chunks for part in parts_of(chunk)]
+    calls = [(call.id, call.name, call.args) for part in parts if (call := part.function_call) is not None]
+    return "".join(part.text for part in parts if part.text and not part.thought), calls
 
 
 REASONING: dict[str, dict[str, Any]] = {

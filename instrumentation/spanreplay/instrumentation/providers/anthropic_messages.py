@@ -251,7 +251,7 @@ def _wire_block(part: Mapping[str, object], place: str) -> dict[str, object]:
         call_id = text(part.get("id")) or _parts.made_id("toolu_", place, part.get("name"))
         head = {"type": "tool_use", "id": call_id, "name": text(part.get("name")) or "", "input": {} if arguments is None else arguments}
         return head | _parts.others(part, "id", "name", "arguments")
-    value = _parts.original(part)
+    value = part.get("refusal", part.get("content")) if kind == "refusal" else _parts.original(part)
     return value if isinstance(value, dict) else {"type": "text", "text": value if isinstance(value, str) else dumps(value)}
 
 

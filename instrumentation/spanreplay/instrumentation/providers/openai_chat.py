@@ -344,7 +344,7 @@ def _wire_message(parts: Sequence[dict[str, object]]) -> dict[str, object]:
         else:
             chunks.append(_parts.original(part))
     if chunks and message["content"] is None:
-        plain = all(set(mapping(chunk)) == {"type", "text"} for chunk in chunks)
+        plain = all(mapping(chunk).get("type") == "text" for chunk in chunks)
         message["content"] = "".join(str(mapping(chunk)["text"]) for chunk in chunks) if plain else chunks
     if calls:
         message["tool_calls"] = calls

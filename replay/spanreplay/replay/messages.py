@@ -5,6 +5,7 @@ The shape: ``[{"role": …, "parts": [{"type": "text", "content": …} | {"type"
 kept as it is.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -22,6 +23,10 @@ OLD_USAGE: Final[Mapping[str, str]] = {
     "completion_tokens": "output_tokens",
     "cache_creation_input_tokens": "cache_write_input_tokens",
 }
+
+
+_TALKS: Final = frozenset({"role", "content", "parts", "text", "tool_calls", "messages"})
+"""What a message, or an object that has messages, is known by."""
 
 
 class Asked(NamedTuple):
@@ -42,7 +47,7 @@ def model_input(fields: Fields) -> Json:
     view: dict[str, Json] = {
         "messages": messages(given, "user"),
         "system": parts(system) if system else [],
-        "tools": tools if isinstance(tools, list) else [],
+        "tools": definitions(tools),
         "params": params(fields),
     }
     if isinstance(given, str):
@@ -122,6 +127,8 @@ def _message(item: dict[str, Json], role: str) -> dict[str, Json]:
     if "parts" in item:
         return {"role": said, "parts": parts(item["parts"]), **rest}
     content = item.get("content")
+    if content is None and isinstance(item.get("text"), str):
+        content = rest.pop("text")
     made = [] if content is None else parts(content)
     if said == "tool":
         answer = content if not isinstance(content, list) else made
@@ -131,24 +138,40 @@ def _message(item: dict[str, Json], role: str) -> dict[str, Json]:
     return {"role": said, "parts": made, **rest}
 
 
+def definitions(tools: Json) -> list[Json]:
+    """Tools as the conventions define them, ``{"type", "name", "description", "parameters"}``, from whatever an API takes them as."""
+    return [_definition(tool) for tool in tools] if isinstance(tools, list) else []
+
+
+def _definition(tool: Json) -> Json:
+    if not isinstance(tool, dict):
+        return tool
+    function = tool.get("function")
+    if isinstance(function, dict):
+        tool = {"type": "function", **function, **{key: value for key, value in tool.items() if key not in ("function", "type")}}
+    if "input_schema" in tool and "parameters" not in tool and tool.get("type", "custom") == "custom":
+        rest = {key: value for key, value in tool.items() if key not in ("input_schema", "type")}
+        tool = {"type": "function", **rest, "parameters": tool["input_schema"]}
+    return tool
+
+
 def input_view(value: Json) -> Json:
     """``{"messages", "system", "tools", "params"}`` from whatever says what a model was asked.
 
     Args:
-        value: decoded: a request body of any known shape, messages, or text, taken for what the user said; ``None`` gives ``None``.
+        value: decoded: a request body of any known shape, messages, or anything else, taken for what the user said; ``None`` gives
+            ``None``.
     """
     if value is None:
         return None
-    found: Json = None
-    if isinstance(value, dict):
-        found = next((view for shape in registry() if (view := shape.asked(value)) is not None), None)
+    found = body_asked(value)
     if found is None:
-        found = {"messages": value if isinstance(value, list | dict) else [{"role": "user", "content": value}]}
+        found = {"messages": value if _is_talk(value) else [{"role": "user", "content": _as_text(value)}]}
     system = found.get("system")
     return {
         "messages": messages(found.get("messages"), "user") or [],
         "system": parts(system) if system else [],
-        "tools": found.get("tools") or [],
+        "tools": definitions(found.get("tools")),
         "params": found.get("params") or {},
     }
 
@@ -157,17 +180,41 @@ def output_view(value: Json) -> Json:
     """``{"messages", "finish"}`` from whatever says what a model answered.
 
     Args:
-        value: decoded: a response body of any known shape, messages, or text; ``None`` gives ``None``.
+        value: decoded: a response body of any known shape, messages, or anything else, taken for the text of the answer; ``None`` gives
+            ``None``.
     """
     if value is None:
         return None
-    found: Json = None
-    if isinstance(value, dict):
-        found = next((view for shape in registry() if (view := shape.answered(value)) is not None), None)
+    found = body_answered(value)
     if found is None:
-        found = {"messages": value if isinstance(value, list | dict) else [{"role": "assistant", "content": value}]}
+        found = {"messages": value if _is_talk(value) else [{"role": "assistant", "content": _as_text(value)}]}
     said = messages(found.get("messages"), "assistant") or []
     return {"messages": said, "finish": found.get("finish") or _finish(said)}
+
+
+def body_asked(value: Json) -> Json:
+    """What a request body of a known shape asks, as :meth:`spanreplay.replay.shape.Shape.asked` gives it; ``None`` of anything else."""
+    body = {"input": value} if isinstance(value, list) else value
+    return next((view for shape in registry() if (view := shape.asked(body)) is not None), None) if isinstance(body, dict) else None
+
+
+def body_answered(value: Json) -> Json:
+    """What a response body of a known shape answers, as :meth:`spanreplay.replay.shape.Shape.answered` gives it; else ``None``."""
+    body = {"output": value} if isinstance(value, list) else value
+    return next((view for shape in registry() if (view := shape.answered(body)) is not None), None) if isinstance(body, dict) else None
+
+
+def _is_talk(value: Json) -> bool:
+    """Whether a value is a message or a list of messages and parts, and not something that was said."""
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(item, str) or _is_talk(item) for item in value)
+    if not isinstance(value, dict):
+        return False
+    return any(key in value for key in _TALKS) or any(shape.reads(value) for shape in registry())
+
+
+def _as_text(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _finish(said: list[dict[str, Json]]) -> str | None:

@@ -20,12 +20,13 @@ _PART_TYPES: Final[Mapping[str, str]] = {
     "tool_result": "tool_call_response",
     "tool_response": "tool_call_response",
 }
-_RENAMED: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
-    "text": ("content", ("text", "thinking")),
-    "reasoning": ("content", ("text", "thinking")),
-    "tool_call_response": ("response", ("result", "output", "content")),
-    "tool_call": ("arguments", ("input", "args")),
+_RENAMED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "text": {"content": ("text", "thinking")},
+    "reasoning": {"content": ("text", "thinking")},
+    "tool_call_response": {"response": ("result", "output", "content"), "id": ("tool_use_id", "tool_call_id", "call_id")},
+    "tool_call": {"arguments": ("input", "args"), "name": ("function_name",)},
 }
+"""Fields by part type, and what else they are called."""
 _ROLES: Final[Mapping[str, str]] = {"model": "assistant", "ai": "assistant", "human": "user", "developer": "system"}
 
 
@@ -58,14 +59,12 @@ def part(item: Json) -> dict[str, Json]:
         kind = "text" if "text" in item or "content" in item else "generic"
     kind = _PART_TYPES.get(kind, kind) if isinstance(kind, str) else str(kind)
     made: dict[str, Json] = {**item, "type": kind}
-    name, olds = _RENAMED.get(kind, ("", ()))
-    if name and name not in made:
-        for old in olds:
-            if old in made:
-                made[name] = made.pop(old)
-                break
-    if kind == "tool_call" and "name" not in made and "function_name" in made:  # as OpenLLMetry's events have it
-        made["name"] = made.pop("function_name")
+    for name, olds in _RENAMED.get(kind, {}).items():
+        known = next((old for old in olds if old in made), None)
+        if known is not None and name not in made:
+            made[name] = made.pop(known)
+    if kind == "tool_call" and isinstance(made.get("call_id"), str):  # the Responses API: ``id`` is the item's there
+        made["id"] = made.pop("call_id")
     if kind == "tool_call" and isinstance(made.get("arguments"), str):  # the APIs that have a text there have JSON in it
         decoded, _ = decoded_json(made["arguments"])
         if isinstance(decoded, dict | list):

@@ -5,7 +5,7 @@ from typing import Final
 
 from spanreplay.content.canonical import canonical_json, digest
 from spanreplay.replay.fields import Fields
-from spanreplay.replay.messages import OLD_SYSTEM, params
+from spanreplay.replay.messages import OLD_SYSTEM, definitions, params
 from spanreplay.replay.model import Json, Step, Versions
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import SpanRecord
@@ -50,9 +50,9 @@ def step_versions(span: SpanRecord, fields: Fields) -> dict[str, Json]:
         },
         needs=("version", "schema_digest", "code_digest"),
     )
-    offered = fields.json(a.GEN_AI_TOOL_DEFINITIONS, strict=True)
-    if isinstance(offered, list) and offered:
-        found["tools"] = [_offered(tool) for tool in offered if isinstance(tool, dict)]
+    tools = offered(fields.json(a.GEN_AI_TOOL_DEFINITIONS, strict=True))
+    if tools:
+        found["tools"] = tools
     _put(found, "skill", {"name": fields.text(SKILL_NAME), "source": fields.text(SKILL_SOURCE)}, needs=("name",))
     commit = fields.text(*REVISIONS) or Fields(span.resource.attributes).text(*REVISIONS)
     if commit is not None:
@@ -66,10 +66,15 @@ def _put(found: dict[str, Json], key: str, value: Mapping[str, Json], needs: tup
         found[key] = present
 
 
-def _offered(tool: dict[str, Json]) -> dict[str, Json]:
-    function = tool.get("function")
-    shape = function if isinstance(function, dict) else tool
-    return {"name": shape.get("name"), "schema_digest": digest(canonical_json(tool))}
+def offered(tools: Json) -> list[Json]:
+    """Tools as they were offered to a model: ``{"name", "schema_digest"}`` of each. One and the same tool has one digest in every dialect.
+
+    Args:
+        tools: their definitions, however they are written.
+    """
+    return [
+        {"name": tool.get("name"), "schema_digest": digest(canonical_json(tool))} for tool in definitions(tools) if isinstance(tool, dict)
+    ]
 
 
 def run_versions(root: Mapping[str, Json], steps: Iterable[Step], definition: Json) -> Versions:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import ssl
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -18,9 +19,14 @@ Reply = tuple[int, str, bytes]
 
 
 class Loopback(AbstractContextManager["Loopback"]):
-    """An HTTP server on a free port of 127.0.0.1 that gives every request to one function."""
+    """An HTTP server on a free port of 127.0.0.1 that gives every request to one function.
 
-    def __init__(self, answer: Callable[[str, str, Mapping[str, str], bytes], Reply]) -> None:
+    Args:
+        answer: from method, path with query, headers in lower case, body.
+        tls: speaks HTTPS with this.
+    """
+
+    def __init__(self, answer: Callable[[str, str, Mapping[str, str], bytes], Reply], *, tls: ssl.SSLContext | None = None) -> None:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
@@ -52,6 +58,8 @@ class Loopback(AbstractContextManager["Loopback"]):
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
     @property

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from spanreplay.cli.fetching import fetching
 from spanreplay.cli.options import WrongUse, common, many, print_bytes, print_json, say
 
 FORMATS = ("otlp-json", "otlp-proto")
@@ -23,11 +24,13 @@ _STDOUT = Path("-")
     default=_STDOUT,
     help="File to write. Default: standard output.",
 )
+@fetching
 @common
 def command(target: str, form: str, output: Path, store: Path | None, as_json: bool) -> None:
     """Write a run, with every span it was recorded in, to a file that any OTLP reader takes.
 
-    TARGET is last, last~2, a run id or its beginning, a file or folder of traces, - for standard input, or FILE#RUN.
+    TARGET is last, last~2, a run id or its beginning, a file or folder of traces, - for standard input, a
+    URL such as jaeger+http://localhost:16686/TRACEID, or SOURCE#RUN.
     --json describes what was written, and needs -o.
 
     \b

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spanreplay.cli.failing import EXIT_UNREADABLE
+from spanreplay.cli.fetching import fetching
 from spanreplay.cli.options import common, complain, many, print_json, print_text, say_some, store_path
 from spanreplay.cli.progress import counted, working
 
@@ -61,22 +62,20 @@ class _Done:
 
 @click.command("import")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@fetching
 @common
 @click.pass_context
 def command(context: click.Context, sources: tuple[str, ...], store: Path | None, as_json: bool) -> None:
     """Read traces into the store. A second import of the same spans changes nothing.
 
-    SOURCE is a file, a folder, another store, or - for standard input; a format is recognised by its content. Of several, one that cannot
+    SOURCE is a file, a folder, another store, - for standard input, or a URL of a back end: jaeger+, tempo+, langfuse+ or phoenix+http(s)://HOST
+    with /TRACEID, or with a search such as /?service=NAME&since=2h. A format is recognised by its content. Of several, one that cannot
     be read does not keep the others out; the exit code is 3 then.
 
     \b
     spanreplay import traces.jsonl
     spanreplay import traces/ more.json
     """  # noqa: D301
-    from spanreplay.cli.target import refuse_url
-
-    for source in sources:
-        refuse_url(source)
     done, failed = _import_all(sources, store_path(store))
     if as_json:
         errors = [{"source": source, "error": why} for source, why in failed]
@@ -102,8 +101,8 @@ def _safe(text: str) -> str:
 def _import_all(sources: Sequence[str], path: Path) -> tuple[list[_Done], list[tuple[str, str]]]:
     """What was imported, and what could not be with the reason why."""
     from spanreplay.cli.stored import ready_store
-    from spanreplay.cli.target import is_store
-    from spanreplay.replay.source import UnreadableSource, open_source
+    from spanreplay.cli.target import is_store, open_any
+    from spanreplay.replay.source import UnreadableSource
     from spanreplay.store.errors import StoreError
 
     sources_opened: list[tuple[str, Opened | None]] = []
@@ -111,7 +110,7 @@ def _import_all(sources: Sequence[str], path: Path) -> tuple[list[_Done], list[t
     failed: list[tuple[str, str]] = []
     for source in sources:
         try:
-            sources_opened.append((source, None if is_store(source) else open_source(source)))
+            sources_opened.append((source, None if is_store(source) else open_any(source)))
         except UnreadableSource as error:
             failed.append((source, str(error)))
     if sources_opened:  # else no store is made

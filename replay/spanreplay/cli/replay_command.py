@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from spanreplay.cli.fetching import fetching
 from spanreplay.cli.main import user_command
 from spanreplay.cli.options import WrongUse, common, complain, detail, many, print_json, print_text, say
 from spanreplay.replay.model import GRADE_ORDER
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     help="A file or folder the command may write. May be repeated.",
 )
 @click.option("--require", type=click.Choice(GRADE_ORDER), help="Exit 125 unless every run has this grade or a better one.")
+@fetching
 @common
 @click.pass_context
 def command(
@@ -44,7 +46,8 @@ def command(
     Without a command nothing is executed. With one, it runs here, its model and tool calls are answered from the record, and
     what it would do outside is refused. With --json the command's own output goes to standard error.
 
-    TARGET is last, last~2, a run id or its beginning, a file or folder of traces, - for standard input, or FILE#RUN. With last, all
+    TARGET is last, last~2, a run id or its beginning, a file or folder of traces, - for standard input, a
+    URL such as jaeger+http://localhost:16686/TRACEID, or SOURCE#RUN. With last, all
     runs of that run's command must come again; with a run id only that one.
 
     Exit code: 0 equal or rebuilt, 1 a difference, 4 an action on the outside was refused, 125 the record cannot judge it.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from spanreplay.cli.fetching import fetching
 from spanreplay.cli.options import WrongUse, common, print_json, print_text
 
 if TYPE_CHECKING:
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
 @click.argument("target", default="last")
 @click.option("--step", type=click.IntRange(1), metavar="N", help="One step, whole.")
 @click.option("--tree", is_flag=True, help="Every span that was recorded, each under its parent.")
+@fetching
 @common
 def command(target: str, step: int | None, tree: bool, store: Path | None, as_json: bool) -> None:
     """Show a run, step by step.
 
-    TARGET is last, last~2, a run id or its beginning, a file or folder of traces, - for standard input, or FILE#RUN.
+    TARGET is last, last~2, a run id or its beginning, a file or folder of traces, - for standard input, a
+    URL such as jaeger+http://localhost:16686/TRACEID, or SOURCE#RUN.
 
     \b
     spanreplay show

@@ -13,6 +13,7 @@ from spanreplay.replay.model import Run
 from spanreplay.spans.record import Record, SpanRecord
 
 if TYPE_CHECKING:
+    from spanreplay.replay.source import Opened
     from spanreplay.store.store import Store
 
 TARGET_HELP: Final = "TARGET is last, last~2, a run id or its beginning, a file or folder of traces, - for standard input, or FILE#RUN."
@@ -80,14 +81,24 @@ def is_store(where: str) -> bool:
     return where != "-" and folder.is_store(Path(where))
 
 
-def refuse_url(where: str) -> None:
-    """Say that nothing is fetched.
+def open_any(where: str) -> "Opened":
+    """Open a SOURCE that is no store: a file, a folder, standard input, or what a back end has.
 
     Raises:
-        WrongUse: it is a URL.
+        WrongUse: it is a URL that does not say which back end is there.
+        UnreadableSource: it cannot be read.
     """
+    from spanreplay.replay.remote import is_remote, open_remote, registry
+    from spanreplay.replay.source import open_source
+
+    if is_remote(where):
+        from spanreplay.cli.fetching import access
+
+        return open_remote(where, access())
     if _URL.match(where):
-        raise WrongUse(f"{where}: traces are read from files, folders and standard input, not from a URL; save the trace to a file first")
+        known = ", ".join(f"{scheme}+{where}" for scheme in registry())
+        raise WrongUse(f"{where}: say which back end is there: {known}")
+    return open_source(where)
 
 
 def load(target: str, store: Path | None) -> Loaded:
@@ -104,7 +115,6 @@ def load(target: str, store: Path | None) -> Loaded:
         loaded = _from_store(store_path(store), target)
     else:
         where, run = split(target)
-        refuse_url(where)
         loaded = _from_store(Path(where), run or "last") if is_store(where) else _from_source(where, run)
     say_some(loaded.warnings)
     where = str(loaded.store) if loaded.store is not None else target
@@ -176,9 +186,8 @@ def _run_id(store: "Store", name: str, path: Path) -> str:
 def _from_source(where: str, name: str) -> Loaded:
     from spanreplay.cli.progress import counted, working
     from spanreplay.replay.runs import build_runs
-    from spanreplay.replay.source import open_source
 
-    opened = open_source(where)
+    opened = open_any(where)
     with working(f"reading {where}") as advance:
         records = list(counted(opened.records, advance))
         runs = build_runs(records)

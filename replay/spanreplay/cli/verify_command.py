@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from spanreplay.cli.fetching import fetching
 from spanreplay.cli.options import common, many, print_json, print_text, verbose
 
 if TYPE_CHECKING:
@@ -18,12 +19,14 @@ _SHOWN = 20
 
 @click.command("verify")
 @click.argument("target", default="last")
+@fetching
 @common
 @click.pass_context
 def command(context: click.Context, target: str, store: Path | None, as_json: bool) -> None:
     """Is the record of a run whole? Names every span and field of which something is missing or was cut, and what to change.
 
-    TARGET is last, last~2, a run id or its beginning, a file or folder of traces, - for standard input, or FILE#RUN.
+    TARGET is last, last~2, a run id or its beginning, a file or folder of traces, - for standard input, a
+    URL such as jaeger+http://localhost:16686/TRACEID, or SOURCE#RUN.
 
     Exit code: 0 nothing is missing, 1 something is.
 

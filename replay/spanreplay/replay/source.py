@@ -254,6 +254,32 @@ def open_source(target: str, *, stdin: BinaryIO | None = None, limits: Limits = 
     return Opened(format=source.NAME, records=_read(source, stream, target, report), report=report)
 
 
+def open_documents(where: str, documents: Iterator[tuple[str, BinaryIO]], *, limits: Limits = DEFAULT_LIMITS) -> Opened:
+    """Opens several inputs that belong together, such as the answers of a server; the first one is looked at here.
+
+    Args:
+        where: names the whole in errors.
+        documents: the name of each and its bytes, each taken when the one before has been read.
+        limits: Bounds on what is held in memory.
+
+    Raises:
+        UnreadableSource: There is none, or the first is in no readable format; also whatever ``documents`` raises.
+    """
+    report = ReadReport()
+    first = next(documents, None)
+    if first is None:
+        raise UnreadableSource(where, "", "a trace", "nothing")
+    source, stream = _recognise(first[0], first[1], limits)
+
+    def read() -> Iterator[Record]:
+        yield from _read(source, stream, first[0], report)
+        for name, body in documents:
+            following, unpacked = _recognise(name, body, limits)
+            yield from _read(following, unpacked, name, report)
+
+    return Opened(format=source.NAME, records=read(), report=report)
+
+
 class _Translated:
     """Turns what the operating system says about a file into :class:`UnreadableSource`."""
 

@@ -113,8 +113,10 @@ def test_last_is_the_last_run_even_beside_a_file_of_that_name(three: CommandLine
         ("no/such", 3, "found nothing of that name"),
         ("no:such", 3, "found nothing of that name"),
         ("no.such#ab", 3, "no.such: expected a file or folder"),
-        ("jaeger+http://127.0.0.1:16686/abc", 2, "not from a URL; save the trace to a file first"),
-        ("http://127.0.0.1/x.json#ab", 2, "not from a URL"),
+        ("jaeger+http://127.0.0.1:1/abc", 3, "expected an answer from http://127.0.0.1:1"),
+        ("http://127.0.0.1:1/abc", 2, "say which back end is there: jaeger+http://127.0.0.1:1/abc"),
+        ("nobody+http://127.0.0.1:1/abc", 3, "a URL of a back end (jaeger+http://"),
+        ("http://127.0.0.1/x.json#ab", 2, "say which back end is there"),
         ("a" * 5000 + ".json", 3, "File name too long"),
         ("nul\x00.json", 3, "null"),
     ],
@@ -127,10 +129,10 @@ def test_what_names_nothing_is_refused_in_one_line(three: CommandLine, target: s
     assert len(done.err.splitlines()) == 1
 
 
-def test_a_url_is_not_imported_either(three: CommandLine) -> None:
-    done = three("import", "tempo+http://127.0.0.1:3200/abc")
-    assert done.code == 2
-    assert "not from a URL" in done.err
+def test_a_url_of_nobody_is_not_imported_either(three: CommandLine) -> None:
+    done = three("import", "tempo+http://127.0.0.1:1/abc")
+    assert done.code == 3
+    assert "expected an answer from http://127.0.0.1:1" in done.err
 
 
 @pytest.mark.parametrize("arguments", [["show", "--step", "1"]])

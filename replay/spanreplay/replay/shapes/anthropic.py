@@ -28,7 +28,12 @@ def _is_block(block: Mapping[str, Json]) -> bool:
         return "tool_use_id" in block
     if kind in ("image", "document"):
         return isinstance(block.get("source"), dict)
-    return kind in _BLOCKS
+    return isinstance(kind, str) and kind in _BLOCKS
+
+
+def _is_content(content: Json) -> bool:
+    """A text, or blocks with a type: those of Bedrock have none."""
+    return isinstance(content, str) or (isinstance(content, list) and all(isinstance(block, dict) and "type" in block for block in content))
 
 
 def messages(item: Mapping[str, Json], role: str) -> list[dict[str, Json]]:
@@ -40,7 +45,7 @@ def messages(item: Mapping[str, Json], role: str) -> list[dict[str, Json]]:
 def asked(body: Mapping[str, Json]) -> Json:
     """A request has ``messages``, and what no other API with messages has: ``system``, its blocks, or tools with an ``input_schema``."""
     said = body.get("messages")
-    if not isinstance(said, list) or not all(isinstance(message, dict) and "content" in message for message in said):
+    if not isinstance(said, list) or not all(isinstance(message, dict) and _is_content(message.get("content")) for message in said):
         return None
     tools = body.get("tools")
     own_tools = isinstance(tools, list) and any(isinstance(tool, dict) and "input_schema" in tool for tool in tools)

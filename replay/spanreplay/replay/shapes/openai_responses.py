@@ -44,9 +44,14 @@ _CONTENT: Final = frozenset({"input_text", "output_text", "input_image", "input_
 def reads(item: Mapping[str, Json]) -> bool:
     """An item that stands among messages, or a message whose content has this API's types."""
     if "role" not in item:
-        return item.get("type") in _ITEMS and "parts" not in item
+        return _kind(item) in _ITEMS and "parts" not in item
     content = item.get("content")
-    return isinstance(content, list) and any(isinstance(chunk, dict) and chunk.get("type") in _CONTENT for chunk in content)
+    return isinstance(content, list) and any(isinstance(chunk, dict) and _kind(chunk) in _CONTENT for chunk in content)
+
+
+def _kind(item: Mapping[str, Json]) -> str:
+    kind = item.get("type")
+    return kind if isinstance(kind, str) else ""
 
 
 def messages(item: Mapping[str, Json], role: str) -> list[dict[str, Json]]:
@@ -74,6 +79,6 @@ def answered(body: Mapping[str, Json]) -> Json:
     made = body.get("output")
     if not isinstance(made, list) or not (made or body.get("object") == "response"):
         return None
-    if not all(isinstance(item, dict) and (item.get("type") == "message" or item.get("type") in _ITEMS) for item in made):
+    if not all(isinstance(item, dict) and (_kind(item) == "message" or _kind(item) in _ITEMS) for item in made):
         return None
     return response_view(PROVIDER, body)

@@ -15,7 +15,7 @@ from spanreplay.spans.record import Value
 
 NULL_IDS: Final = frozenset({"", "unknown", "<not specified>", "none", "None", "null"})
 """What instrumentations write for a call id that they do not have."""
-NOT_CAPTURED: Final = frozenset({"<REDACTED>", "__REDACTED__", "<elided>", "FILTERED", "<not serializable>"})
+NOT_CAPTURED: Final = frozenset({"<REDACTED>", "[REDACTED]", "__REDACTED__", "<elided>", "FILTERED", "<not serializable>"})
 """What instrumentations write where content capture is off."""
 REPLACED: Final = "\ufffd"
 """What decoders make of bytes that are no character."""

@@ -134,7 +134,8 @@ def _message(item: dict[str, Json], role: str) -> dict[str, Json]:
         answer = content if not isinstance(content, list) else made
         made = [{"type": "tool_call_response", "id": item.get("tool_call_id") or item.get("id"), "response": answer}]
     calls = item.get("tool_calls")
-    made += [part(call if "type" in call else {"type": "tool_call", **call}) for call in calls or () if isinstance(call, dict)]
+    calls = calls if isinstance(calls, list) else []
+    made += [part(call if "type" in call else {"type": "tool_call", **call}) for call in calls if isinstance(call, dict)]
     return {"role": said, "parts": made, **rest}
 
 

@@ -283,3 +283,17 @@ def test_a_remark_of_logfire_on_a_call_is_no_call() -> None:
     for kind, is_call in (("log", False), ("span", True)):
         made = SpanRecord(trace_id="1" * 32, span_id="2" * 16, name="chat m", attributes={**told, "logfire.span_type": kind})
         assert DIALECT.claims(made) is is_call
+
+
+def test_a_tool_named_by_the_conventions_without_an_operation_is_a_tool_call() -> None:
+    told: dict[str, Value] = {
+        a.GEN_AI_TOOL_NAME: "greet",
+        a.GEN_AI_TOOL_CALL_ID: "c1",
+        "input.value": '{"name":"Bob"}',
+        "output.value": "Hello Bob!",
+    }
+    draft = read(span(1, name="tool.greet", attributes=told))
+    assert (draft.kind, draft.name, draft.call_id, draft.grade) == ("tool_call", "greet", "c1", "semantic")
+    assert draft.input == {"arguments": {"name": "Bob"}}
+    assert draft.output == {"result": "Hello Bob!"}
+    assert not DIALECT.claims(span(1, attributes={"input.value": "x"}))

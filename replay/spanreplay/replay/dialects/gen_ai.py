@@ -13,6 +13,7 @@ from spanreplay.replay.drafting import Found, drafted
 from spanreplay.replay.fields import Fields
 from spanreplay.replay.messages import model_input, model_output
 from spanreplay.replay.model import Json
+from spanreplay.replay.operations import KINDS, operation_kind
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord
 
@@ -30,31 +31,10 @@ MEMORY_RECORDS: Final = "gen_ai.memory.records"
 HANDOFF_FROM: Final = "gen_ai.handoff.from_agent"
 HANDOFF_TO: Final = "gen_ai.handoff.to_agent"
 EXIT_CODE: Final = "process.exit.code"
+INPUT_VALUE: Final = "input.value"
+OUTPUT_VALUE: Final = "output.value"
+"""Where some who name a tool by the conventions put its arguments and result."""
 
-_KINDS: Final[Mapping[str, Kind]] = {
-    "chat": "model_call",
-    "generate_content": "model_call",
-    "text_completion": "model_call",
-    "execute_tool": "tool_call",
-    "load_skill": "tool_call",
-    "read_skill_resource": "tool_call",
-    "command": "tool_call",
-    "invoke_agent": "agent",
-    "create_agent": "agent",
-    "invoke_workflow": "agent",
-    "handle_conversation_turn": "agent",
-    "plan": "agent",
-    "retrieval": "retrieval",
-    "embeddings": "retrieval",
-    "create_memory_store": "memory",
-    "delete_memory_store": "memory",
-    "search_memory": "memory",
-    "create_memory": "memory",
-    "update_memory": "memory",
-    "upsert_memory": "memory",
-    "delete_memory": "memory",
-    "handoff": "handoff",
-}
 _RUNS: Final = frozenset({"invoke_agent", "invoke_workflow", "handle_conversation_turn"})
 _TOOLS_CALL: Final = "tools/call"
 
@@ -66,13 +46,13 @@ class GenAiDialect:
     PRIORITY = 900
 
     def claims(self, span: SpanRecord) -> bool:
-        """An operation name or an MCP method; or, where an SDK limit dropped the oldest attribute, the operation in the span's name."""
+        """An operation, an MCP method or a tool; or, where an SDK limit dropped the oldest attribute, an operation in the span's name."""
         names = span.attributes
         if names.get(_LOGFIRE_SPAN_TYPE) == "log":  # Logfire's remark on a call, such as "streaming response from …": no call of its own
             return False
-        if a.GEN_AI_OPERATION_NAME in names or MCP_METHOD in names:
+        if a.GEN_AI_OPERATION_NAME in names or MCP_METHOD in names or operation_kind(span) is not None:
             return True
-        return span.name.partition(" ")[0] in _KINDS and any(name.startswith("gen_ai.") for name in names)
+        return span.name.partition(" ")[0] in KINDS and any(name.startswith("gen_ai.") for name in names)
 
     def read(self, span: SpanRecord, logs: Sequence[LogRecord]) -> StepDraft | None:
         """The step, or ``None`` for an operation that is none, such as fetching an answer made before."""
@@ -82,7 +62,7 @@ class GenAiDialect:
         operation = fields.text(a.GEN_AI_OPERATION_NAME)
         if method is not None:
             return _step(span, fields, "tool_call" if method == _TOOLS_CALL else "mcp", method)
-        kind = _KINDS.get(operation or span.name.partition(" ")[0])
+        kind = KINDS.get(operation or span.name.partition(" ")[0]) or operation_kind(span)
         if kind is None:
             return None
         if HANDOFF_TO in fields:
@@ -123,7 +103,8 @@ def _model(fields: Fields) -> tuple[Json, Json]:
 
 
 def _tool(fields: Fields) -> tuple[Json, Json]:
-    return _value(fields, "arguments", a.GEN_AI_TOOL_CALL_ARGUMENTS), _value(fields, "result", a.GEN_AI_TOOL_CALL_RESULT)
+    asked = _value(fields, "arguments", a.GEN_AI_TOOL_CALL_ARGUMENTS) or _value(fields, "arguments", INPUT_VALUE)
+    return asked, _value(fields, "result", a.GEN_AI_TOOL_CALL_RESULT) or _value(fields, "result", OUTPUT_VALUE)
 
 
 def _retrieval(fields: Fields) -> tuple[Json, Json]:

@@ -15,8 +15,10 @@ _BLOCKS: Final = frozenset(
 
 
 def reads(item: Mapping[str, Json]) -> bool:
-    """A message with blocks that only this API has."""
+    """A message with blocks that only this API has; one of another ``type`` is a framework's that carries them."""
     content = item.get("content")
+    if item.get("type") not in (None, "message"):
+        return False
     return "parts" not in item and isinstance(content, list) and any(isinstance(block, dict) and _is_block(block) for block in content)
 
 

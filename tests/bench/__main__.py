@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from bench import cases
+from bench import cases, imports
 from bench.measure import Rate, Ratio
 from bench.rivals import Comparison, rivals
 
@@ -21,6 +21,10 @@ CASES: Final[tuple[Callable[[], Ratio | Rate | Comparison], ...]] = (
     cases.model_step,
     cases.stubbed_tools,
     cases.help_time,
+    imports.import_json,
+    imports.import_json_small,
+    imports.import_proto,
+    imports.import_proto_small,
     rivals,
 )
 

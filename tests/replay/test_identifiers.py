@@ -36,7 +36,18 @@ def test_base64_is_read(trace: bytes, span: bytes) -> None:
     assert span_id(base64.b64encode(span).decode()) == span.hex()
 
 
-@pytest.mark.parametrize("nothing", [None, "", 0.5, [], {}, "0" * 16, "AAAAAAAAAAA="])
+@settings(max_examples=50, deadline=None)
+@given(st.integers(2**96, 2**128 - 1), st.integers(2**54, 2**64 - 1))
+def test_numbers_are_what_the_sdk_calls_an_id(trace: int, span: int) -> None:
+    assert trace_id(trace) == f"{trace:032x}"
+    assert span_id(span) == f"{span:016x}"
+    if len(str(trace)) > 32:
+        assert trace_id(str(trace)) == f"{trace:032x}"
+    if len(str(span)) > 16:
+        assert span_id(str(span)) == f"{span:016x}"
+
+
+@pytest.mark.parametrize("nothing", [None, "", 0, 0.5, [], {}, "0" * 16, "AAAAAAAAAAA="])
 def test_nothing_is_no_id(nothing: object) -> None:
     assert span_id(nothing) is None
 

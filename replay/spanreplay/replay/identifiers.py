@@ -11,6 +11,8 @@ from spanreplay.replay.model import Json
 TRACE: Final = 32
 SPAN: Final = 16
 
+_DECIMAL: Final = 39
+"""Digits of the largest trace id in decimal."""
 _HEX: Final = re.compile(r"(?:0x)?([0-9a-f]+)", re.IGNORECASE)
 _UUID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 
@@ -19,7 +21,8 @@ def trace_id(given: Json) -> str | None:
     """32 hex digits; ``None`` where nothing is given.
 
     Args:
-        given: 32 hex digits or fewer, a UUID (whose 128 bits it becomes), 16 bytes in base64, or any other text, whose SHA-256 begins so.
+        given: 32 hex digits or fewer, a number (or its decimal text, if longer), a UUID (whose 128 bits it becomes), 16 bytes in base64, or
+            any other text, whose SHA-256 begins so.
     """
     return _otel_id(given, TRACE)
 
@@ -28,8 +31,8 @@ def span_id(given: Json) -> str | None:
     """16 hex digits; ``None`` where nothing is given.
 
     Args:
-        given: 16 hex digits or fewer, a UUID (whose first 8 bytes it becomes, as in LangSmith's OpenTelemetry exporter), 8 bytes in
-            base64, or any other text, whose SHA-256 begins with it (as in Langfuse's SDK).
+        given: 16 hex digits or fewer, a number (or its decimal text, if longer), a UUID (whose first 8 bytes it becomes, as in LangSmith's
+            OpenTelemetry exporter), 8 bytes in base64, or any other text, whose SHA-256 begins with it (as in Langfuse's SDK).
     """
     return _otel_id(given, SPAN)
 
@@ -65,12 +68,14 @@ class SpanIds:
 
 def _otel_id(given: Json, digits: int) -> str | None:
     if isinstance(given, int) and not isinstance(given, bool):
-        given = str(given)
+        given = f"{given:x}" if 0 <= given < 16**digits else str(given)
     if not isinstance(given, str) or not given:
         return None
     found = _HEX.fullmatch(given)
     if found is not None and len(found.group(1)) <= digits:
         made = found.group(1).lower().rjust(digits, "0")
+    elif len(given) <= _DECIMAL and given.isascii() and given.isdecimal() and int(given) < 16**digits:
+        made = f"{int(given):0{digits}x}"
     elif _UUID.fullmatch(given):
         made = given.replace("-", "").lower()[:digits]
     else:

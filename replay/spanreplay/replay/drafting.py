@@ -88,7 +88,7 @@ def drafted(span: SpanRecord, fields: Fields, found: Found) -> StepDraft:
     run: RunDraft | None = None
     if found.runs:
         run = RunDraft(
-            agent_name=agent or fields.text(a.GEN_AI_WORKFLOW_NAME) or (found.name if found.kind == "agent" else None),
+            agent_name=agent or fields.text(a.GEN_AI_WORKFLOW_NAME) or (found.name if found.kind == "agent" and not found.frame else None),
             agent_version=found.agent_version or fields.text(a.GEN_AI_AGENT_VERSION),
             session_id=session,
             outcome=ended,
@@ -193,17 +193,38 @@ def filled(draft: StepDraft, other: StepDraft) -> StepDraft:
     )
 
 
-def combined(draft: StepDraft, other: StepDraft, where: str) -> StepDraft:
-    """A step with what another span of the same call knows, and a reason that says so.
+def combined(draft: StepDraft, other: StepDraft, *reasons: Reason) -> StepDraft:
+    """A step with what another span of the same call knows.
 
     Args:
         draft: the step.
         other: the other record.
-        where: what to call the other record.
+        reasons: to add, such as where the other record is.
     """
-    both = filled(draft, replace(other, run=None))
-    reason = Reason(code=DOUBLED, detail=f"also recorded as {where}, counted once")
-    return replace(both, transport=draft.transport and other.transport, reasons=(*both.reasons, reason))
+    whole = replace(draft, input=_completed(draft.input, other.input), output=_completed(draft.output, other.output))
+    both = filled(whole, replace(other, run=None))
+    run = draft.run if draft.run is None or other.run is None else _run_of_both(draft.run, other.run)
+    told = tuple(reason for reason in other.reasons if reason.code == DOUBLED)
+    return replace(both, run=run, transport=draft.transport and other.transport, reasons=(*both.reasons, *reasons, *told))
+
+
+def _completed(view: Json, other: Json) -> Json:
+    """What a model was asked or answered, with the members that only the other record has; no messages at all are no view."""
+    if not isinstance(view, dict) or not isinstance(other, dict) or "messages" not in view or "messages" not in other:
+        return view
+    if other["messages"] and not view["messages"] and not view.get("system"):
+        view = {**view, "messages": other["messages"], "system": other.get("system")} if "system" in view else {**view, **other}
+    missing = {name: other[name] for name in ("tools", "finish") if not view.get(name) and other.get(name)}
+    params = other.get("params")
+    if isinstance(params, dict) and params:
+        missing["params"] = joined(params, view["params"]) if isinstance(view.get("params"), dict) else params
+    return {**view, **missing} if missing else view
+
+
+def _run_of_both(run: RunDraft, other: RunDraft) -> RunDraft:
+    names = ("agent_name", "agent_version", "session_id", "input", "output", "definition")
+    added: dict[str, Any] = {name: getattr(other, name) for name in names if getattr(run, name) is None}
+    return replace(run, **added, versions=joined(other.versions, run.versions))
 
 
 def joined(less: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:

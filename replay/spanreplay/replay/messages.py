@@ -167,7 +167,7 @@ def input_view(value: Json) -> Json:
         return None
     found = body_asked(value)
     if found is None:
-        found = {"messages": value if _is_talk(value) else [{"role": "user", "content": _as_text(value)}]}
+        found = {"messages": value if is_talk(value) else [{"role": "user", "content": _as_text(value)}]}
     system = found.get("system")
     return {
         "messages": messages(found.get("messages"), "user") or [],
@@ -188,7 +188,7 @@ def output_view(value: Json) -> Json:
         return None
     found = body_answered(value)
     if found is None:
-        found = {"messages": value if _is_talk(value) else [{"role": "assistant", "content": _as_text(value)}]}
+        found = {"messages": value if is_talk(value) else [{"role": "assistant", "content": _as_text(value)}]}
     said = messages(found.get("messages"), "assistant") or []
     return {"messages": said, "finish": found.get("finish") or _finish(said)}
 
@@ -205,10 +205,10 @@ def body_answered(value: Json) -> Json:
     return next((view for shape in registry() if (view := shape.answered(body)) is not None), None) if isinstance(body, dict) else None
 
 
-def _is_talk(value: Json) -> bool:
+def is_talk(value: Json) -> bool:
     """Whether a value is a message or a list of messages and parts, and not something that was said."""
     if isinstance(value, list):
-        return bool(value) and all(isinstance(item, str) or _is_talk(item) for item in value)
+        return bool(value) and all(isinstance(item, str) or is_talk(item) for item in value)
     if not isinstance(value, dict):
         return False
     return any(key in value for key in _TALKS) or any(shape.reads(value) for shape in registry())

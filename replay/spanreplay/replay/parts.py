@@ -27,7 +27,14 @@ _RENAMED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "tool_call": {"arguments": ("input", "args"), "name": ("function_name",)},
 }
 """Fields by part type, and what else they are called."""
-_ROLES: Final[Mapping[str, str]] = {"model": "assistant", "ai": "assistant", "human": "user", "developer": "system"}
+_ROLES: Final[Mapping[str, str]] = {
+    "model": "assistant",
+    "ai": "assistant",
+    "human": "user",
+    "developer": "system",
+    "tool-call": "assistant",  # smolagents', which sends them as these
+    "tool-response": "user",
+}
 
 
 def role_of(given: Json, otherwise: str) -> str:
@@ -70,3 +77,20 @@ def part(item: Json) -> dict[str, Json]:
         if isinstance(decoded, dict | list):
             made["arguments"] = decoded
     return made
+
+
+def media_part(url: Json, modality: str, mime_type: Json = None) -> dict[str, Json] | None:
+    """A ``blob`` part of a base64 data URL, a ``uri`` part of any other URL, ``None`` of what is none.
+
+    Args:
+        url: as recorded.
+        modality: ``image``, ``audio``, ``video`` or ``document``.
+        mime_type: where it is told beside the URL.
+    """
+    if not isinstance(url, str) or not url:
+        return None
+    head, comma, data = url.partition(",")
+    if comma and head.startswith("data:") and head.endswith(";base64"):
+        told = head.removeprefix("data:").partition(";")[0]
+        return {"type": "blob", "mime_type": told or mime_type, "modality": modality, "content": data}
+    return {"type": "uri", "mime_type": mime_type, "modality": modality, "uri": url}

@@ -1,0 +1,45 @@
+"""Arguments of a function by their names, from what instrumentations of functions write."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from spanreplay.replay.model import Json
+
+_CALLED: Final = frozenset({"args", "kwargs"})
+_SWITCHES: Final = frozenset({"sanitize_inputs_outputs"})
+"""What a framework hands to every tool beside its arguments."""
+
+
+def called_with(value: Json, names: Sequence[str] = ()) -> Json:
+    """The arguments of a call that was written as ``{"args": […], "kwargs": {…}}``; any other value is itself.
+
+    Args:
+        value: what was written, decoded.
+        names: of the function's parameters, in order, where they are known: positional arguments get theirs. Without them, or with fewer,
+            a call that has positional arguments stays as it was written.
+    """
+    if not isinstance(value, dict) or not value.keys() >= _CALLED or not value.keys() <= _CALLED | _SWITCHES:
+        return value
+    given, named = value["args"], value["kwargs"]
+    if not isinstance(given, list) or not isinstance(named, dict):
+        return value
+    if len(given) > len(names):
+        return value if given else named
+    return {**dict(zip(names, given, strict=False)), **named}
+
+
+def parameter_names(schema: Json) -> list[str]:
+    """The parameters of a tool, from the JSON schema of its arguments or from an object of their descriptions."""
+    if not is_schema(schema):
+        return []
+    properties = schema.get("properties", {} if "type" in schema and isinstance(schema["type"], str) else schema)
+    return list(properties) if isinstance(properties, dict) else []
+
+
+def is_schema(value: Json) -> bool:
+    """Whether a value describes arguments, and is not arguments itself."""
+    if not isinstance(value, dict):
+        return False
+    if isinstance(value.get("properties"), dict) or "$schema" in value or value.get("type") == "object":
+        return True
+    return bool(value) and all(isinstance(member, dict) and isinstance(member.get("type"), str) for member in value.values())

@@ -1,0 +1,266 @@
+"""OpenInference: Arize's conventions, written by its instrumentations of some forty frameworks, by Phoenix and by Amazon's distribution.
+
+Source: <https://github.com/Arize-ai/openinference/tree/main/spec>.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from spanreplay.content.canonical import digest
+from spanreplay.replay.calls import called_with, is_schema, parameter_names
+from spanreplay.replay.dialect import StepDraft
+from spanreplay.replay.drafting import Found, drafted
+from spanreplay.replay.fields import Fields, decoded_json, whole
+from spanreplay.replay.flattened import Node, inner, leaf, listed, unflattened
+from spanreplay.replay.messages import input_view, is_talk, output_view
+from spanreplay.replay.model import Json, Reason
+from spanreplay.replay.openinference_messages import INPUT, OUTPUT, PARAMETERS, exchange
+from spanreplay.replay.reasons import MESSAGE_ABSENT
+from spanreplay.replay.versions import offered
+from spanreplay.semconv import attributes as a
+from spanreplay.spans.record import STATUS_ERROR, LogRecord, SpanRecord
+
+KIND: Final = "openinference.span.kind"
+AGENT: Final = ("agent.name", "graph.node.id")
+TOOL: Final = "tool.name"
+TOOL_CALL: Final = "tool.id"
+TOOL_PARAMETERS: Final = "tool.parameters"
+METADATA: Final = "metadata"
+REQUESTED: Final = "llm.request.model_name"
+MODEL: Final = "llm.model_name"
+ANSWERED: Final = "llm.response.model_name"
+PROVIDER: Final = ("llm.provider", "llm.system")
+TEMPLATE: Final = "llm.prompt_template.template"
+TEMPLATE_VERSION: Final = "llm.prompt_template.version"
+PROMPT: Final = ("prompt.id", "prompt.url")
+
+_SCOPE: Final = "openinference.instrumentation"
+_HANDOFF: Final = "handoff to "
+_SESSIONS: Final = ("session_id", "conversation_id", "thread_id")
+_USAGE: Final[Mapping[str, str]] = {
+    "llm.token_count.prompt": "input_tokens",
+    "llm.token_count.completion": "output_tokens",
+    "llm.token_count.prompt_details.cache_read": "cache_read_input_tokens",
+    "llm.token_count.prompt_details.cache_write": "cache_write_input_tokens",
+    "llm.token_count.prompt_details.audio": "audio_input_tokens",
+    "llm.token_count.completion_details.reasoning": "reasoning_output_tokens",
+    "llm.token_count.completion_details.audio": "audio_output_tokens",
+}
+
+
+class OpenInferenceDialect:
+    """Reads spans that have an ``openinference.span.kind``."""
+
+    NAME = "openinference"
+    PRIORITY = 100
+
+    def claims(self, span: SpanRecord) -> bool:
+        """The kind; or, where an SDK limit dropped the oldest attributes, the scope."""
+        return KIND in span.attributes or (span.dropped_attributes > 0 and span.scope.name.startswith(_SCOPE))
+
+    def read(self, span: SpanRecord, logs: Sequence[LogRecord]) -> StepDraft | None:
+        """The step; ``None`` for guardrails, evaluators, prompts and whatever else asks nobody outside."""
+        del logs
+        fields = Fields(span.attributes)
+        reader = _READERS.get(_kind(span, fields))
+        if reader is None:
+            return None
+        found = reader(span, fields)
+        return drafted(span, fields, replace(found, error=_raised(span), session_id=_session(fields)))
+
+
+def _kind(span: SpanRecord, fields: Fields) -> str:
+    """The kind, unless the attributes say otherwise.
+
+    The instrumentation of LangChain takes everything for an agent that has the word in its name, that of the OpenAI Agents SDK a hand-off
+    for a tool.
+    """
+    kind = (fields.text(KIND) or "UNKNOWN").upper()
+    if kind in ("AGENT", "UNKNOWN"):
+        if TOOL in fields:
+            return "TOOL"
+        if PARAMETERS in fields or (kind == "UNKNOWN" and MODEL in fields):
+            return "LLM"
+        if kind == "AGENT" and not any(name in fields for name in (*AGENT, INPUT, OUTPUT, MODEL)):
+            return "CHAIN"  # a trace of the OpenAI Agents SDK: what is around its agents
+        if kind == "AGENT" and _is_node(span, fields):
+            return "CHAIN"
+    if kind == "TOOL" and TOOL not in fields and span.name.startswith(_HANDOFF):
+        return "HANDOFF"
+    return kind
+
+
+def _is_node(span: SpanRecord, fields: Fields) -> bool:
+    """Whether the span is one visit of a node of a LangGraph graph."""
+    metadata = _metadata(fields)
+    return metadata.get("langgraph_node") == span.name
+
+
+def _metadata(fields: Fields) -> Mapping[str, Json]:
+    metadata, _ = decoded_json(fields.attributes.get(METADATA))
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _session(fields: Fields) -> str | None:
+    return fields.identifier(a.SESSION_ID) or Fields(_metadata(fields)).identifier(*_SESSIONS)
+
+
+def _raised(span: SpanRecord) -> Json:
+    """The exception that ended the span: its event is exact, the status message may hold a traceback as well."""
+    raised = next((event for event in reversed(span.events) if event.name == a.EXCEPTION_EVENT), None)
+    if raised is None or span.status != STATUS_ERROR:
+        return None
+    told = Fields(raised.attributes)
+    return {"type": told.text(a.EXCEPTION_TYPE), "message": told.text(a.EXCEPTION_MESSAGE)}
+
+
+# ---- models ------------------------------------------------------------------------------------------------------
+
+
+def _model(span: SpanRecord, fields: Fields) -> Found:
+    told = exchange(fields)
+    model = fields.text(REQUESTED) or told.model or fields.text(MODEL)
+    versions = {
+        "model": _present(provider=fields.text(*PROVIDER), request=model, response=fields.text(ANSWERED, MODEL)),
+        "prompt": _prompt(fields),
+        "tools": offered(told.asked["tools"]) if told.asked is not None else [],
+    }
+    places = ", ".join(map(str, told.missing[:5])) + ("…" if len(told.missing) > 5 else "")
+    return Found(
+        kind="model_call",
+        name=model or span.name,
+        asked=told.asked,
+        answered=told.answered,
+        usage={name: count for key, name in _USAGE.items() if (count := whole(fields.attributes.get(key))) is not None},
+        versions={name: value for name, value in versions.items() if value},
+        response_id=told.response_id,
+        reasons=(Reason(code=MESSAGE_ABSENT, detail=f"the input has later messages, but none at {places}"),) if told.missing else (),
+        grade="incomplete" if told.missing else "exact",
+    )
+
+
+def _prompt(fields: Fields) -> dict[str, Json]:
+    template = fields.text(TEMPLATE)
+    return _present(
+        name=fields.text(*PROMPT),
+        version=fields.text(TEMPLATE_VERSION),
+        digest=None if template is None else digest(template),
+        template=template,
+    )
+
+
+def _present(**members: Json) -> dict[str, Json]:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+# ---- tools and hand-offs -----------------------------------------------------------------------------------------
+
+
+def _tool(span: SpanRecord, fields: Fields) -> Found:
+    schema = fields.json(TOOL_PARAMETERS)
+    given = fields.json(INPUT) if INPUT in fields else None if is_schema(schema) else schema
+    result, call_id, failed = _answer(fields)
+    return Found(
+        kind="tool_call",
+        name=fields.text(TOOL, a.GEN_AI_TOOL_NAME) or span.name,
+        asked=None if given is None and INPUT not in fields else {"arguments": called_with(given, parameter_names(schema))},
+        answered=None if OUTPUT not in fields else {"result": result},
+        call_id=fields.identifier(TOOL_CALL, a.GEN_AI_TOOL_CALL_ID) or call_id,
+        outcome="tool_error" if failed and span.status != STATUS_ERROR else None,
+    )
+
+
+def _answer(fields: Fields) -> tuple[Json, str | None, bool]:
+    """What a tool gave, the id of the call and whether the tool says that it failed; a tool message of LangChain holds all three."""
+    if OUTPUT not in fields:
+        return None, None, False
+    value = fields.json(OUTPUT)
+    message = value
+    for name in ("output", "data", "kwargs"):
+        if isinstance(message, dict) and isinstance(message.get(name), dict) and "tool_call_id" in message[name]:
+            message = message[name]
+    if not isinstance(message, dict) or "content" not in message or "tool_call_id" not in message:
+        return value, None, False
+    return message["content"], Fields(message).identifier("tool_call_id"), message.get("status") == "error"
+
+
+def _handoff(span: SpanRecord, fields: Fields) -> Found:
+    to = fields.text(OUTPUT) or span.name.removeprefix(_HANDOFF)
+    return Found(kind="handoff", name=to, asked={"arguments": _present(**{"from": fields.text(INPUT), "to": to})}, answered={"result": to})
+
+
+# ---- agents, chains and retrievals -------------------------------------------------------------------------------
+
+
+def _agent(span: SpanRecord, fields: Fields) -> Found:
+    name = fields.text(*AGENT)
+    given, made = (fields.json(side) if side in fields else None for side in (INPUT, OUTPUT))
+    return Found(
+        kind="agent",
+        name=name or span.name,
+        agent=name,
+        asked=None if given is None else input_view(given) if isinstance(given, str) or is_talk(given) else {"arguments": given},
+        answered=None if made is None else output_view(made) if isinstance(made, str) or is_talk(made) else {"result": made},
+        runs=True,
+    )
+
+
+def _chain(span: SpanRecord, fields: Fields) -> Found:
+    return replace(_agent(span, fields), frame=True)
+
+
+def _retriever(span: SpanRecord, fields: Fields) -> Found:
+    found = _documents(fields, "retrieval.documents")
+    return _retrieval(span, fields, {"query": fields.json(INPUT)} if INPUT in fields else {}, found)
+
+
+def _reranker(span: SpanRecord, fields: Fields) -> Found:
+    asked = _present(query=fields.json("reranker.query"), top_k=fields.integer("reranker.top_k"))
+    given = _documents(fields, "reranker.input_documents")
+    return _retrieval(span, fields, {**asked, "documents": given} if given else asked, _documents(fields, "reranker.output_documents"))
+
+
+def _embedding(span: SpanRecord, fields: Fields) -> Found:
+    made = [
+        inner(item, "embedding") or item for item in listed(unflattened(fields.attributes, "embedding.embeddings")["embedding.embeddings"])
+    ]
+    texts = [text for item in made if (text := leaf(item, "text")) is not None]
+    vectors = [vector for item in made if (vector := leaf(item, "vector")) is not None]
+    found = _retrieval(span, fields, {"input": texts} if texts else {}, vectors)
+    return replace(found, name=fields.text("embedding.model_name") or span.name)
+
+
+def _retrieval(span: SpanRecord, fields: Fields, asked: dict[str, Json], made: list[Json]) -> Found:
+    given = {"input": fields.json(INPUT)} if not asked and INPUT in fields else asked
+    result = made or (fields.json(OUTPUT) if OUTPUT in fields else None)
+    return Found(
+        kind="retrieval",
+        name=fields.text("reranker.model_name") or span.name,
+        asked={"arguments": given} if given else None,
+        answered=None if result is None else {"result": result},
+    )
+
+
+def _documents(fields: Fields, prefix: str) -> list[Json]:
+    return [_document(inner(item, "document") or item) for item in listed(unflattened(fields.attributes, prefix)[prefix])]
+
+
+def _document(node: Node) -> dict[str, Json]:
+    found = {name: leaf(node, name) for name in node}
+    return _present(**{**found, "metadata": decoded_json(found.get("metadata"))[0]})
+
+
+_READERS: Final[Mapping[str, Callable[[SpanRecord, Fields], Found]]] = {
+    "LLM": _model,
+    "TOOL": _tool,
+    "HANDOFF": _handoff,
+    "AGENT": _agent,
+    "CHAIN": _chain,
+    "RETRIEVER": _retriever,
+    "RERANKER": _reranker,
+    "EMBEDDING": _embedding,
+}
+
+
+DIALECT: Final = OpenInferenceDialect()

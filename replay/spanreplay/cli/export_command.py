@@ -1,6 +1,5 @@
 """``spanreplay export``."""
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -10,7 +9,8 @@ import click
 from spanreplay.cli.fetching import fetching
 from spanreplay.cli.options import WrongUse, common, many, print_bytes, print_json, say
 
-FORMATS = ("otlp-json", "otlp-proto")
+FORMATS = ("otlp-json", "otlp-proto", "jaeger", "messages")
+"""Names of the writers, here so that ``--help`` imports none of them."""
 _STDOUT = Path("-")
 
 
@@ -27,7 +27,7 @@ _STDOUT = Path("-")
 @fetching
 @common
 def command(target: str, form: str, output: Path, store: Path | None, as_json: bool) -> None:
-    """Write a run, with every span it was recorded in, to a file that any OTLP reader takes.
+    """Write a run, with every span it was recorded in, to a file: OTLP for any reader of it, Jaeger's JSON for its UI, or chat messages.
 
     TARGET is last, last~2, a run id or its beginning, a file or folder of traces, - for standard input, a
     URL such as jaeger+http://localhost:16686/TRACEID, or SOURCE#RUN.
@@ -40,25 +40,24 @@ def command(target: str, form: str, output: Path, store: Path | None, as_json: b
     from spanreplay.cli.about import about
     from spanreplay.cli.target import is_bare_command, load
     from spanreplay.replay.outgoing import of_runs
-    from spanreplay.spans import otlp_json, otlp_proto
+    from spanreplay.replay.writer import registry
     from spanreplay.spans.record import SpanRecord
 
+    writer = registry()[form]
     if as_json and output == _STDOUT:
         raise click.UsageError("--json describes what was written to a file; give one with -o")
-    if form == "otlp-proto" and output == _STDOUT and sys.stdout.isatty():
-        raise click.UsageError("otlp-proto is binary, and standard output is a terminal; give a file with -o")
+    if writer.BINARY and output == _STDOUT and sys.stdout.isatty():
+        raise click.UsageError(f"{form} is binary, and standard output is a terminal; give a file with -o")
     loaded = load(target, store)
     about(loaded)
     records = of_runs(loaded.records, loaded.siblings)
     spans = [r for r in records if isinstance(r, SpanRecord)]
-    left_out = 0
-    if form == "otlp-proto":
-        data = otlp_proto.encode(spans)
-        left_out = len(records) - len(spans)
-    else:
-        data = (json.dumps(otlp_json.encode(records), ensure_ascii=True) + "\n").encode()
+    left_out = 0 if writer.LOGS else len(records) - len(spans)
+    data = writer.write(records, loaded.runs)
+    if not data:
+        say(f"nothing to write as {form}: no model call of {many(len(loaded.runs), 'run')} has its messages")
     if left_out:
-        say(f"{many(left_out, 'log record')} left out: otlp-proto holds spans only; otlp-json holds both")
+        say(f"{many(left_out, 'log record')} left out: {form} holds spans only; otlp-json holds both")
     if output == _STDOUT:
         print_bytes(data)
         return

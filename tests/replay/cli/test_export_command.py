@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from fixtures.runs.spans import chat, fixture
+from spanreplay.cli.export_command import FORMATS
+from spanreplay.replay.writer import registry
 from spanreplay.spans import otlp_json, otlp_proto
 from spanreplay.spans.record import LogRecord
 from support.command_line import CommandLine
@@ -49,6 +51,37 @@ def test_log_records_have_no_place_in_protobuf_and_that_is_said(spanreplay: Comm
     assert list(otlp_proto.decode(done.raw)) == [span]
     assert "1 log record left out: otlp-proto holds spans only" in done.err
     assert spanreplay("export", path).json["resourceLogs"]
+
+
+def test_every_writer_can_be_asked_for() -> None:
+    assert set(FORMATS) == set(registry())
+
+
+def test_jaegers_own_json_comes_back_as_the_same_steps(spanreplay: CommandLine) -> None:
+    spanreplay.file("t.json", *fixture("forecast.json"))
+    done = spanreplay("export", "./t.json", "--format", "jaeger", "-o", "jaeger.json")
+    assert done.code == 0, done
+    before, after = (spanreplay("replay", path, "--json").json["runs"] for path in ("./t.json", "./jaeger.json"))
+    told = ("kind", "name", "input", "output", "outcome", "grade", "overlaps", "requested_by")
+    assert [[s[key] for key in told] for s in after[0]["steps"]] == [[s[key] for key in told] for s in before[0]["steps"]]
+    assert "time-us" in [entry["code"] for entry in spanreplay("replay", "./jaeger.json", "--json").json["source"]["fidelity"]]
+    again = spanreplay("export", "./jaeger.json", "--format", "jaeger").raw
+    assert again == (spanreplay.folder / "jaeger.json").read_bytes(), "a fixed point"
+
+
+def test_a_run_as_chat_messages(demo: CommandLine) -> None:
+    lines = [json.loads(line) for line in demo("export", "last", "--format", "messages").out.splitlines()]
+    assert [message["role"] for message in lines[0]["messages"]][:3] == ["system", "user", "assistant"]
+    called = [call["id"] for line in lines for message in line["messages"] for call in message.get("tool_calls", ())]
+    given = [message["tool_call_id"] for line in lines for message in line["messages"] if message["role"] == "tool"]
+    assert called == given
+
+
+def test_a_run_without_messages_writes_none_and_says_so(spanreplay: CommandLine) -> None:
+    path = spanreplay.file("t.json", chat(1, content=False))
+    done = spanreplay("export", path, "--format", "messages")
+    assert (done.code, done.raw) == (0, b"")
+    assert "no model call of 1 run has its messages" in done.err
 
 
 def test_json_describes_the_file(demo: CommandLine) -> None:

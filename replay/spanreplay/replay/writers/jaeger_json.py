@@ -6,7 +6,7 @@ its own UI cannot show, this differs: a span without an end, or with an end befo
 
 import base64
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import isfinite
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ from spanreplay.replay.jaeger_names import (
     STATUS_DESCRIPTION,
     TRACE_STATE,
 )
+from spanreplay.replay.model import Run
 from spanreplay.replay.writers._go_json import go_json, no_number
 from spanreplay.spans.record import (
     STATUS_ERROR,
@@ -41,6 +42,8 @@ from spanreplay.spans.record import (
 )
 
 NAME: Final = "jaeger"
+BINARY: Final = False
+LOGS: Final = False
 
 BACKWARDS: Final = "the span ended before it started"
 
@@ -53,12 +56,14 @@ _HIGH: Final = "0" * 16
 _Tag = dict[str, Any]
 
 
-def write(records: Iterable[Record]) -> bytes:
+def write(records: Iterable[Record], runs: Sequence[Run] = ()) -> bytes:
     """Gives the spans as one answer of Jaeger, a trace after the other, each with its spans in the order given.
 
     Args:
         records: Spans and log records, in any order. Log records have no place in the form and are left out.
+        runs: Not needed.
     """
+    del runs
     traces: dict[str, list[SpanRecord]] = {}
     for record in records:
         if isinstance(record, SpanRecord):

@@ -13,6 +13,9 @@ from spanreplay.replay.transcript import Conversation, conversations
 from spanreplay.spans.record import Record
 
 NAME: Final = "messages"
+BINARY: Final = False
+LOGS: Final = True
+"""What they hold is in the messages."""
 
 
 def write(records: Sequence[Record], runs: Sequence[Run]) -> bytes:

@@ -9,7 +9,7 @@ from spanreplay.replay.doubles import Candidate, Folded, fold
 from spanreplay.replay.events import Decided, decisions
 from spanreplay.replay.fields import Fields
 from spanreplay.replay.grouping import Group, Reading
-from spanreplay.replay.links import requesters
+from spanreplay.replay.links import Request, as_asked, requests
 from spanreplay.replay.model import Json, Reason, Step
 from spanreplay.replay.order import Moment, in_order
 from spanreplay.replay.overlap import overlapping
@@ -176,11 +176,13 @@ def ordered_steps(assembly: Assembly) -> list[Step]:
             steps.append(_step(assembly, key, shared, seq, by_span))
         else:
             steps.append(_decision_step(assembly, key, shared))
-    guessed = requesters(steps)
-    return [
-        step if step.requested_by is not None or step.seq not in guessed else replace(step, requested_by=guessed[step.seq])
-        for step in steps
-    ]
+    asked = requests(steps)
+    return [_requested(step, asked[step.seq]) if step.seq in asked else step for step in steps]
+
+
+def _requested(step: Step, request: Request) -> Step:
+    by = request.seq if step.requested_by is None else step.requested_by
+    return as_asked(replace(step, requested_by=by), request.asked)
 
 
 def _moment(key: SpanKey, span: SpanRecord, parent: SpanKey | None, draft: StepDraft | None) -> Moment[SpanKey]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from spanreplay.replay.pending import settled
 from spanreplay.semconv.attributes import STEP_PARENT
 from spanreplay.spans.record import LogRecord, Record, SpanRecord, Value
 
@@ -67,13 +68,14 @@ def build(records: Iterable[Record]) -> Forest:
             else:
                 loose.append(record)
             continue
-        key = SpanKey(record.trace_id, record.span_id)
+        span = settled(record)
+        key = SpanKey(span.trace_id, span.span_id)
         known = spans.get(key)
         if known is None:
-            spans[key] = record
+            spans[key] = span
         else:
             duplicates += 1
-            spans[key] = merged(known, record)
+            spans[key] = merged(known, span)
 
     parents, orphans = _parents(spans)
     cycles = _cut_loops(spans, parents)

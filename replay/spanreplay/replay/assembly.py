@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from spanreplay.boundary.call import OutcomeName
+from spanreplay.replay.asked import as_asked
 from spanreplay.replay.dialect import RunDraft, StepDraft
 from spanreplay.replay.doubles import Candidate, Folded, fold
 from spanreplay.replay.events import Decided, decisions
 from spanreplay.replay.fields import Fields
 from spanreplay.replay.grouping import Group, Reading
-from spanreplay.replay.links import Request, as_asked, requests
+from spanreplay.replay.links import Request, requests
 from spanreplay.replay.model import Json, Reason, Step
 from spanreplay.replay.order import Moment, in_order
 from spanreplay.replay.overlap import overlapping

@@ -1,0 +1,50 @@
+"""What a tool was called with, where its own record does not say: what the model asked for, in the request that the call answers."""
+
+from dataclasses import replace
+from typing import TypeVar
+
+from spanreplay.content.canonical import canonical_json
+from spanreplay.content.codec import encode
+from spanreplay.replay.dialect import StepDraft
+from spanreplay.replay.messages import Asked
+from spanreplay.replay.model import Json, Reason, Step
+from spanreplay.replay.reasons import AS_ASKED, INPUT_ABSENT, OUTPUT_ABSENT
+
+Call = TypeVar("Call", Step, StepDraft)
+
+
+def as_asked(call: Call, asked: Asked) -> Call:
+    """A tool call with the arguments that the model asked for, where its own record lacks them or has only the value of the single one.
+
+    Some tracers of LangChain get no more than that value: the text ``Paris`` where the call was ``{"city": "Paris"}``.
+
+    Args:
+        call: a step; anything but the tool call of another instrumentation is given back as it is.
+        asked: the request that it answers.
+    """
+    if call.kind != "tool_call" or call.path is not None or asked.arguments is None:
+        return call
+    if call.input is not None and not is_bare(call.input, asked):
+        return call
+    left = tuple(reason for reason in call.reasons if reason.code != INPUT_ABSENT)
+    what = "no arguments" if call.input is None else "the value of the argument and not its name"
+    told = Reason(
+        code=AS_ASKED,
+        detail=f"the record has {what}; these are the ones that the model asked for",
+        step=call.seq if isinstance(call, Step) else None,
+    )
+    return replace(
+        call,
+        input={"arguments": asked.arguments},
+        typed_input=encode(asked.arguments).text,
+        grade="semantic" if call.grade == "structure" and all(reason.code != OUTPUT_ABSENT for reason in left) else call.grade,
+        reasons=(*left, told),
+    )
+
+
+def is_bare(given: Json, asked: Asked) -> bool:
+    """Whether the input of a tool call is the value of the only argument that was asked for, without its name."""
+    if not isinstance(given, dict) or "arguments" not in given or not isinstance(asked.arguments, dict) or len(asked.arguments) != 1:
+        return False
+    value, only = given["arguments"], next(iter(asked.arguments.values()))
+    return not isinstance(value, dict) and (canonical_json(value) == canonical_json(only) or value == str(only))

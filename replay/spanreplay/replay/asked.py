@@ -13,7 +13,7 @@ from spanreplay.replay.reasons import AS_ASKED, INPUT_ABSENT, OUTPUT_ABSENT
 Call = TypeVar("Call", Step, StepDraft)
 
 
-def as_asked(call: Call, asked: Asked) -> Call:
+def as_asked(call: Call, asked: Asked, *, seq: int | None = None) -> Call:
     """A tool call with the arguments that the model asked for, where its own record lacks them or has only the value of the single one.
 
     Some tracers of LangChain get no more than that value: the text ``Paris`` where the call was ``{"city": "Paris"}``.
@@ -21,18 +21,15 @@ def as_asked(call: Call, asked: Asked) -> Call:
     Args:
         call: a step; anything but the tool call of another instrumentation is given back as it is.
         asked: the request that it answers.
+        seq: of the step, where it has one already.
     """
     if call.kind != "tool_call" or call.path is not None or asked.arguments is None:
         return call
     if call.input is not None and not is_bare(call.input, asked):
         return call
-    left = tuple(reason for reason in call.reasons if reason.code != INPUT_ABSENT)
+    left: tuple[Reason, ...] = tuple(reason for reason in call.reasons if reason.code != INPUT_ABSENT)
     what = "no arguments" if call.input is None else "the value of the argument and not its name"
-    told = Reason(
-        code=AS_ASKED,
-        detail=f"the record has {what}; these are the ones that the model asked for",
-        step=call.seq if isinstance(call, Step) else None,
-    )
+    told = Reason(code=AS_ASKED, detail=f"the record has {what}; these are the ones that the model asked for", step=seq)
     return replace(
         call,
         input={"arguments": asked.arguments},

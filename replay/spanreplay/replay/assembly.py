@@ -183,7 +183,7 @@ def ordered_steps(assembly: Assembly) -> list[Step]:
 
 def _requested(step: Step, request: Request) -> Step:
     by = request.seq if step.requested_by is None else step.requested_by
-    return as_asked(replace(step, requested_by=by), request.asked)
+    return as_asked(replace(step, requested_by=by), request.asked, seq=step.seq)
 
 
 def _moment(key: SpanKey, span: SpanRecord, parent: SpanKey | None, draft: StepDraft | None) -> Moment[SpanKey]:

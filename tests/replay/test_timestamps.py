@@ -1,12 +1,12 @@
 """Times of back ends to nanoseconds."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanreplay.replay.timestamps import iso_ns
+from spanreplay.replay.timestamps import iso_ns, nanoseconds
 
 
 @pytest.mark.parametrize(
@@ -38,4 +38,11 @@ def test_anything_else_is_no_time(value: object) -> None:
 def test_a_python_time_comes_back(moment: datetime) -> None:
     found = iso_ns(moment.isoformat())
     assert found is not None
-    assert found // 1000 == round((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1_000_000)
+    assert found == (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000
+
+
+def test_what_readers_of_tables_give() -> None:
+    assert nanoseconds(7) == 7
+    assert nanoseconds(datetime(2025, 6, 11, 14, 1, 32, 598123, tzinfo=UTC)) == 1749650492598123000
+    assert nanoseconds("2025-06-11T14:01:32Z") == 1749650492000000000
+    assert [nanoseconds(value) for value in (None, True, -1, 1.5, "no")] == [None] * 5

@@ -13,6 +13,15 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND: Final = 1_000_000_000
 
 
+def nanoseconds(value: object) -> int | None:
+    """Nanoseconds since the epoch from what a reader of tables gives: their number, a Python time, or a text for :func:`iso_ns`."""
+    if isinstance(value, datetime):
+        value = value.isoformat()
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if value >= 0 else None
+    return iso_ns(value)
+
+
 def iso_ns(value: Json) -> int | None:
     """Nanoseconds from an ISO 8601 date and time; ``None`` from anything else, and from times before 1970.
 

@@ -139,6 +139,10 @@ def _message(item: dict[str, Json], role: str) -> dict[str, Json]:
     return {"role": said, "parts": made, **rest}
 
 
+_SCHEMAS: Final = ("input_schema", "inputSchema")
+"""What the parameters of a tool are called by the Anthropic API, and by MCP and the Vercel AI SDK."""
+
+
 def definitions(tools: Json) -> list[Json]:
     """Tools as the conventions define them, ``{"type", "name", "description", "parameters"}``, from whatever an API takes them as."""
     return [_definition(tool) for tool in tools] if isinstance(tools, list) else []
@@ -150,9 +154,10 @@ def _definition(tool: Json) -> Json:
     function = tool.get("function")
     if isinstance(function, dict):
         tool = {"type": "function", **function, **{key: value for key, value in tool.items() if key not in ("function", "type")}}
-    if "input_schema" in tool and "parameters" not in tool and tool.get("type", "custom") == "custom":
-        rest = {key: value for key, value in tool.items() if key not in ("input_schema", "type")}
-        tool = {"type": "function", **rest, "parameters": tool["input_schema"]}
+    schema = next((name for name in _SCHEMAS if name in tool), None)
+    if schema is not None and "parameters" not in tool and tool.get("type", "function") in ("custom", "function"):
+        rest = {key: value for key, value in tool.items() if key not in (schema, "type")}
+        tool = {"type": "function", **rest, "parameters": tool[schema]}
     return tool
 
 

@@ -1,0 +1,39 @@
+// The weather scenario with generateText of the Vercel AI SDK 4 and its own telemetry: a tool that throws ends the run there.
+import { createOpenAI } from "@ai-sdk/openai";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
+import { NodeTracerProvider, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-node";
+import { generateText, tool } from "ai";
+import { z } from "zod";
+
+const provider = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(new OTLPTraceExporter())] });
+provider.register();
+
+const WEATHER = {
+  Paris: { city: "Paris", celsius: 21, sky: "sunny" },
+  Oslo: { city: "Oslo", celsius: 4, sky: "rain" },
+};
+const openai = createOpenAI({ baseURL: process.env.OPENAI_BASE_URL });
+
+await generateText({
+  model: openai("gpt-4o-mini"),
+  system: "You are a weather assistant.",
+  prompt: "What is the weather in Paris and in Oslo?",
+  temperature: 0,
+  maxSteps: 5,
+  tools: {
+    get_weather: tool({
+      description: "The weather of a city.",
+      parameters: z.object({ city: z.string() }),
+      execute: async ({ city }) => WEATHER[city],
+    }),
+    get_alerts: tool({
+      description: "The alerts of a city.",
+      parameters: z.object({ city: z.string() }),
+      execute: async () => {
+        throw new Error("alert service unavailable");
+      },
+    }),
+  },
+  experimental_telemetry: { isEnabled: true, functionId: "weather", metadata: { sessionId: "session-1" } },
+}).catch((error) => console.log(`ended: ${error.message}`));
+await provider.shutdown();

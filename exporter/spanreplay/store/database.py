@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from spanreplay.store.errors import (
     DamagedStoreError,
@@ -30,14 +30,19 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 WAIT_SECONDS: Final = 30.0
-_CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
+_Config: TypeAlias = dict[str, str | bool | int | float | list[str]]
+_CONFIG: Final[_Config] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "memory_limit": "1GB",
     "threads": "2",
     "python_enable_replacements": "false",  # a table is a table, never a variable of whoever calls
 }
-_SEALED_CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {**_CONFIG, "enable_external_access": "false"}
+_ROW_GROUP: Final = 4096
+"""Rows that are compressed and skipped together, in what is written from now on. A checkpoint writes unfilled groups anew: at DuckDB's own
+122,880, each span of a large import would be written many times over, and with it all content of the group. It is also what a look-up
+of one run reads at least."""
+_SEALED_CONFIG: Final[_Config] = {**_CONFIG, "enable_external_access": "false"}
 
 _threads: dict[str, threading.Lock] = {}
 _threads_guard = threading.Lock()
@@ -84,7 +89,7 @@ class Database:
             make_private(self.folder)
             new = not self.path.exists()
             try:
-                connection = self._connect(read_only=False, sealed=False)
+                connection = self._connect(_open_for_writing, _CONFIG)
             except StoreError:
                 if new:  # half a header, on a full disk for one; the next attempt would take it for a damaged database
                     with contextlib.suppress(OSError):
@@ -114,7 +119,7 @@ class Database:
         if not self.path.exists():
             self._bring_up_to_date()
         with self._alone_in_process():
-            connection = self._connect(read_only=True, sealed=sealed)
+            connection = self._connect(_open_for_reading, _SEALED_CONFIG if sealed else _CONFIG)
             try:
                 with self._failures_named():
                     found = schema_version(connection)
@@ -197,18 +202,15 @@ class Database:
         except (OSError, ValueError, KeyError, TypeError):
             return "another process"
 
-    def _connect(self, *, read_only: bool, sealed: bool) -> "Connection":
+    def _connect(self, opened: "Callable[[Path, _Config], Connection]", config: _Config) -> "Connection":
         import duckdb
 
-        config = {
-            **(_SEALED_CONFIG if sealed else _CONFIG),
-            "temp_directory": str(self.folder / JOURNALS / "spilled"),
-        }  # that one is private
+        config = {**config, "temp_directory": str(self.folder / JOURNALS / "spilled")}  # that one is private
         deadline = time.monotonic() + self._wait_s
         pause = 0.01
         while True:
             try:
-                return duckdb.connect(str(self.path), read_only=read_only, config=config)
+                return opened(self.path, config)
             except duckdb.Error as error:
                 problem = named(error, self.path)
                 if not isinstance(problem, LockedStoreError) or time.monotonic() > deadline:
@@ -224,6 +226,27 @@ class Database:
             yield
         except duckdb.Error as error:
             raise named(error, self.path) from error
+
+
+def _open_for_reading(path: Path, config: _Config) -> "Connection":
+    import duckdb
+
+    return duckdb.connect(str(path), read_only=True, config=config)
+
+
+def _open_for_writing(path: Path, config: _Config) -> "Connection":
+    """Only an attached database can be told how large its row groups are to be."""
+    import duckdb
+
+    connection = duckdb.connect(config=config)
+    try:
+        quoted = str(path).replace("'", "''")
+        connection.execute(f"ATTACH '{quoted}' AS store (ROW_GROUP_SIZE {_ROW_GROUP})")
+        connection.execute("USE store")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 @contextlib.contextmanager
@@ -257,6 +280,7 @@ def _damaged_error(path: Path, message: str) -> StoreError:
 _MEANINGS: Final[tuple[tuple[str, Callable[[Path, str], StoreError]], ...]] = (
     ("Could not set lock", _locked_error),
     ("different configuration than existing connections", _locked_error),
+    ("Unique file handle conflict", _locked_error),
     ("database does not exist", lambda path, _: MissingStoreError(f"there is no database at {path}. Record or import something first.")),
     (
         "database file with version number",

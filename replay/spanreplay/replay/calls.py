@@ -1,8 +1,9 @@
-"""Arguments of a function by their names, from what instrumentations of functions write."""
+"""What a function was called with and what it gave, from what instrumentations of functions and of LangChain's tools write."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
+from spanreplay.replay.fields import Fields
 from spanreplay.replay.model import Json
 
 _CALLED: Final = frozenset({"args", "kwargs"})
@@ -43,3 +44,28 @@ def is_schema(value: Json) -> bool:
     if isinstance(value.get("properties"), dict) or "$schema" in value or value.get("type") == "object":
         return True
     return bool(value) and all(isinstance(member, dict) and isinstance(member.get("type"), str) for member in value.values())
+
+
+class Returned(NamedTuple):
+    """What a tool gave."""
+
+    value: Json
+    call_id: str | None = None
+    failed: bool = False
+    """The tool says itself that it failed."""
+
+
+def returned(value: Json) -> Returned:
+    """What a tool gave: the content of a tool message of LangChain, in whichever of its forms; any other value is itself.
+
+    Args:
+        value: what was written, decoded.
+    """
+    message = value
+    for name in ("output", "data", "kwargs"):
+        inner = message.get(name) if isinstance(message, dict) else None
+        if isinstance(inner, dict) and (name == "output" or "tool_call_id" in inner):
+            message = inner
+    if not isinstance(message, dict) or "content" not in message or "tool_call_id" not in message:
+        return Returned(value)
+    return Returned(message["content"], Fields(message).identifier("tool_call_id"), message.get("status") == "error")

@@ -5,7 +5,7 @@ A dialect reads its attributes into a :class:`Found` and gives it to :func:`draf
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from spanreplay.boundary.call import Kind, OutcomeName
 from spanreplay.content.codec import encode
@@ -28,6 +28,15 @@ from spanreplay.replay.versions import step_versions
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import SpanRecord
 
+SESSIONS: Final = (
+    a.GEN_AI_CONVERSATION_ID,
+    a.SESSION_ID,
+    *(f"langsmith.metadata.{name}" for name in ("session_id", "thread_id", "conversation_id")),
+    *(f"traceloop.association.properties.{name}" for name in ("session_id", "thread_id", "conversation_id")),
+    "gcp.vertex.agent.session_id",
+    "ai.telemetry.metadata.sessionId",
+)
+"""Where spans name their session, whoever wrote them; the first counts."""
 _STATUSES: Mapping[str, OutcomeName] = {"failed": "error", "cancelled": "cancelled"}
 
 
@@ -84,7 +93,7 @@ def drafted(span: SpanRecord, fields: Fields, found: Found) -> StepDraft:
     versions = joined(step_versions(span, fields), found.versions)
     grade, reasons = _grade(span, fields, found, ended)
     agent = found.agent or fields.text(a.GEN_AI_AGENT_NAME, a.GEN_AI_AGENT_ID)
-    session = found.session_id or fields.identifier(a.GEN_AI_CONVERSATION_ID, a.SESSION_ID)
+    session = found.session_id or fields.identifier(*SESSIONS)
     run: RunDraft | None = None
     if found.runs:
         run = RunDraft(
@@ -133,7 +142,7 @@ def _grade(span: SpanRecord, fields: Fields, found: Found, ended: OutcomeName) -
         reasons.append(_absent(fields, INPUT_ABSENT, "input"))
     if found.answered is None and ended in ("ok", "unknown"):
         reasons.append(_absent(fields, OUTPUT_ABSENT, "output"))
-    if reasons and found.kind != "agent":  # an agent is passed through, never answered: its content is not needed
+    if reasons and found.kind not in ("agent", "handoff"):  # these are passed through, never answered: their content is not needed
         held.append("structure")
     if span.end_ns is None:
         held.append("incomplete")

@@ -22,6 +22,7 @@ OLD_USAGE: Final[Mapping[str, str]] = {
     "prompt_tokens": "input_tokens",
     "completion_tokens": "output_tokens",
     "cache_creation_input_tokens": "cache_write_input_tokens",
+    "reasoning_tokens": "reasoning_output_tokens",
 }
 
 
@@ -217,6 +218,24 @@ def is_talk(value: Json) -> bool:
     if not isinstance(value, dict):
         return False
     return any(key in value for key in _TALKS) or any(shape.reads(value) for shape in registry())
+
+
+def unpacked(text: str) -> tuple[Json, bool]:
+    """The blocks of content that a text holds as JSON, or the text, since somebody may have said it as it is; and whether it is whole."""
+    if text.lstrip()[:1] != "[":
+        return text, True
+    decoded, whole_text = decoded_json(text)
+    if isinstance(decoded, list) and decoded and all(isinstance(block, dict) and _is_block(block) for block in decoded):
+        return decoded, True
+    return text, whole_text or not text.lstrip().startswith('[{"')
+
+
+def _is_block(block: Mapping[str, Json]) -> bool:
+    if isinstance(block.get("type"), str) and "function" not in block:
+        return True
+    if isinstance(block.get("text"), str):
+        return True
+    return any(shape.reads({"role": "user", "content": [block]}) for shape in registry())
 
 
 def _as_text(value: Json) -> str:

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from spanreplay.replay.fields import NOT_CAPTURED, decoded_json, jsonable
-from spanreplay.replay.messages import messages
+from spanreplay.replay.messages import messages, unpacked
 from spanreplay.replay.model import Json, Reason
 from spanreplay.replay.reasons import CUT
-from spanreplay.replay.shape import registry
 from spanreplay.spans.record import Value
 
 EVENT_NAME: Final = "event.name"
@@ -115,21 +114,9 @@ def _choice(fields: dict[str, Json], faults: list[str]) -> dict[str, Json]:
 
 
 def _blocks(text: str, where: str, faults: list[str]) -> Json:
-    """The blocks that a text holds as JSON, or the text: somebody may have said it as it is."""
-    if text.lstrip()[:1] != "[":
-        return text
-    decoded, whole = decoded_json(text)
-    if not whole and text.lstrip().startswith('[{"'):
-        faults.append(where)
-    if isinstance(decoded, list) and decoded and all(isinstance(block, dict) and _is_block(block) for block in decoded):
-        return decoded
-    return text
-
-
-def _is_block(block: Mapping[str, Json]) -> bool:
-    if isinstance(block.get("type"), str) or isinstance(block.get("text"), str):
-        return True
-    return any(shape.reads({"role": "user", "content": [block]}) for shape in registry())
+    value, whole = unpacked(text)
+    faults += [] if whole else [where]
+    return value
 
 
 def _tells(message: Mapping[str, Json]) -> bool:

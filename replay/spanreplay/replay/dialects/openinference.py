@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from spanreplay.content.canonical import digest
-from spanreplay.replay.calls import called_with, is_schema, parameter_names
+from spanreplay.replay.calls import called_with, is_schema, parameter_names, returned
 from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.drafting import Found, drafted
 from spanreplay.replay.fields import Fields, decoded_json, whole
@@ -160,29 +160,15 @@ def _present(**members: Json) -> dict[str, Json]:
 def _tool(span: SpanRecord, fields: Fields) -> Found:
     schema = fields.json(TOOL_PARAMETERS)
     given = fields.json(INPUT) if INPUT in fields else None if is_schema(schema) else schema
-    result, call_id, failed = _answer(fields)
+    made = returned(fields.json(OUTPUT) if OUTPUT in fields else None)
     return Found(
         kind="tool_call",
         name=fields.text(TOOL, a.GEN_AI_TOOL_NAME) or span.name,
         asked=None if given is None and INPUT not in fields else {"arguments": called_with(given, parameter_names(schema))},
-        answered=None if OUTPUT not in fields else {"result": result},
-        call_id=fields.identifier(TOOL_CALL, a.GEN_AI_TOOL_CALL_ID) or call_id,
-        outcome="tool_error" if failed and span.status != STATUS_ERROR else None,
+        answered=None if OUTPUT not in fields else {"result": made.value},
+        call_id=fields.identifier(TOOL_CALL, a.GEN_AI_TOOL_CALL_ID) or made.call_id,
+        outcome="tool_error" if made.failed and span.status != STATUS_ERROR else None,
     )
-
-
-def _answer(fields: Fields) -> tuple[Json, str | None, bool]:
-    """What a tool gave, the id of the call and whether the tool says that it failed; a tool message of LangChain holds all three."""
-    if OUTPUT not in fields:
-        return None, None, False
-    value = fields.json(OUTPUT)
-    message = value
-    for name in ("output", "data", "kwargs"):
-        if isinstance(message, dict) and isinstance(message.get(name), dict) and "tool_call_id" in message[name]:
-            message = message[name]
-    if not isinstance(message, dict) or "content" not in message or "tool_call_id" not in message:
-        return value, None, False
-    return message["content"], Fields(message).identifier("tool_call_id"), message.get("status") == "error"
 
 
 def _handoff(span: SpanRecord, fields: Fields) -> Found:

@@ -12,14 +12,14 @@ def _name(folder: Path) -> str:
     return str(folder.relative_to(HERE))
 
 
-@pytest.mark.parametrize("folder", recordings(), ids=_name)
+@pytest.mark.parametrize("folder", list(recordings()), ids=_name)
 def test_a_recording_is_read_as_what_happened(folder: Path) -> None:
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
     made = json.loads(json.dumps(as_read(spans_file(folder))))
     assert made == {key: value for key, value in expected.items() if key not in HEAD}
 
 
-@pytest.mark.parametrize("folder", recordings(), ids=_name)
+@pytest.mark.parametrize("folder", list(recordings()), ids=_name)
 def test_a_recording_says_what_made_it_and_nothing_of_the_machine(folder: Path) -> None:
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
     assert all(expected[key] for key in HEAD)

@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from spanreplay.semconv.attributes import SERVICE_NAME
-from spanreplay.store.encoding import Json, digest_of, map_pairs, to_readable_json, to_sorted_json
+from spanreplay.store.encoding import Json, digest_of, to_readable_json, to_sorted_json
 from spanreplay.store.form import ATTRIBUTES, BODY, DROPPED, EVENT, RESOURCE, SEVERITY, SPAN, TIME, TRACE, Form, check_form
 from spanreplay.store.journal_reader import LOST, TYPE
 from spanreplay.store.merging import RECORDER, Effect, apply, choose
-from spanreplay.store.span_rows import COLUMNS, Version, row_of, version_of
+from spanreplay.store.span_rows import COLUMNS, Version, row_of, service_of, version_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -214,11 +213,9 @@ def _blob_of(record: Form) -> _Blob:
 
 def _service(resource_text: str) -> str | None:
     try:
-        attributes = json.loads(resource_text).get(ATTRIBUTES, {})
-        service = {key: value for key, value in map_pairs(attributes) if isinstance(key, str)}.get(SERVICE_NAME)
+        return service_of(json.loads(resource_text).get(ATTRIBUTES, {}))
     except ValueError:
         return None
-    return service if isinstance(service, str) else None
 
 
 def _log_content(record: Form) -> Form:

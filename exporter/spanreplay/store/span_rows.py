@@ -211,6 +211,12 @@ def _is_plain_scope(scope: Form) -> bool:
     return all(key in (NAME, VERSION) and isinstance(value, str) for key, value in scope.items())
 
 
+def service_of(attributes: Json) -> str | None:
+    """The service that the form of a resource's attributes names."""
+    service = (attributes if "$map" not in attributes else _plain_pairs(attributes)).get(names.SERVICE_NAME)
+    return service if isinstance(service, str) else None
+
+
 def _plain_pairs(attributes: Json) -> dict[str, Json]:
     return {key: value for key, value in map_pairs(attributes) if isinstance(key, str)}
 

@@ -69,7 +69,7 @@ def test_numbers_are_written_as_go_writes_them(number: float, text: str) -> None
 
 
 def test_lists_and_maps_are_written_as_go_writes_them() -> None:
-    value = {"b": (1, 2.0, None, True), "a": {"<é>": b"\x00\x01"}, "A": "\u2028\ud800\n"}
+    value: Any = {"b": (1, 2.0, None, True), "a": {"<é>": b"\x00\x01"}, "A": "\u2028\ud800\n"}
     assert go_json(value) == '{"A":"\\u2028\\ufffd\\n","a":{"<é>":"AAE="},"b":[1,2,null,true]}'
     assert go_json((float("nan"), float("-inf"))) == '["NaN","-Inf"]'
     deep: Any = 1

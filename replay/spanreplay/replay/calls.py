@@ -29,6 +29,19 @@ def called_with(value: Json, names: Sequence[str] = ()) -> Json:
     return {**dict(zip(names, given, strict=False)), **named}
 
 
+def question(value: Json) -> Json:
+    """What somebody was asked by a call: its only argument, if that is a text; else its arguments, as :func:`called_with` gives them.
+
+    Args:
+        value: what was written of the arguments, decoded.
+    """
+    called = called_with(value)
+    if not isinstance(called, dict):
+        return called
+    given = [*called["args"], *called["kwargs"].values()] if called.keys() == _CALLED and called is value else list(called.values())
+    return given[0] if len(given) == 1 and isinstance(given[0], str) else called
+
+
 def parameter_names(schema: Json) -> list[str]:
     """The parameters of a tool, from the JSON schema of its arguments or from an object of their descriptions."""
     if not is_schema(schema):

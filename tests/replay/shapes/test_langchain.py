@@ -74,6 +74,11 @@ def test_a_request_of_a_chat_model() -> None:
     ]
 
 
+def test_pairs_of_role_and_content() -> None:
+    view = input_view({"messages": [["human", "hi"], ["ai", "yes?"]]})
+    assert [(message["role"], message["parts"][0]["content"]) for message in view["messages"]] == [("user", "hi"), ("assistant", "yes?")]
+
+
 def test_prompts_of_a_model_that_completes() -> None:
     assert input_view({"prompts": ["Human: hi"]})["messages"] == [{"role": "user", "parts": [{"type": "text", "content": "Human: hi"}]}]
 

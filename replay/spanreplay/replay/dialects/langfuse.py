@@ -6,9 +6,10 @@ its attributes and keeps it as input and output only. Source: ``langfuse/_client
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from spanreplay.boundary.call import Kind
+from spanreplay.replay.calls import called_with, question
 from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.drafting import Found, drafted
 from spanreplay.replay.fields import Fields, whole
@@ -16,6 +17,7 @@ from spanreplay.replay.messages import input_view, output_view
 from spanreplay.replay.model import Json
 from spanreplay.replay.operations import operation_kind
 from spanreplay.replay.python_text import python_value
+from spanreplay.replay.shapes.langchain import ToolAnswer, tool_answer
 from spanreplay.replay.spoken import CHOICE, EVENT_NAME, spoken
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord
@@ -32,12 +34,14 @@ PROMPT_NAME: Final = "langfuse.observation.prompt.name"
 PROMPT_VERSION: Final = "langfuse.observation.prompt.version"
 METADATA_INPUTS: Final = "langfuse.observation.metadata.inputs"
 """The arguments that LangChain gave the handler beside their text."""
-CALL_IDS: Final = ("langfuse.observation.metadata.tool_call_id", "langfuse.observation.metadata.gen_ai.tool.call.id")
+CALL_ID: Final = "langfuse.observation.metadata.tool_call_id"
 TRACE_NAME: Final = "langfuse.trace.name"
 TRACE_INPUT: Final = "langfuse.trace.input"
 TRACE_OUTPUT: Final = "langfuse.trace.output"
 SESSIONS: Final = ("langfuse.session.id", "langfuse.trace.session_id")
 
+_UNSET: Final = "Infinity"
+"""What the wrapper of the openai client writes for a limit that was not given."""
 _KINDS: Final[Mapping[str, Kind]] = {
     "generation": "model_call",
     "embedding": "retrieval",
@@ -79,9 +83,9 @@ class LangfuseDialect:
         """The step; a span or chain without a kind of its own is at most the frame of a run."""
         del logs
         fields = Fields(span.attributes)
-        answer = _Answer.of(fields)
+        answer = tool_answer(fields.json(OUTPUT))
         kind = operation_kind(span) or _KINDS.get((fields.text(TYPE) or "").lower())
-        if kind is None and answer.tool == span.name:
+        if kind is None and answer is not None and answer.name == span.name:
             kind = "tool_call"
         if kind == "model_call":
             return drafted(span, fields, _model(span, fields))
@@ -92,28 +96,12 @@ class LangfuseDialect:
         return drafted(span, fields, _agent(span, fields, frame=kind != "agent"))
 
 
-class _Answer(NamedTuple):
-    """What a span gave, looked at as the message that LangChain makes of a tool's result."""
-
-    tool: str | None
-    call_id: str | None
-    content: Json
-    failed: bool
-
-    @classmethod
-    def of(cls, fields: Fields) -> "_Answer":
-        value = fields.json(OUTPUT)
-        if isinstance(value, dict) and value.get("type") == "tool" and "content" in value and "tool_call_id" in value:
-            name, call_id = value.get("name"), value["tool_call_id"]
-            failed = value.get("status") == "error"
-            return cls(name if isinstance(name, str) else None, call_id if isinstance(call_id, str) else None, value["content"], failed)
-        return cls(None, None, value, failed=False)
-
-
 def _model(span: SpanRecord, fields: Fields) -> Found:
     asked, answered = _views(fields.json(INPUT), fields.json(OUTPUT))
     parameters = fields.json(PARAMETERS)
-    settings: dict[str, Any] = dict(parameters) if isinstance(parameters, dict) else {}
+    settings: dict[str, Any] = {}
+    if isinstance(parameters, dict):
+        settings = {name: value for name, value in parameters.items() if value not in (None, _UNSET)}
     model = fields.text(MODEL)
     if asked is not None:
         asked["params"] = {**({"model": model} if model else {}), **asked["params"], **settings}
@@ -136,20 +124,22 @@ def _model(span: SpanRecord, fields: Fields) -> Found:
     )
 
 
-def _tool(span: SpanRecord, fields: Fields, answer: _Answer) -> Found:
+def _tool(span: SpanRecord, fields: Fields, answer: ToolAnswer | None) -> Found:
     asked = fields.json(INPUT)
     if isinstance(asked, str):
         given = fields.json(METADATA_INPUTS)
         asked = given if isinstance(given, dict) else python_value(asked) or asked
+    asked = called_with(asked)
+    named = fields.json(CALL_ID)
     return Found(
         kind="tool_call",
-        name=fields.text(a.GEN_AI_TOOL_NAME) or answer.tool or span.name,
+        name=fields.text(a.GEN_AI_TOOL_NAME) or (answer and answer.name) or span.name,
         asked=None if asked is None else {"arguments": asked},
-        answered=None if OUTPUT not in fields else {"result": answer.content},
-        call_id=answer.call_id or fields.identifier(*CALL_IDS),
+        answered=None if OUTPUT not in fields else {"result": answer.content if answer else fields.json(OUTPUT)},
+        call_id=(answer and answer.call_id) or (named if isinstance(named, str) and named else None),
         session_id=_session(fields),
         error=_error(fields),
-        outcome="tool_error" if answer.failed else None,
+        outcome="tool_error" if answer and answer.failed else None,
     )
 
 
@@ -169,7 +159,7 @@ def _call(span: SpanRecord, fields: Fields, kind: Kind) -> Found:
 
 def _agent(span: SpanRecord, fields: Fields, *, frame: bool) -> Found:
     given, gave = (INPUT, OUTPUT) if INPUT in fields or OUTPUT in fields else (TRACE_INPUT, TRACE_OUTPUT)
-    asked, answered = _views(fields.json(given), fields.json(gave))
+    asked, answered = _views(question(fields.json(given)), fields.json(gave))
     name = fields.text(a.GEN_AI_AGENT_NAME) or span.name or fields.text(TRACE_NAME) or "agent"
     return Found(
         kind="agent",

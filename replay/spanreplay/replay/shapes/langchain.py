@@ -6,7 +6,7 @@ Source: ``langchain_core.messages`` and ``.outputs`` (1.8.3).
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from spanreplay.replay.model import Json
 from spanreplay.replay.parts import part, parts, role_of
@@ -32,6 +32,7 @@ _REASONS: Final[Mapping[str, str]] = {
     "stop_sequence": "stop",
     "max_tokens": "length",
 }
+_PAIR_ROLES: Final = frozenset({"user", "assistant", "system", "developer"})
 _CALL_BLOCKS: Final = frozenset({"tool_use", "tool_call", "function_call", "tool_call_chunk"})
 
 
@@ -71,7 +72,8 @@ def asked(body: Mapping[str, Json]) -> Json:
         if not isinstance(given, list):
             return None
         nested = bool(given) and all(isinstance(inner, list) for inner in given)
-        said = [message for inner in given for message in inner] if nested else given
+        pairs = [_pair(inner) for inner in given]
+        said = pairs if all(pairs) else [message for inner in given for message in inner] if nested else given
         if not nested and not any(isinstance(message, dict) and reads(message) for message in said):
             return None
     tools = body.get("tools")
@@ -98,6 +100,38 @@ def answered(body: Mapping[str, Json]) -> Json:
             said.append(message if isinstance(message, dict) else {"role": "assistant", "content": generation.get("text")})
             finish = finish or _reason(_object(generation.get("generation_info")))
     return {"messages": said, "finish": finish} if said else None
+
+
+class ToolAnswer(NamedTuple):
+    """What a tool gave, where LangChain made a message of it."""
+
+    name: str | None
+    call_id: str | None
+    content: Json
+    failed: bool
+    """The message says so; the tool may have raised nothing."""
+
+
+def tool_answer(value: Json) -> ToolAnswer | None:
+    """The message of a tool, in whichever form; ``None`` of anything else."""
+    fields = _fields(value) if isinstance(value, dict) else None
+    if fields is None or role_of(fields.get("role"), "") != "tool" or "tool_call_id" not in fields:
+        return None
+    name, call_id = fields.get("name"), fields["tool_call_id"]
+    return ToolAnswer(
+        name=name if isinstance(name, str) else None,
+        call_id=call_id if isinstance(call_id, str) and call_id else None,
+        content=fields.get("content"),
+        failed=fields.get("status") == "error",
+    )
+
+
+def _pair(item: Json) -> Json:
+    """A message that was given as a pair of role and content, or ``None``."""
+    if not isinstance(item, list) or len(item) != 2 or not all(isinstance(member, str) for member in item):
+        return None
+    role = _ROLES.get(item[0], item[0])
+    return {"role": role, "content": item[1]} if role in _PAIR_ROLES else None
 
 
 def _fields(item: Mapping[str, Json]) -> Mapping[str, Json] | None:

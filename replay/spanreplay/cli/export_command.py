@@ -9,7 +9,7 @@ import click
 from spanreplay.cli.fetching import fetching
 from spanreplay.cli.options import WrongUse, common, many, print_bytes, print_json, say
 
-FORMATS = ("otlp-json", "otlp-proto", "jaeger", "messages")
+FORMATS = ("otlp-json", "otlp-proto", "jaeger", "parquet", "messages")
 """Names of the writers, here so that ``--help`` imports none of them."""
 _STDOUT = Path("-")
 
@@ -27,7 +27,7 @@ _STDOUT = Path("-")
 @fetching
 @common
 def command(target: str, form: str, output: Path, store: Path | None, as_json: bool) -> None:
-    """Write a run, with every span it was recorded in, to a file: OTLP for any reader of it, Jaeger's JSON for its UI, or chat messages.
+    """Write a run, with every span it was recorded in, to a file: OTLP, Jaeger's JSON for its UI, Parquet, or chat messages.
 
     TARGET is last, last~2, a run id or its beginning, a file or folder of traces, - for standard input, a
     URL such as jaeger+http://localhost:16686/TRACEID, or SOURCE#RUN.

@@ -13,7 +13,7 @@ from spanreplay.spans.record import LogRecord
 from support.command_line import CommandLine
 
 
-@pytest.mark.parametrize("form", ["otlp-json", "otlp-proto"])
+@pytest.mark.parametrize("form", ["otlp-json", "otlp-proto", "parquet"])
 @pytest.mark.parametrize("to", ["file", "stdout"])
 def test_out_and_in_again_is_the_same_run(demo: CommandLine, form: str, to: str) -> None:
     path = demo.folder / "out"

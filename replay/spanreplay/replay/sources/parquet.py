@@ -1,4 +1,4 @@
-"""Parquet with a span a row: trace data sets and data frames of Arize Phoenix, and the bulk export of LangSmith.
+"""Parquet with a span a row: what we export, trace data sets and data frames of Arize Phoenix, the bulk export of LangSmith.
 
 Parquet has what describes it at its end, so that the input is copied to a file first; which export it is, its columns say.
 """
@@ -11,15 +11,15 @@ from typing import Any, BinaryIO, Final, TypeAlias
 
 from spanreplay.replay.identifiers import SpanIds
 from spanreplay.replay.source import ReadReport
-from spanreplay.replay.sources import _langsmith_rows, _phoenix_rows
+from spanreplay.replay.sources import _langsmith_rows, _own_rows, _phoenix_rows
 from spanreplay.spans.errors import FormatError
-from spanreplay.spans.record import Record, SpanRecord
+from spanreplay.spans.record import Record
 from spanreplay.store.parquet import ParquetError, rows
 
 NAME: Final = "parquet"
 
 _MAGIC: Final = b"PAR1"
-_Reader: TypeAlias = Callable[[Mapping[str, Any], SpanIds, ReadReport], SpanRecord | None]
+_Reader: TypeAlias = Callable[[Mapping[str, Any], SpanIds, ReadReport], Record | None]
 
 
 def handles(head: bytes) -> bool:
@@ -47,11 +47,13 @@ def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
 
 
 def _reader(row: Mapping[str, Any]) -> tuple[_Reader | None, str]:
+    if _own_rows.COLUMN in row:
+        return _own_rows.record_of, "record as OTLP JSON"
     if "run_type" in row:
         return _langsmith_rows.span_of, "LangSmith run"
     if "context.span_id" in row or "context" in row:
         return _phoenix_rows.span_of, "Phoenix span"
-    return None, "Phoenix span (context.span_id) or LangSmith run (run_type)"
+    return None, "Phoenix span (context.span_id), LangSmith run (run_type) or record (otlp)"
 
 
 def _columns(row: Mapping[str, Any]) -> str:

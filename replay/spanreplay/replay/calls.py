@@ -1,14 +1,20 @@
 """What a function was called with and what it gave, from what instrumentations of functions and of LangChain's tools write."""
 
+import ast
+import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from spanreplay.replay.fields import Fields
+from spanreplay.replay.fields import Fields, jsonable, too_deep
 from spanreplay.replay.model import Json
 
 _CALLED: Final = frozenset({"args", "kwargs"})
 _SWITCHES: Final = frozenset({"sanitize_inputs_outputs"})
 """What a framework hands to every tool beside its arguments."""
+_LONGEST: Final = 200_000
+"""Characters of a Python literal that is read; a longer one stays text."""
+_TOOL_MESSAGE: Final = re.compile(r"""content=('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*") (?:.* )?tool_call_id='([^']*)'(.*)""", re.DOTALL)
+"""What ``str()`` makes of a tool message of LangChain."""
 
 
 def called_with(value: Json, names: Sequence[str] = ()) -> Json:
@@ -74,6 +80,9 @@ def returned(value: Json) -> Returned:
     Args:
         value: what was written, decoded.
     """
+    if isinstance(value, str):
+        shown = _TOOL_MESSAGE.fullmatch(value) if value.startswith("content=") and len(value) < _LONGEST else None
+        return Returned(value) if shown is None else Returned(literal(shown[1]), shown[2] or None, "status='error'" in shown[3])
     message = value
     for name in ("output", "data", "kwargs"):
         inner = message.get(name) if isinstance(message, dict) else None
@@ -82,3 +91,17 @@ def returned(value: Json) -> Returned:
     if not isinstance(message, dict) or "content" not in message or "tool_call_id" not in message:
         return Returned(value)
     return Returned(message["content"], Fields(message).identifier("tool_call_id"), message.get("status") == "error")
+
+
+def literal(text: str) -> Json:
+    """The value that Python shows as this text (``{'city': 'Paris'}``); the text itself where it shows none."""
+    start = text.lstrip()[:1]
+    if start not in ("{", "[", "'", '"') or len(text) > _LONGEST or text.count("[") + text.count("{") + text.count("(") > 1000:
+        return text
+    try:
+        value = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return text
+    if not isinstance(value, dict | list | str) or too_deep(value):
+        return text
+    return jsonable(value)

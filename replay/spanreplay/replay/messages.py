@@ -26,6 +26,7 @@ OLD_USAGE: Final[Mapping[str, str]] = {
 }
 
 
+_READ: Final = frozenset({"role", "parts", "content", "tool_calls", "tool_call_id"})
 _TALKS: Final = frozenset({"role", "content", "parts", "text", "tool_calls", "messages"})
 """What a message, or an object that has messages, is known by."""
 
@@ -124,7 +125,9 @@ def _messages(item: Json, role: str) -> list[dict[str, Json]]:
 
 def _message(item: dict[str, Json], role: str) -> dict[str, Json]:
     said = role_of(item.get("role"), role)
-    rest = {key: value for key, value in item.items() if key not in ("role", "parts", "content", "tool_calls", "tool_call_id")}
+    rest = {key: value for key, value in item.items() if key not in _READ and value is not None}
+    if rest.get("finish_reason") == "":
+        del rest["finish_reason"]
     if "parts" in item:
         return {"role": said, "parts": parts(item["parts"]), **rest}
     content = item.get("content")
@@ -152,9 +155,11 @@ def definitions(tools: Json) -> list[Json]:
 def _definition(tool: Json) -> Json:
     if not isinstance(tool, dict):
         return tool
+    tool = {key: value for key, value in tool.items() if value is not None}
     function = tool.get("function")
     if isinstance(function, dict):
-        tool = {"type": "function", **function, **{key: value for key, value in tool.items() if key not in ("function", "type")}}
+        told = {key: value for key, value in function.items() if value is not None}
+        tool = {"type": "function", **told, **{key: value for key, value in tool.items() if key not in ("function", "type")}}
     schema = next((name for name in _SCHEMAS if name in tool), None)
     if schema is not None and "parameters" not in tool and tool.get("type", "function") in ("custom", "function"):
         rest = {key: value for key, value in tool.items() if key not in (schema, "type")}

@@ -37,6 +37,8 @@ SESSIONS: Final = (
     "ai.telemetry.metadata.sessionId",
 )
 """Where spans name their session, whoever wrote them; the first counts."""
+_CALLERS: Final = frozenset({"model_call", "agent"})
+"""What asks for calls: the ids that some write beside them are those of the calls."""
 _STATUSES: Mapping[str, OutcomeName] = {"failed": "error", "cancelled": "cancelled"}
 
 
@@ -96,8 +98,11 @@ def drafted(span: SpanRecord, fields: Fields, found: Found) -> StepDraft:
     session = found.session_id or fields.identifier(*SESSIONS)
     run: RunDraft | None = None
     if found.runs:
+        operation = fields.text(a.GEN_AI_OPERATION_NAME)
         run = RunDraft(
-            agent_name=agent or fields.text(a.GEN_AI_WORKFLOW_NAME) or (found.name if found.kind == "agent" and not found.frame else None),
+            agent_name=agent
+            or fields.text(a.GEN_AI_WORKFLOW_NAME)
+            or (found.name if found.kind == "agent" and not found.frame and found.name != operation else None),
             agent_version=found.agent_version or fields.text(a.GEN_AI_AGENT_VERSION),
             session_id=session,
             outcome=ended,
@@ -113,7 +118,7 @@ def drafted(span: SpanRecord, fields: Fields, found: Found) -> StepDraft:
         grade=grade,
         reasons=(*reasons, *found.reasons),
         outcome=ended,
-        call_id=found.call_id or fields.identifier(a.GEN_AI_TOOL_CALL_ID),
+        call_id=found.call_id or (None if found.kind in _CALLERS else fields.identifier(a.GEN_AI_TOOL_CALL_ID)),
         agent=agent,
         session_id=session,
         input=found.asked,

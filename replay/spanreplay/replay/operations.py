@@ -32,11 +32,22 @@ KINDS: Final[Mapping[str, Kind]] = {
     "handoff": "handoff",
 }
 """By ``gen_ai.operation.name``."""
+_PROVIDERS: Final = (a.GEN_AI_PROVIDER_NAME, "gen_ai.system")
+_ANSWERED: Final = ("gen_ai.response.", "gen_ai.usage.", a.GEN_AI_OUTPUT_MESSAGES, "gen_ai.completion")
 
 
 def operation_kind(span: SpanRecord) -> Kind | None:
-    """The kind of a span that names its operation, or, where it names none, a tool; else ``None``."""
+    """The kind of a span that names its operation, or, where it names none, what else tells a tool or a model; else ``None``."""
     operation = span.attributes.get(a.GEN_AI_OPERATION_NAME)
     if isinstance(operation, str):
         return KINDS.get(operation)
-    return "tool_call" if isinstance(span.attributes.get(a.GEN_AI_TOOL_NAME), str) else None
+    if isinstance(span.attributes.get(a.GEN_AI_TOOL_NAME), str):
+        return "tool_call"
+    return "model_call" if _is_model(span) else None
+
+
+def _is_model(span: SpanRecord) -> bool:
+    """Whether a span says which model of whom was asked, and anything of the answer: before 1.26 there were no operations."""
+    names = span.attributes
+    named = isinstance(names.get(a.GEN_AI_REQUEST_MODEL), str) and any(isinstance(names.get(n), str) for n in _PROVIDERS)
+    return named and any(name.startswith(_ANSWERED) for name in names)

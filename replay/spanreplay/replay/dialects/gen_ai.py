@@ -11,7 +11,7 @@ from spanreplay.boundary.call import Kind
 from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.drafting import Found, drafted
 from spanreplay.replay.fields import Fields
-from spanreplay.replay.messages import model_input, model_output
+from spanreplay.replay.messages import definitions, finish_reason, input_view, model_input, model_output, output_view, params
 from spanreplay.replay.model import Json
 from spanreplay.replay.operations import KINDS, operation_kind
 from spanreplay.semconv import attributes as a
@@ -31,9 +31,12 @@ MEMORY_RECORDS: Final = "gen_ai.memory.records"
 HANDOFF_FROM: Final = "gen_ai.handoff.from_agent"
 HANDOFF_TO: Final = "gen_ai.handoff.to_agent"
 EXIT_CODE: Final = "process.exit.code"
-INPUT_VALUE: Final = "input.value"
-OUTPUT_VALUE: Final = "output.value"
-"""Where some who name a tool by the conventions put its arguments and result."""
+ARGUMENTS: Final = (a.GEN_AI_TOOL_CALL_ARGUMENTS, "gen_ai.tool.arguments", "gen_ai.tool.input", "input.value", "input")
+RESULT: Final = (a.GEN_AI_TOOL_CALL_RESULT, "gen_ai.tool.result", "gen_ai.tool.output", "output.value", "output")
+"""Where those who name a tool by the conventions put its arguments and result; the first that is there counts."""
+PROMPT: Final = ("gen_ai.prompt", "input.value", "input")
+COMPLETION: Final = ("gen_ai.completion", "output.value", "output")
+"""Where messages are in spans that do not have them by the present names."""
 
 _RUNS: Final = frozenset({"invoke_agent", "invoke_workflow", "handle_conversation_turn"})
 _TOOLS_CALL: Final = "tools/call"
@@ -99,12 +102,17 @@ def _name(span: SpanRecord, fields: Fields, kind: Kind, operation: str) -> str:
 
 
 def _model(fields: Fields) -> tuple[Json, Json]:
-    return model_input(fields), model_output(fields)
+    asked, answered = model_input(fields), model_output(fields)
+    if asked is None and (given := input_view(_first(fields, PROMPT))) is not None:
+        tools = definitions(fields.json(a.GEN_AI_TOOL_DEFINITIONS, strict=True))
+        asked = {**given, "tools": given["tools"] or tools, "params": given["params"] or params(fields)}
+    if answered is None and (made := output_view(_first(fields, COMPLETION))) is not None:
+        answered = {**made, "finish": made["finish"] or finish_reason(fields)}
+    return asked, answered
 
 
 def _tool(fields: Fields) -> tuple[Json, Json]:
-    asked = _value(fields, "arguments", a.GEN_AI_TOOL_CALL_ARGUMENTS) or _value(fields, "arguments", INPUT_VALUE)
-    return asked, _value(fields, "result", a.GEN_AI_TOOL_CALL_RESULT) or _value(fields, "result", OUTPUT_VALUE)
+    return _value(fields, "arguments", *ARGUMENTS), _value(fields, "result", *RESULT)
 
 
 def _retrieval(fields: Fields) -> tuple[Json, Json]:
@@ -132,8 +140,12 @@ def _handoff(fields: Fields) -> tuple[Json, Json]:
     return asked or _object(fields, {"from": HANDOFF_FROM, "to": HANDOFF_TO}), answered
 
 
-def _value(fields: Fields, key: str, name: str) -> Json:
-    return {key: fields.json(name)} if name in fields else None
+def _value(fields: Fields, key: str, *names: str) -> Json:
+    return {key: _first(fields, names)} if any(name in fields for name in names) else None
+
+
+def _first(fields: Fields, names: Sequence[str]) -> Json:
+    return next((fields.json(name) for name in names if name in fields), None)
 
 
 def _object(fields: Fields, named: Mapping[str, str], needs: str | None = None) -> Json:

@@ -89,6 +89,8 @@ class StepDraft:
     retry_of_span: str | None = None
     response_id: str | None = None
     """The id that the model's provider gave its answer: two spans with one id are one call."""
+    serves: bool = False
+    """The server's side of a call; the client's side may be another span, around it."""
     transport: bool = False
     """Only carries the call of the step around it, as an MCP ``tools/call`` does; a step of its own where no other is around it."""
     run: RunDraft | None = None

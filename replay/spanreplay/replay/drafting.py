@@ -16,7 +16,6 @@ from spanreplay.replay.model import Grade, Json, Reason
 from spanreplay.replay.outcomes import failure, outcome
 from spanreplay.replay.reasons import (
     CONTENT_ELSEWHERE,
-    DOUBLED,
     DROPPED_ATTRIBUTES,
     DROPPED_EVENTS,
     INPUT_ABSENT,
@@ -68,6 +67,8 @@ class Found:
     response_id: str | None = None
     parent_span: str | None = None
     transport: bool = False
+    serves: bool = False
+    """The server's side of a call."""
     runs: bool = False
     """The span may be the root of a run."""
     frame: bool = False
@@ -131,6 +132,7 @@ def drafted(span: SpanRecord, fields: Fields, found: Found) -> StepDraft:
         response_id=found.response_id or fields.identifier(a.GEN_AI_RESPONSE_ID),
         parent_span=found.parent_span,
         transport=found.transport,
+        serves=found.serves,
         run=run,
         frame=found.frame,
     )
@@ -207,19 +209,12 @@ def filled(draft: StepDraft, other: StepDraft) -> StepDraft:
     )
 
 
-def combined(draft: StepDraft, other: StepDraft, *reasons: Reason) -> StepDraft:
-    """A step with what another span of the same call knows.
-
-    Args:
-        draft: the step.
-        other: the other record.
-        reasons: to add, such as where the other record is.
-    """
+def combined(draft: StepDraft, other: StepDraft) -> StepDraft:
+    """A step with what another span of the same call knows."""
     whole = replace(draft, input=_completed(draft.input, other.input), output=_completed(draft.output, other.output))
     both = filled(whole, replace(other, run=None))
     run = draft.run if draft.run is None or other.run is None else _run_of_both(draft.run, other.run)
-    told = tuple(reason for reason in other.reasons if reason.code == DOUBLED)
-    return replace(both, run=run, transport=draft.transport and other.transport, reasons=(*both.reasons, *reasons, *told))
+    return replace(both, run=run, transport=draft.transport and other.transport)
 
 
 def _completed(view: Json, other: Json) -> Json:

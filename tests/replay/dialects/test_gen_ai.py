@@ -145,13 +145,6 @@ def test_the_operation_is_read_from_the_name_where_a_limit_dropped_it() -> None:
     assert not DIALECT.claims(span(1, name="chat room", attributes={"room": 1}))
 
 
-def test_mcp_requests() -> None:
-    call = read(span(1, name="tools/call get", attributes={"mcp.method.name": "tools/call", a.GEN_AI_TOOL_NAME: "get"}))
-    assert (call.kind, call.name) == ("tool_call", "get")
-    listing = read(span(1, attributes={"mcp.method.name": "resources/read", "mcp.resource.uri": "file:///a"}))
-    assert (listing.kind, listing.name, listing.input) == ("mcp", "resources/read", {"arguments": {"uri": "file:///a"}})
-
-
 def test_retrieval_and_memory() -> None:
     found = read(
         span(

@@ -18,8 +18,6 @@ from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord
 
 _LOGFIRE_SPAN_TYPE: Final = "logfire.span_type"
-MCP_METHOD: Final = "mcp.method.name"
-MCP_RESOURCE: Final = "mcp.resource.uri"
 DATA_SOURCE: Final = "gen_ai.data_source.id"
 RETRIEVAL_QUERY: Final = "gen_ai.retrieval.query.text"
 RETRIEVAL_TOP_K: Final = "gen_ai.retrieval.top_k"
@@ -39,21 +37,20 @@ COMPLETION: Final = ("gen_ai.completion", "output.value", "output")
 """Where messages are in spans that do not have them by the present names."""
 
 _RUNS: Final = frozenset({"invoke_agent", "invoke_workflow", "handle_conversation_turn"})
-_TOOLS_CALL: Final = "tools/call"
 
 
 class GenAiDialect:
-    """Reads spans of the current ``gen_ai.*`` and ``mcp.*`` conventions."""
+    """Reads spans of the current ``gen_ai.*`` conventions."""
 
     NAME = "gen_ai"
     PRIORITY = 900
 
     def claims(self, span: SpanRecord) -> bool:
-        """An operation, an MCP method or a tool; or, where an SDK limit dropped the oldest attribute, an operation in the span's name."""
+        """An operation or a tool; or, where an SDK limit dropped the oldest attribute, an operation in the span's name."""
         names = span.attributes
         if names.get(_LOGFIRE_SPAN_TYPE) == "log":  # Logfire's remark on a call, such as "streaming response from …": no call of its own
             return False
-        if a.GEN_AI_OPERATION_NAME in names or MCP_METHOD in names or operation_kind(span) is not None:
+        if a.GEN_AI_OPERATION_NAME in names or operation_kind(span) is not None:
             return True
         return span.name.partition(" ")[0] in KINDS and any(name.startswith("gen_ai.") for name in names)
 
@@ -61,10 +58,7 @@ class GenAiDialect:
         """The step, or ``None`` for an operation that is none, such as fetching an answer made before."""
         del logs
         fields = Fields(span.attributes)
-        method = fields.text(MCP_METHOD)
         operation = fields.text(a.GEN_AI_OPERATION_NAME)
-        if method is not None:
-            return _step(span, fields, "tool_call" if method == _TOOLS_CALL else "mcp", method)
         kind = KINDS.get(operation or span.name.partition(" ")[0]) or operation_kind(span)
         if kind is None:
             return None
@@ -80,7 +74,6 @@ def _step(span: SpanRecord, fields: Fields, kind: Kind, operation: str) -> StepD
         name=_name(span, fields, kind, operation),
         asked=asked,
         answered=answered,
-        transport=operation == _TOOLS_CALL,
         runs=operation in _RUNS,
     )
     return drafted(span, fields, found)
@@ -93,7 +86,6 @@ def _name(span: SpanRecord, fields: Fields, kind: Kind, operation: str) -> str:
         "agent": (a.GEN_AI_AGENT_NAME, a.GEN_AI_WORKFLOW_NAME, a.GEN_AI_AGENT_ID),
         "handoff": (HANDOFF_TO, a.GEN_AI_AGENT_NAME),
         "retrieval": (DATA_SOURCE, a.GEN_AI_REQUEST_MODEL),
-        "mcp": (MCP_METHOD,),
     }.get(kind, ())
     return fields.text(*wanted) or span.name.removeprefix(f"{operation} ") or operation
 
@@ -130,11 +122,6 @@ def _memory(fields: Fields) -> tuple[Json, Json]:
     return asked, None
 
 
-def _mcp(fields: Fields) -> tuple[Json, Json]:
-    asked, answered = _tool(fields)
-    return asked or _object(fields, {"uri": MCP_RESOURCE, "prompt": a.GEN_AI_PROMPT_NAME}), answered
-
-
 def _handoff(fields: Fields) -> tuple[Json, Json]:
     asked, answered = _tool(fields)
     return asked or _object(fields, {"from": HANDOFF_FROM, "to": HANDOFF_TO}), answered
@@ -159,7 +146,6 @@ _VIEWS: Final[Mapping[Kind, Callable[[Fields], tuple[Json, Json]]]] = {
     "agent": _model,
     "retrieval": _retrieval,
     "memory": _memory,
-    "mcp": _mcp,
     "handoff": _handoff,
 }
 

@@ -119,6 +119,7 @@ def decoded_json(value: Value) -> tuple[Json, bool]:
     stays a text: nothing tells whether ``"0"`` was one.
     """
     whole_text = True
+    given = value
     for _ in range(2):
         if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
             break
@@ -129,10 +130,10 @@ def decoded_json(value: Value) -> tuple[Json, bool]:
             break
         except (ValueError, RecursionError):
             break
-        if isinstance(decoded, dict | list) and too_deep(decoded):
+        if isinstance(decoded, dict | list) and value.count("[") + value.count("{") > MAX_DEPTH and too_deep(decoded):
             break
         value = decoded
-    return jsonable(value), whole_text
+    return value if value is not given else jsonable(value), whole_text
 
 
 def ends_at_limit(text: str) -> bool:
@@ -165,15 +166,14 @@ def _stops(text: str, error: json.JSONDecodeError) -> bool:
 
 
 def too_deep(value: Json) -> bool:
-    """Whether a JSON value nests deeper than :data:`MAX_DEPTH`."""
-    level: list[Any] = [value]
+    """Whether what ``json.loads`` gave nests deeper than :data:`MAX_DEPTH`."""
+    level: list[Any] = [value] if type(value) is dict or type(value) is list else []
     for _ in range(MAX_DEPTH):
         level = [
             inner
             for outer in level
-            if isinstance(outer, dict | list)
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, dict | list)
+            for inner in (outer.values() if type(outer) is dict else outer)
+            if type(inner) is dict or type(inner) is list
         ]
         if not level:
             return False

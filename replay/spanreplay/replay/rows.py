@@ -2,10 +2,14 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from typing import Final
 
+from spanreplay.content.json_text import encoder
 from spanreplay.replay.fields import strict
 from spanreplay.replay.model import Json, Run, Step
 from spanreplay.store.rows import RunRow, StepRow
+
+_written: Final = encoder(allow_nan=False)
 
 
 def run_row(run: Run, services: Mapping[str, str]) -> RunRow:
@@ -83,7 +87,12 @@ def step_row(run: Run, step: Step) -> StepRow:
 
 def _json(value: Json) -> str | None:
     # ASCII, because a column of text cannot hold a lone surrogate; strict, because SQL's JSON functions refuse NaN.
-    return None if value is None else json.dumps(strict(value), separators=(",", ":"))
+    if value is None:
+        return None
+    try:
+        return _written(value)
+    except (ValueError, TypeError):
+        return json.dumps(strict(value), separators=(",", ":"))
 
 
 def _total(steps: Iterable[Step], kind: str) -> int | None:

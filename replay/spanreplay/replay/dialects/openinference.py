@@ -184,7 +184,7 @@ def _agent(span: SpanRecord, fields: Fields) -> Found:
     given, made = (fields.json(side) if side in fields else None for side in (INPUT, OUTPUT))
     return Found(
         kind="agent",
-        name=name or span.name,
+        name=name or span.name.removesuffix(".run").removesuffix(".arun"),
         agent=name,
         asked=None if given is None else input_view(given) if isinstance(given, str) or is_talk(given) else {"arguments": given},
         answered=None if made is None else output_view(made) if isinstance(made, str) or is_talk(made) else {"result": made},

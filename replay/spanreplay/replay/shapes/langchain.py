@@ -33,6 +33,7 @@ _REASONS: Final[Mapping[str, str]] = {
     "max_tokens": "length",
 }
 _PAIR_ROLES: Final = frozenset({"user", "assistant", "system", "developer"})
+_DUMPED: Final = frozenset({"lc", "type", "id", "kwargs", "name"})
 _CALL_BLOCKS: Final = frozenset({"tool_use", "tool_call", "function_call", "tool_call_chunk"})
 
 
@@ -137,7 +138,7 @@ def _pair(item: Json) -> Json:
 def _fields(item: Mapping[str, Json]) -> Mapping[str, Json] | None:
     """The fields of a message, with its ``role``; ``None`` from anything else."""
     kind = item.get("type")
-    if item.get("lc") is not None and isinstance(item.get("kwargs"), dict):
+    if isinstance(item.get("kwargs"), dict) and (item.get("lc") is not None or item.keys() <= _DUMPED):
         kwargs: dict[str, Json] = item["kwargs"]
         named = item.get("id")
         last = named[-1] if isinstance(named, list) and named else None

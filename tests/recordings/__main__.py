@@ -51,7 +51,7 @@ def make(folder: Path) -> None:
             raise SystemExit(f"{folder}: the recipe ended with {done.returncode}")
         print(f"{folder.name}: {len(model.requests)} model requests, {len(receiver.batches)} exports; other requests: {model.others}")
         scrubber = Scrubber(
-            {environment: "/env", folder: "/app", home: "/home/app", Path(sys.base_prefix): "/python"},
+            {environment: "/env", folder: "/app", folder.parent: "/apps", home: "/home/app", Path(sys.base_prefix): "/python"},
             {model.url: "http://model.example", receiver.url: "http://collector.example"},
         )
         if written.exists():

@@ -23,6 +23,7 @@ KIND: Final = "openinference.span.kind"
 _NO_KIND: Final = "UNKNOWN"
 _TEXTS: Final = ("document.metadata", "llm.prompt_template.variables", "metadata", "tool.parameters")
 """Attributes that OpenInference has as JSON text and Phoenix as objects."""
+_COUNTS: Final = "llm.token_count."
 _STATUSES: Final[Mapping[str, int]] = {"OK": STATUS_OK, "ERROR": STATUS_ERROR}
 _FIELDS: Final = frozenset(
     {"name", "context", "span_kind", "parent_id", "start_time", "end_time", "status_code", "status_message", "attributes", "events"}
@@ -45,8 +46,7 @@ def span_of(row: Mapping[str, Any], ids: SpanIds, report: ReadReport) -> SpanRec
     start, end = nanoseconds(row.get("start_time")), nanoseconds(row.get("end_time"))
     if named is None or made is None or start is None:
         return None
-    attributes = dict(flat({**_object(row.get("attributes")), **_spread(row, "attributes.")}))
-    _whole_texts(attributes)
+    attributes = joined(dict(flat({**_object(row.get("attributes")), **_spread(row, "attributes.")})))
     kind = row.get("span_kind")
     if isinstance(kind, str) and kind and kind != _NO_KIND:
         attributes[KIND] = kind
@@ -56,7 +56,7 @@ def span_of(row: Mapping[str, Any], ids: SpanIds, report: ReadReport) -> SpanRec
     rest = {name: value for name, value in row.items() if name not in _FIELDS and not name.startswith(("context.", "attributes."))}
     attributes |= {f"phoenix.{name}": value for name, value in flat(rest)}
     code = str(row.get("status_code") or "").rpartition(".")[2].upper()
-    _note(start, end, report)
+    tell(start, end, report)
     return SpanRecord(
         trace_id=named,
         span_id=made,
@@ -103,17 +103,23 @@ def plain(value: Any, depth: int = 0) -> Value:
     return str(value) if isinstance(value, UUID) or depth < MAX_DEPTH else "<nested too deep>"
 
 
-def _whole_texts(attributes: dict[str, Value]) -> None:
-    """Puts together again what was one JSON text and came as many attributes."""
+def joined(attributes: dict[str, Value]) -> dict[str, Value]:
+    """Attributes with what was one JSON text, and came as many, put together again; and counts of tokens as the numbers they were.
+
+    A data frame has floats in a column in which some numbers are missing.
+    """
     for name in _TEXTS:
-        spread = {key: attributes.pop(key) for key in [key for key in attributes if key.startswith(f"{name}.")]}
+        spread = {key: value for key, value in attributes.items() if key.startswith(f"{name}.")}
         if spread and name not in attributes:
             tree: dict[str, Any] = {}
             for key, value in spread.items():
                 _put(tree, key.removeprefix(f"{name}.").split("."), value)
+            attributes = {key: value for key, value in attributes.items() if key not in spread}
             attributes[name] = json.dumps(tree, ensure_ascii=False, separators=(",", ":"), default=str)
-        else:
-            attributes.update(spread)
+    for name, value in attributes.items():
+        if isinstance(value, float) and value.is_integer() and name.startswith(_COUNTS):
+            attributes[name] = int(value)
+    return attributes
 
 
 def _put(tree: dict[str, Any], path: list[str], value: Value) -> None:
@@ -140,7 +146,14 @@ def _events(given: Any, start: int) -> Iterator[EventRecord]:
             yield EventRecord(name=str(event.get("name") or ""), time_ns=start if at is None else at, attributes=attributes)
 
 
-def _note(start: int, end: int | None, report: ReadReport) -> None:
+def tell(start: int, end: int | None, report: ReadReport) -> None:
+    """Notes what Phoenix does not keep of a span.
+
+    Args:
+        start: in nanoseconds, as the export has it.
+        end: likewise.
+        report: told.
+    """
     report.note(
         "phoenix-kept",
         "comes without resource, scope, links and the kind that OpenTelemetry gives a span: Phoenix keeps none",

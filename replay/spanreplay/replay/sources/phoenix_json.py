@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, BinaryIO, Final
 
 from spanreplay.replay.identifiers import SpanIds
@@ -11,10 +12,10 @@ from spanreplay.replay.input_stream import document_limit
 from spanreplay.replay.json_stream import documents, key_paths
 from spanreplay.replay.model import Json
 from spanreplay.replay.source import ReadReport
-from spanreplay.replay.sources._phoenix_rows import span_of
+from spanreplay.replay.sources._phoenix_rows import joined, span_of, tell
 from spanreplay.spans import otlp_json
 from spanreplay.spans.errors import FormatError
-from spanreplay.spans.record import Record
+from spanreplay.spans.record import Record, SpanRecord
 
 NAME: Final = "phoenix-json"
 
@@ -58,7 +59,11 @@ def _items(document: Json, place: str) -> Iterator[tuple[str, Json]]:
 
 def _otlp(span: dict[str, Any], place: str, where: str, report: ReadReport) -> Iterator[Record]:
     try:
-        yield from otlp_json.decode({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}, place, report.problems(where))
+        for record in otlp_json.decode({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}, place, report.problems(where)):
+            if isinstance(record, SpanRecord):
+                tell(record.start_ns, record.end_ns, report)
+                record = replace(record, attributes=joined(dict(record.attributes)))  # noqa: PLW2901
+            yield record
     except FormatError as error:
         report.reject(where, error.where, error.expected, error.found)
 

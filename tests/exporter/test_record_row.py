@@ -79,6 +79,7 @@ def test_ordinary_records_need_no_form(fields: dict[str, Any]) -> None:
         {"start_ns": 2**63},
         {"end_ns": "1"},
         {"dropped_events": False},
+        {"attributes": None},
         {"attributes": {"$a": 1}},
         {"attributes": {"é": 1}},
         {"attributes": {1: 1}},

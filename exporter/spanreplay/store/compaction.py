@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from spanreplay.store.database import transaction
 from spanreplay.store.encoding import Json, to_readable_json
 from spanreplay.store.folder import JOURNAL_SUFFIX, JOURNALS
 from spanreplay.store.form import Form
@@ -153,7 +154,7 @@ def _load(connection: "Connection", path: Path, progress: _Progress, report: Com
         for batch in _batches(reader, progress):
             records = batch.size
             progress.crc_errors = bad_before + reader.bad_lines
-            effects = commit(connection, batch, progress)
+            effects = _commit(connection, batch, progress)
             report.records += records
             report.rejected += batch.rejected
             report.count(effects)
@@ -185,17 +186,11 @@ def _batches(reader: JournalReader, progress: _Progress) -> Iterator[Batch]:
         yield batch
 
 
-def commit(connection: "Connection", batch: Batch, progress: _Progress | None = None) -> "Counter[Effect]":
+def _commit(connection: "Connection", batch: Batch, progress: _Progress) -> "Counter[Effect]":
     """Writes a batch, and with it how far its journal is loaded, in one transaction."""
-    connection.begin()
-    try:
+    with transaction(connection):
         effects = batch.load(connection, next_generation(connection))
-        if progress is not None:
-            _save(connection, progress)
-        connection.commit()
-    except BaseException:
-        connection.rollback()
-        raise
+        _save(connection, progress)
     return effects
 
 
@@ -207,7 +202,7 @@ def _save(connection: "Connection", progress: _Progress) -> None:
 
 
 def next_generation(connection: "Connection") -> int:
-    """A number larger than all before, for the transaction that is open."""
+    """The number of the transaction that is open, one more than that of the last: each that changes spans or logs takes one."""
     found = connection.execute("SELECT max(CAST(value AS BIGINT)) FROM meta WHERE key = 'generation'").fetchone()
     generation = (found[0] or 0) + 1 if found else 1
     connection.execute("DELETE FROM meta WHERE key = 'generation'").fetchall()
@@ -228,9 +223,8 @@ def _retire(connection: "Connection", path: Path, progress: _Progress, report: C
         progress.crc_errors += 1
         report.crc_errors += 1
     progress.removed = True
-    connection.begin()
-    _save(connection, progress)
-    connection.commit()
+    with transaction(connection):
+        _save(connection, progress)
     path.unlink()
     report.removed += 1
 

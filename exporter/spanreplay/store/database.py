@@ -250,6 +250,18 @@ def _open_for_writing(path: Path, config: _Config) -> "Connection":
 
 
 @contextlib.contextmanager
+def transaction(connection: "Connection") -> Iterator[None]:
+    """What is done inside the block happens whole or not at all."""
+    connection.begin()
+    try:
+        yield
+        connection.commit()
+    except BaseException:
+        connection.rollback()
+        raise
+
+
+@contextlib.contextmanager
 def _private_files() -> Iterator[None]:
     """DuckDB makes the database, its log and what it spills as the umask says, and takes no mode: nobody else may read them."""
     with _threads_guard:

@@ -25,42 +25,40 @@ def stale_traces(connection: "Connection") -> dict[str, int]:
 
 
 def put_runs(
-    connection: "Connection", trace_ids: Sequence[str], runs: Sequence[RunRow], steps: Sequence[StepRow], seen: Mapping[str, int]
+    connection: "Connection",
+    trace_ids: Sequence[str],
+    runs: Sequence[RunRow],
+    steps: Sequence[StepRow],
+    seen: Mapping[str, int],
+    origin: str | None = None,
 ) -> None:
-    """Replaces the derived rows of these traces, in one transaction.
+    """Replaces the derived rows of these traces, inside the caller's transaction.
 
     Args:
-        connection: may write; no transaction is open.
+        connection: in a transaction.
         trace_ids: the traces that the runs were derived from.
         runs: all runs in them.
         steps: all steps of these runs.
         seen: generation of the change that was looked at, by trace: one that has changed again since then stays stale.
+        origin: who delivered all spans of these traces, if that is known.
     """
-    connection.begin()
-    try:
-        old = connection.execute(
-            "SELECT DISTINCT run_id FROM run_traces WHERE trace_id IN (SELECT unnest($1))", [list(trace_ids)]
-        ).fetchall()
-        gone = [[*{run_id for (run_id,) in old} | {run.run_id for run in runs}]]
-        connection.execute("DELETE FROM runs WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
-        connection.execute("DELETE FROM steps WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
-        connection.execute("DELETE FROM run_traces WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
-        origins = _origins(connection, runs)
-        _append(
-            connection, "runs", RUN_COLUMNS, (_row(run, RUN_COLUMNS, {"origin": run.origin or origins.get(run.run_id)}) for run in runs)
-        )
-        _append(connection, "run_traces", ("run_id", "trace_id"), ((run.run_id, trace_id) for run in runs for trace_id in run.trace_ids))
-        _append(connection, "steps", STEP_COLUMNS, (_row(step, STEP_COLUMNS, {}) for step in steps))
-        limits = [seen.get(trace_id, 2**63 - 1) for trace_id in trace_ids]
-        connection.execute(
-            "DELETE FROM stale USING (SELECT unnest($1) AS id, unnest($2) AS seen) AS done"
-            " WHERE stale.trace_id = done.id AND stale.generation <= done.seen",
-            [list(trace_ids), limits],
-        ).fetchall()
-        connection.commit()
-    except BaseException:
-        connection.rollback()
-        raise
+    old = connection.execute("SELECT DISTINCT run_id FROM run_traces WHERE trace_id IN (SELECT unnest($1))", [list(trace_ids)]).fetchall()
+    gone = [[*{run_id for (run_id,) in old} | {run.run_id for run in runs}]]
+    connection.execute("DELETE FROM runs WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
+    connection.execute("DELETE FROM steps WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
+    connection.execute("DELETE FROM run_traces WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
+    origins = _origins(connection, runs) if origin is None else {}
+    _append(
+        connection, "runs", RUN_COLUMNS, (_row(run, RUN_COLUMNS, {"origin": run.origin or origins.get(run.run_id, origin)}) for run in runs)
+    )
+    _append(connection, "run_traces", ("run_id", "trace_id"), ((run.run_id, trace_id) for run in runs for trace_id in run.trace_ids))
+    _append(connection, "steps", STEP_COLUMNS, (_row(step, STEP_COLUMNS, {}) for step in steps))
+    limits = [seen.get(trace_id, 2**63 - 1) for trace_id in trace_ids]
+    connection.execute(
+        "DELETE FROM stale USING (SELECT unnest($1) AS id, unnest($2) AS seen) AS done"
+        " WHERE stale.trace_id = done.id AND stale.generation <= done.seen",
+        [list(trace_ids), limits],
+    ).fetchall()
 
 
 def _origins(connection: "Connection", runs: Sequence[RunRow]) -> dict[str, str]:

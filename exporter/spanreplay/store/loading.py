@@ -44,12 +44,15 @@ class Batch:
         self._logs: dict[str, tuple[Form, str]] = {}
         self._blobs: dict[str, _Blob] = {}
 
-    def add(self, record: Form, process: str | None) -> None:
+    def add(self, record: Form, process: str | None) -> str | None:
         """Takes one journal record.
 
         Args:
             record: one of :data:`CONTENT_TYPES`.
             process: random id of the process that wrote it, if known.
+
+        Returns:
+            The digest of a log record.
         """
         self.size += 1
         kind = record[TYPE]
@@ -59,7 +62,9 @@ class Batch:
                 self._blobs[blob[0]] = blob
             elif kind == "log":
                 content = _log_content(record)
-                self._logs[digest_of(to_sorted_json(content).encode("ascii"))] = (content, record.get("origin", RECORDER))
+                digest = digest_of(to_sorted_json(content).encode("ascii"))
+                self._logs[digest] = (content, record.get("origin", RECORDER))
+                return digest
             else:
                 check_form(record)
                 _check_dropped(record.get(DROPPED, (0, 0, 0)))
@@ -67,6 +72,11 @@ class Batch:
                 self._spans.setdefault((record[TRACE], record[SPAN]), []).append((record, process))
         except (KeyError, TypeError, ValueError):
             self.rejected += 1
+        return None
+
+    def add_text(self, digest: str, size: int, text: str) -> None:
+        """Takes content that is valid UTF-8, of ``size`` bytes."""
+        self._blobs[digest] = digest, size, TEXT_MEDIA, text, None
 
     def load(self, connection: "Connection", generation: int) -> Counter[Effect]:
         """Writes it all, inside the caller's transaction.
@@ -80,7 +90,8 @@ class Batch:
         """
         self._load_blobs(connection)
         effects: Counter[Effect] = Counter()
-        touched = self._load_spans(connection, effects) | self._load_logs(connection, effects)
+        touched = self._load_spans(connection, effects)
+        touched.update(trace_id for trace_id in self._load_logs(connection, effects).values() if trace_id is not None)
         _mark_stale(connection, touched, generation)
         return effects
 
@@ -108,8 +119,8 @@ class Batch:
             for version in versions:
                 row = row_of(version, services.get(version.form.get(RESOURCE, "")))
                 (current if version is best else others).append(row)
-        _append(connection, "spans", current, COLUMNS)
-        _append(connection, "span_versions", others, COLUMNS)
+        append(connection, "spans", current, COLUMNS)
+        append(connection, "span_versions", others, COLUMNS)
         return {trace_id for trace_id, _ in changed}
 
     def _services(self, connection: "Connection", spans: "Any") -> dict[str, str]:
@@ -123,30 +134,32 @@ class Batch:
 
     # ---- logs and content -------------------------------------------------------------------------------------------
 
-    def _load_logs(self, connection: "Connection", effects: "Counter[Effect]") -> set[str]:
+    def _load_logs(self, connection: "Connection", effects: "Counter[Effect]") -> dict[str, str | None]:
+        """Gives the traces of the new ones by digest."""
         if not self._logs:
-            return set()
+            return {}
         found = connection.execute("SELECT digest FROM logs WHERE digest IN (SELECT unnest($1))", [list(self._logs)]).fetchall()
         known = {digest for (digest,) in found}
         effects["same"] += len(known)
         new = [(digest, content, origin) for digest, (content, origin) in self._logs.items() if digest not in known]
         effects["new"] += len(new)
-        _append(connection, "logs", [_log_row(*log) for log in new], _LOG_COLUMNS)
-        return {content[TRACE] for _, content, _ in new if TRACE in content}
+        append(connection, "logs", [_log_row(*log) for log in new], _LOG_COLUMNS)
+        return {digest: content.get(TRACE) for digest, content, _ in new}
 
     def _load_blobs(self, connection: "Connection") -> None:
         if not self._blobs:
             return
         found = connection.execute("SELECT digest FROM blobs WHERE digest IN (SELECT unnest($1))", [list(self._blobs)]).fetchall()
         known = {digest for (digest,) in found}
-        _append(connection, "blobs", [blob for digest, blob in self._blobs.items() if digest not in known], _BLOB_COLUMNS)
+        append(connection, "blobs", [blob for digest, blob in self._blobs.items() if digest not in known], _BLOB_COLUMNS)
 
 
 _LOG_COLUMNS: Final = ("trace_id", "span_id", "time_ns", "event_name", "severity", "body", "record", "origin", "digest")
 _BLOB_COLUMNS: Final = ("digest", "bytes", "media", "text", "data")
 
 
-def _append(connection: "Connection", table: str, rows: Sequence[tuple[Any, ...]], columns: Sequence[str]) -> None:
+def append(connection: "Connection", table: str, rows: Sequence[tuple[Any, ...]], columns: Sequence[str]) -> None:
+    """Adds rows to a table, inside the caller's transaction."""
     if not rows:
         return
     import duckdb
@@ -163,6 +176,33 @@ def _append(connection: "Connection", table: str, rows: Sequence[tuple[Any, ...]
 
 def _clean(value: Any) -> Any:
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def known_traces(connection: "Connection", trace_ids: set[str]) -> set[str]:
+    """Those of some traces that the database has something of."""
+    if not trace_ids:
+        return set()
+    rows = connection.execute(
+        "SELECT trace_id FROM spans WHERE trace_id IN (SELECT unnest($1)) UNION"
+        " SELECT trace_id FROM span_versions WHERE trace_id IN (SELECT unnest($1)) UNION"
+        " SELECT trace_id FROM logs WHERE trace_id IN (SELECT unnest($1))",
+        [list(trace_ids)],
+    ).fetchall()
+    return {trace_id for (trace_id,) in rows}
+
+
+def known_digests(connection: "Connection", keys: list[_Key]) -> dict[_Key, set[str]]:
+    """The digests of the known versions of some spans; of a version that is only a piece, none."""
+    known: dict[_Key, set[str]] = {}
+    if keys:
+        rows = connection.execute(
+            "SELECT trace_id, span_id, CASE WHEN started THEN digest END FROM (FROM spans UNION ALL FROM span_versions)"
+            " WHERE (trace_id, span_id) IN (SELECT unnest($1), unnest($2))",
+            [[trace_id for trace_id, _ in keys], [span_id for _, span_id in keys]],
+        ).fetchall()
+        for trace_id, span_id, digest in rows:
+            known.setdefault((trace_id, span_id), set()).add(digest)
+    return known
 
 
 def _known_versions(connection: "Connection", keys: list[_Key]) -> dict[_Key, list[Version]]:
@@ -192,7 +232,7 @@ def _delete_spans(connection: "Connection", keys: list[_Key]) -> None:
 def _mark_stale(connection: "Connection", trace_ids: set[str], generation: int) -> None:
     if trace_ids:
         connection.execute("DELETE FROM stale WHERE trace_id IN (SELECT unnest($1))", [list(trace_ids)]).fetchall()
-        _append(connection, "stale", [(trace_id, generation) for trace_id in sorted(trace_ids)], ("trace_id", "generation"))
+        append(connection, "stale", [(trace_id, generation) for trace_id in sorted(trace_ids)], ("trace_id", "generation"))
 
 
 def _blob_of(record: Form) -> _Blob:

@@ -239,6 +239,7 @@ def _is_ordinary(span: SpanRecord) -> bool:
         and _is_clean(span.name)
         and _is_clean(span.status_message)
         and _is_clean(span.trace_state)
+        and _is_map(span.attributes)
         and type(span.start_ns) is int
         and -_BIG <= span.start_ns < _BIG
         and (ends is None or (type(ends) is int and -_BIG <= ends < _BIG))
@@ -269,6 +270,10 @@ def _is_clean(value: object) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _is_map(value: object) -> bool:
+    return type(value) is dict or isinstance(value, Mapping)
 
 
 def _is_count(value: object) -> bool:

@@ -1,20 +1,24 @@
 """The store of recorded runs, as everybody else sees it."""
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from spanreplay.spans.record import LogRecord, Record, SpanRecord
 from spanreplay.store import compaction, derived, querying, reading
 from spanreplay.store.compaction import CompactionReport
-from spanreplay.store.database import WAIT_SECONDS, Database
+from spanreplay.store.database import WAIT_SECONDS, Database, transaction
 from spanreplay.store.errors import MissingStoreError
 from spanreplay.store.folder import folder_error, is_store, make_folder, no_store
 from spanreplay.store.importing import Importer
 from spanreplay.store.querying import QueryResult
 from spanreplay.store.rows import RunRow, StepRow
+from spanreplay.store.whole import Derive, WholeTraces
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
 
 _TRACES_AT_ONCE: Final = 64
 
@@ -91,18 +95,27 @@ class Store:
         with self._database.writing() as connection:
             return compaction.compact(connection, self.path)
 
-    def add(self, records: Iterable[Record], *, origin: str) -> AddReport:
+    def add(self, records: Iterable[Record], *, origin: str, derive: Derive | None = None) -> AddReport:
         """Stores records of others. Adding the same ones again changes nothing.
 
         Args:
             records: read in batches; the store is locked only while a batch is written.
             origin: ``import`` or ``receiver``.
+            derive: gives the runs of records; those of traces that are here whole are stored at once. The other traces are stale, as all
+                are without it.
         """
         report = AddReport()
         importer = Importer(origin, batch_records=compaction.BATCH_RECORDS, batch_bytes=compaction.BATCH_BYTES)
-        for batch, _ in importer.batches(records):
-            with self._database.writing() as connection:
-                effects = compaction.commit(connection, batch)
+        whole = WholeTraces()
+        for batch, last in importer.batches(records):
+            if not batch.size and not whole:
+                break
+            with self._database.writing() as connection, transaction(connection):
+                generation = compaction.next_generation(connection)
+                effects = batch.load(connection, generation)
+                if derive is not None:
+                    whole.take(batch, generation)
+                    _put_ended(connection, whole.ended(everything=last), derive, origin)
             report.new += effects["new"]
             report.same += effects["same"]
             report.changed += effects["changed"]
@@ -167,7 +180,7 @@ class Store:
 
         A trace that has changed again since this object's last :meth:`stale_traces` stays stale.
         """
-        with self._database.writing() as connection:
+        with self._database.writing() as connection, transaction(connection):
             derived.put_runs(connection, trace_ids, runs, steps, self._seen_stale)
 
     def find_runs(
@@ -243,3 +256,14 @@ class Store:
         """
         with self._database.reading(sealed=True) as connection:
             return querying.query(connection, sql)
+
+
+def _put_ended(connection: "Connection", ended: Mapping[str, list[Record]], derive: Derive, origin: str) -> None:
+    if not ended:
+        return
+    traces = sorted(ended)
+    try:
+        runs, steps = derive([record for trace_id in traces for record in ended[trace_id]])
+    except Exception:  # noqa: BLE001 - the records are to be stored all the same; whoever derives the runs later gets to know
+        return
+    derived.put_runs(connection, traces, runs, steps, {}, origin)

@@ -124,20 +124,22 @@ def _import_all(sources: Sequence[str], path: Path) -> tuple[list[_Done], list[t
                     if opened is not None or Path(source).resolve() == path.resolve():
                         raise
                     failed.append((source, str(error)))
-        with ready_store(path):
-            pass
     return done, failed
 
 
 def _import_store(into: "Store", source: str) -> _Done:
+    from spanreplay.replay.importing import import_records
+
     with working(f"importing {source}") as advance:
-        added = into.add(counted(_all_of(Path(source)), advance), origin="import")
+        added = import_records(into, counted(_all_of(Path(source)), advance))
     return _Done(source=source, format="store", added=added, rejected=added.rejected, unreadable=0)
 
 
 def _import(into: "Store", source: str, opened: "Opened") -> _Done:
+    from spanreplay.replay.importing import import_records
+
     with working(f"importing {source}") as advance:
-        added = into.add(counted(opened.records, advance), origin="import")
+        added = import_records(into, counted(opened.records, advance))
     return _Done(
         source=source,
         format=opened.format,

@@ -1,15 +1,22 @@
 """Records of others into the store, with the runs that they make."""
 
-from collections.abc import Iterable
+import gc
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from spanreplay.replay.runs import index
-from spanreplay.spans.record import Record
+from spanreplay.replay.fields import Fields
+from spanreplay.replay.rows import run_row, step_row
+from spanreplay.replay.runs import build_runs, index
+from spanreplay.semconv.attributes import SERVICE_NAME
+from spanreplay.spans.record import Record, SpanRecord
+from spanreplay.store.rows import RunRow, StepRow
 
 if TYPE_CHECKING:
     from spanreplay.store.store import AddReport, Store
 
 ORIGIN: Final = "import"
+_OBJECTS: Final = 200_000
 
 
 def import_records(store: "Store", records: Iterable[Record]) -> "AddReport":
@@ -22,6 +29,30 @@ def import_records(store: "Store", records: Iterable[Record]) -> "AddReport":
     Raises:
         StoreError: The store cannot be read or written.
     """
-    report = store.add(records, origin=ORIGIN)
+    with _rarely_collected():
+        report = store.add(records, origin=ORIGIN, derive=derive)
     index(store)
     return report
+
+
+@contextmanager
+def _rarely_collected() -> Iterator[None]:
+    """Records hold no cycles, and looking for some among all that is at hand takes as long as reading it."""
+    before = gc.get_threshold()
+    gc.set_threshold(_OBJECTS, 50, 1_000)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def derive(records: Sequence[Record]) -> tuple[list[RunRow], list[StepRow]]:
+    """All runs in some records as rows, and all their steps."""
+    services: dict[str, str] = {}
+    for record in records:
+        if isinstance(record, SpanRecord) and record.trace_id not in services:
+            service = Fields(record.resource.attributes).text(SERVICE_NAME)
+            if service is not None:
+                services[record.trace_id] = service
+    runs = build_runs(records)
+    return [run_row(run, services) for run in runs], [step_row(run, step) for run in runs for step in run.steps]

@@ -158,8 +158,8 @@ def _tool(span: SpanRecord, fields: Fields) -> Found:
     return Found(
         kind="tool_call",
         name=name,
-        asked=None if given is None else {"arguments": arguments},
-        answered=None if not _has(fields, a.GEN_AI_TOOL_CALL_RESULT, OUTPUT) else {"result": value},
+        asked={"arguments": arguments} if _has(fields, a.GEN_AI_TOOL_CALL_ARGUMENTS, INPUT) else None,
+        answered={"result": value} if _has(fields, a.GEN_AI_TOOL_CALL_RESULT, OUTPUT) else None,
         call_id=call_id or made.call_id,
         versions={} if version is None else {"tool": {"name": name, "version": version}},
         outcome="tool_error" if failed else None,
@@ -225,16 +225,16 @@ def _has(fields: Fields, *names: str) -> bool:
 
 
 def _first(fields: Fields, *names: str) -> Json:
-    """The first of these that is there. The values are JSON, written once: what is text inside of it stays text."""
+    """The first of these that is there. The ``traceloop.*`` values are JSON, written once: a text, a number or a ``null`` in it is one."""
     name = next((name for name in names if name in fields), None)
     if name is None:
         return None
-    value = fields.json(name)
     text = fields.attributes[name]
-    if isinstance(text, str) and text.lstrip()[:1] == '"':
-        value = decoded_json(f"[{text}]")[0]
-        return value[0] if isinstance(value, list) and len(value) == 1 else text
-    return value
+    if name in (INPUT, OUTPUT) and isinstance(text, str) and text.strip()[:1] not in ("{", "["):
+        held, _ = decoded_json(f"[{text}]")
+        if isinstance(held, list) and len(held) == 1:
+            return held[0]
+    return fields.json(name)
 
 
 _READERS: Final[Mapping[str, Callable[[SpanRecord, Fields], Found]]] = {

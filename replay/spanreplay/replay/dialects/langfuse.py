@@ -5,6 +5,7 @@ kept. An observation may be another instrumentation's span, which that one's dia
 its attributes and keeps it as input and output only. Source: ``langfuse/_client/attributes.py`` and ``langfuse/langchain`` (5.0.4).
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -42,6 +43,7 @@ SESSIONS: Final = ("langfuse.session.id", "langfuse.trace.session_id")
 
 _UNSET: Final = "Infinity"
 """What the wrapper of the openai client writes for a limit that was not given."""
+_RAISED: Final = re.compile(r"([A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Timeout)): (.*)", re.DOTALL)
 _KINDS: Final[Mapping[str, Kind]] = {
     "generation": "model_call",
     "embedding": "retrieval",
@@ -228,8 +230,14 @@ def _session(fields: Fields) -> str | None:
 
 
 def _error(fields: Fields) -> Json:
-    """A level of ERROR is a failure, whatever the status of the span."""
-    return {"type": fields.text(a.ERROR_TYPE), "message": fields.text(STATUS_MESSAGE)} if fields.text(LEVEL) == "ERROR" else None
+    """A level of ERROR is a failure, whatever the status of the span; OpenTelemetry's SDKs put the exception's name before its text."""
+    if fields.text(LEVEL) != "ERROR":
+        return None
+    kind, message = fields.text(a.ERROR_TYPE), fields.text(STATUS_MESSAGE)
+    told = _RAISED.match(message) if message is not None else None
+    if told is not None and kind in (None, told[1]):
+        kind, message = told[1], told[2]
+    return {"type": kind, "message": message}
 
 
 DIALECT: Final = LangfuseDialect()

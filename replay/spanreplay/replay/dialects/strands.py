@@ -25,6 +25,8 @@ PROVIDER: Final = "strands-agents"
 TOOL_STATUS: Final = "gen_ai.tool.status"
 TOOL_SCHEMA: Final = "gen_ai.tool.json_schema"
 CANCELLED: Final = "strands.cancellation.type"
+HANDOFF: Final = "handoff_to_agent"
+"""The tool by which an agent of a swarm hands over to another."""
 TOOL_EVENT: Final = "gen_ai.tool.message"
 CHOICE_EVENT: Final = "gen_ai.choice"
 
@@ -111,9 +113,10 @@ def _tool(span: SpanRecord, fields: Fields, cancelled: OutcomeName | None) -> Fo
     if isinstance(schema, dict):
         defined = {"type": "function", "name": name, "description": fields.text(a.GEN_AI_TOOL_DESCRIPTION), "parameters": schema}
         tool["schema_digest"] = offered([defined])[0]["schema_digest"]
+    over = asked["arguments"].get("agent_name") if name == HANDOFF and asked and isinstance(asked["arguments"], dict) else None
     return Found(
-        kind="tool_call",
-        name=name,
+        kind="handoff" if name == HANDOFF else "tool_call",
+        name=over if isinstance(over, str) and over else name,
         asked=asked,
         answered=answered,
         versions={"tool": tool} if len(tool) > 1 else {},

@@ -164,7 +164,7 @@ def _definition(tool: Json) -> Json:
     if schema is not None and "parameters" not in tool and tool.get("type", "function") in ("custom", "function"):
         rest = {key: value for key, value in tool.items() if key not in (schema, "type")}
         tool = {"type": "function", **rest, "parameters": tool[schema]}
-    return tool
+    return tool if "type" in tool or "parameters" not in tool else {"type": "function", **tool}
 
 
 def input_view(value: Json) -> Json:

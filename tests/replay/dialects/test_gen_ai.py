@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from spanreplay.replay.runs import build_runs
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_ERROR, STATUS_OK, SpanRecord, Value
 
+INTEROP = Path(__file__).parents[4] / "shared" / "material" / "interop" / "openinference-js"
 MESSAGES = [{"role": "user", "parts": [{"type": "text", "content": "q"}]}]
 
 
@@ -166,6 +168,78 @@ def test_a_hand_off_is_no_tool_call() -> None:
     assert (draft.kind, draft.name) == ("handoff", "billing")
 
 
+@pytest.mark.parametrize(
+    ("attributes", "claimed"),
+    [
+        ({a.GEN_AI_REQUEST_MODEL: "m", "gen_ai.system": "openai", "gen_ai.usage.prompt_tokens": 1}, True),
+        ({a.GEN_AI_REQUEST_MODEL: "m", a.GEN_AI_PROVIDER_NAME: "openai", a.GEN_AI_RESPONSE_MODEL: "m"}, True),
+        ({a.GEN_AI_REQUEST_MODEL: "m", "gen_ai.system": "openai"}, False),
+        ({a.GEN_AI_REQUEST_MODEL: "m", "gen_ai.usage.prompt_tokens": 1}, False),
+        ({"gen_ai.system": "openai", "gen_ai.usage.prompt_tokens": 1}, False),
+    ],
+)
+def test_a_model_is_known_without_an_operation(attributes: dict[str, Value], claimed: bool) -> None:
+    record = span(1, attributes=attributes)
+    assert DIALECT.claims(record) is claimed
+    if claimed:
+        assert read(record).kind == "model_call"
+
+
+@pytest.mark.parametrize("names", [("gen_ai.prompt", "gen_ai.completion"), ("input.value", "output.value"), ("input", "output")])
+def test_messages_under_older_names(names: tuple[str, str]) -> None:
+    asked = json.dumps([{"role": "user", "content": "q"}])
+    answered = json.dumps({"text": "a", "finish_reason": "stop"})
+    draft = read(chat(1, content=False, attributes={names[0]: asked, names[1]: answered}))
+    assert draft.input["messages"] == [{"role": "user", "parts": [{"type": "text", "content": "q"}]}]
+    assert draft.input["params"] == {"model": "gpt-4o"}
+    assert draft.output["messages"][0]["parts"] == [{"type": "text", "content": "a"}]
+    assert (draft.output["finish"], draft.grade) == ("stop", "semantic")
+    kept = read(chat(1, attributes={names[0]: asked, names[1]: answered}))
+    assert kept.input["messages"][0]["parts"][0]["content"] == "hello", "the present names win"
+
+
+@pytest.mark.parametrize("names", [("gen_ai.tool.input", "gen_ai.tool.output"), ("input.value", "output.value"), ("input", "output")])
+def test_arguments_and_results_under_other_names(names: tuple[str, str]) -> None:
+    record = span(1, attributes={a.GEN_AI_TOOL_NAME: "t", names[0]: '{"a": 1}', names[1]: "x"})
+    assert (read(record).input, read(record).output) == ({"arguments": {"a": 1}}, {"result": "x"})
+
+
+def test_an_agent_without_a_name_has_none() -> None:
+    (run,) = build_runs([span(1, name="invoke_agent", attributes={a.GEN_AI_OPERATION_NAME: "invoke_agent"})])
+    assert run.agent_name is None
+
+
+def test_ids_of_the_calls_that_a_model_asks_for_are_not_its_own() -> None:
+    assert read(chat(1, attributes={a.GEN_AI_TOOL_CALL_ID: "c1"})).call_id is None
+
+
+def test_one_tool_has_one_digest_however_it_is_written() -> None:
+    forms: list[Value] = [
+        [{"type": "function", "name": "f", "description": None, "parameters": {}}],
+        [{"type": "function", "function": {"name": "f", "parameters": {}}}],
+        [{"name": "f", "input_schema": {}}],
+        [{"name": "f", "parameters": {}}],
+    ]
+    found = [read(chat(1, attributes={a.GEN_AI_TOOL_DEFINITIONS: form})) for form in forms]
+    assert len({draft.versions["tools"][0]["schema_digest"] for draft in found}) == 1
+    assert all(draft.input["tools"] == [{"type": "function", "name": "f", "parameters": {}}] for draft in found)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "langsmith.metadata.thread_id",
+        "traceloop.association.properties.session_id",
+        "gcp.vertex.agent.session_id",
+        "ai.telemetry.metadata.sessionId",
+        "session.id",
+    ],
+)
+def test_a_session_is_known_by_every_name(name: str) -> None:
+    assert read(chat(1, attributes={name: "s1"})).session_id == "s1"
+    assert read(chat(1, attributes={name: "s1", a.GEN_AI_CONVERSATION_ID: "c1"})).session_id == "c1"
+
+
 # ---- outcomes --------------------------------------------------------------------------------------------------------
 
 
@@ -235,6 +309,24 @@ def test_content_from_events_is_added_where_the_span_lacks_it() -> None:
         assert (draft.name, draft.grade) == ("gpt-4o", "semantic")
     kept = with_content(chat(1), [log(1, a.GEN_AI_INFERENCE_DETAILS_EVENT, told)]).span
     assert read(kept).input["messages"][0]["parts"][0]["content"] == "hello"
+
+
+@pytest.mark.skipif(not INTEROP.is_dir(), reason="the shared material is not here")
+@pytest.mark.parametrize("name", ["otel_genai_client_span_tool_calls", "otel_genai_deprecated_client_span_tool_calls"])
+def test_captured_model_spans(name: str) -> None:
+    draft = read(span(1, attributes=json.loads((INTEROP / f"{name}.json").read_text(encoding="utf-8"))))
+    parts = [(m["role"], part["type"]) for m in draft.input["messages"] for part in m["parts"]]
+    assert parts == [("user", "text"), ("assistant", "text"), ("assistant", "tool_call"), ("tool", "tool_call_response")]
+    assert draft.output["messages"][0]["parts"][0]["content"].startswith("The weather in Paris")
+    assert (draft.output["finish"], draft.grade, draft.usage["output_tokens"]) == ("stop", "semantic", 52)
+
+
+@pytest.mark.skipif(not INTEROP.is_dir(), reason="the shared material is not here")
+def test_a_captured_tool_span() -> None:
+    draft = read(span(1, attributes=json.loads((INTEROP / "otel_genai_tool_execution_span.json").read_text(encoding="utf-8"))))
+    assert (draft.kind, draft.name, draft.call_id) == ("tool_call", "get_weather", "1234")
+    assert draft.input == {"arguments": {"city": "New York"}}
+    assert draft.output["result"]["status"] == "success"
 
 
 # ---- whole kinds -----------------------------------------------------------------------------------------------------

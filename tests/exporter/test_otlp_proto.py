@@ -1,5 +1,6 @@
 """OTLP protobuf, both ways."""
 
+import dataclasses
 import json
 from typing import Any
 
@@ -174,10 +175,17 @@ def test_a_cut_message_keeps_its_whole_spans() -> None:
 
 def test_a_damaged_span_costs_only_itself() -> None:
     data = otlp_proto.encode([span(1), span(2), span(3)])
-    records, problems = read(data.replace(b"span 2", b"span \xff"))
+    records, problems = read(data.replace(b"\x2a\x06span 2", b"\x2a\x7fspan 2"))
     assert records == [span(1), span(3)]
-    assert [(p.code, p.where, p.found) for p in problems] == [
-        ("rejected", "f: resource_spans[0].scope_spans[0].spans[1]", "String field had bad UTF-8")
+    assert [(p.code, p.where) for p in problems] == [("rejected", "f: resource_spans[0].scope_spans[0].spans[1]")]
+
+
+def test_a_text_that_is_no_utf8_does_not_cost_its_span() -> None:
+    data = otlp_proto.encode([span(1), span(2), span(3)])
+    records, problems = read(data.replace(b"span 2", b"span \xff"))
+    assert records == [span(1), dataclasses.replace(span(2), name="span \ufffd"), span(3)]
+    assert [(p.code, p.where, p.span_id) for p in problems] == [
+        ("text-replaced", "f: resource_spans[0].scope_spans[0].spans[1]", f"{2:016x}")
     ]
 
 

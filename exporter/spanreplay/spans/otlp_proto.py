@@ -7,7 +7,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogMessage
 from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
@@ -19,11 +19,13 @@ from spanreplay.spans._anyvalue import Fault
 from spanreplay.spans._groups import consecutive
 from spanreplay.spans._proto_reader import read_attributes, read_log, read_span
 from spanreplay.spans._proto_writer import clean, write_log, write_resource, write_scope, write_span
+from spanreplay.spans._utf8 import repaired
 from spanreplay.spans._wire import LEN, RECORDS, RESOURCE_GROUPS, SCHEMA_URL, SCOPE_GROUPS, Field, Signal, fields, signal
-from spanreplay.spans.errors import REJECTED, RESOURCE_DROPPED, SIGNAL_SKIPPED, FormatError, Problem, Problems, ignore, join
+from spanreplay.spans.errors import REJECTED, RESOURCE_DROPPED, SIGNAL_SKIPPED, TEXT_REPLACED, FormatError, Problem, Problems, ignore, join
 from spanreplay.spans.record import LogRecord, Record, Resource, Scope, SpanRecord
 
 _R = TypeVar("_R", SpanRecord, LogRecord)
+_M = TypeVar("_M", bound=Message)
 
 _CUT: Final = "the end of the data"
 
@@ -105,7 +107,7 @@ def _head(parts: list[Field], path: str, problems: Problems) -> tuple[bytes, str
 def _read_resource(raw: bytes, schema_url: str, path: str, problems: Problems) -> Resource:
     faults: list[Fault] = []
     try:
-        message = ResourceMessage.FromString(raw)
+        message = _parsed(ResourceMessage, raw, faults)
     except DecodeError as error:
         problems(Problem(code=RESOURCE_DROPPED, where=path, expected="a Resource message", found=_reason(error)))
         return Resource(schema_url=schema_url)
@@ -117,7 +119,7 @@ def _read_resource(raw: bytes, schema_url: str, path: str, problems: Problems) -
 def _read_scope(raw: bytes, schema_url: str, path: str, problems: Problems) -> Scope:
     faults: list[Fault] = []
     try:
-        message = InstrumentationScope.FromString(raw)
+        message = _parsed(InstrumentationScope, raw, faults)
     except DecodeError as error:
         problems(Problem(code=RESOURCE_DROPPED, where=path, expected="an InstrumentationScope message", found=_reason(error)))
         return Scope(schema_url=schema_url)
@@ -139,9 +141,9 @@ def _decode_record(field: Field, kind: Signal, resource: Resource, scope: Scope,
         if not field.complete:
             raise FormatError("", "a whole message", _CUT)  # noqa: TRY301
         if kind == "logs":
-            record = read_log(LogMessage.FromString(bytes(field.payload)), resource, scope, faults)
+            record = read_log(_parsed(LogMessage, bytes(field.payload), faults), resource, scope, faults)
         else:
-            record = read_span(SpanMessage.FromString(bytes(field.payload)), resource, scope, faults)
+            record = read_span(_parsed(SpanMessage, bytes(field.payload), faults), resource, scope, faults)
     except FormatError as error:
         problems(Problem(code=REJECTED, where=join(path, error.where), expected=error.expected, found=error.found))
         return None
@@ -150,6 +152,17 @@ def _decode_record(field: Field, kind: Signal, resource: Resource, scope: Scope,
         return None
     _tell(faults, path, problems, record)
     return record
+
+
+def _parsed(message: type[_M], raw: bytes, faults: list[Fault]) -> _M:
+    try:
+        return message.FromString(raw)
+    except DecodeError:
+        mended = repaired(raw, message.DESCRIPTOR)
+        if mended is None:
+            raise
+        faults.append((TEXT_REPLACED, "", "UTF-8 text", "bytes that are none, such as half a character"))
+        return message.FromString(mended)
 
 
 def _reason(error: DecodeError) -> str:

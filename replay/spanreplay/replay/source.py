@@ -33,8 +33,12 @@ _DETAILS: Final = {
     "duplicate-key": "gives an attribute twice; the last value was kept",
     "time-float": "has times written as floating point numbers, exact to about 256 ns only",
     "int-float": "has integers written as floating point numbers, which may have lost digits",
+    "text-replaced": "has bytes that are no UTF-8, replaced by U+FFFD",
+    "depth-as-text": "has values nested too deep, kept as JSON text",
     SIGNAL_SKIPPED: "metrics or profiles, which are not read",
 }
+_WHOLE_NUMBERS: Final = "write 64-bit numbers as text, as OTLP JSON asks: JavaScript and its like round them"
+_ADVICE: Final = {"time-float": _WHOLE_NUMBERS, "int-float": _WHOLE_NUMBERS}
 
 
 class UnreadableSource(Exception):  # noqa: N818 (the name the command line and its users know)
@@ -140,7 +144,7 @@ class ReadReport:
                 self.reject(file, problem.where, problem.expected, problem.found)
             else:
                 name = (problem.trace_id, problem.span_id) if problem.span_id else problem.where
-                self.note(problem.code, _DETAILS.get(problem.code, "was altered"), once_for=name)
+                self.note(problem.code, _DETAILS.get(problem.code, "was altered"), advice=_ADVICE.get(problem.code, ""), once_for=name)
 
         return collect
 

@@ -9,6 +9,7 @@ from typing import BinaryIO, Final
 from spanreplay.replay.input_stream import document_limit
 from spanreplay.replay.json_stream import documents, key_paths
 from spanreplay.replay.source import ReadReport
+from spanreplay.replay.sources._otlp_answers import is_of_grafana, is_partial, note_grafana, note_part, refuse_error
 from spanreplay.spans.errors import FormatError
 from spanreplay.spans.otlp_json import LOG_CONTAINERS, OTHER_SIGNALS, SPAN_CONTAINERS, WRAPPERS, decode
 from spanreplay.spans.record import Record
@@ -18,12 +19,14 @@ NAME: Final = "otlp-json"
 _CONTAINERS: Final = frozenset((*SPAN_CONTAINERS, *LOG_CONTAINERS, *OTHER_SIGNALS))
 _GROUPS: Final = frozenset(("scopeSpans", "scope_spans", "scopeLogs", "scope_logs", "instrumentationLibrarySpans"))
 _PATHS: Final = _CONTAINERS | _GROUPS | {f"{wrapper}.{name}" for wrapper in WRAPPERS for name in _CONTAINERS}
+_ERROR: Final = frozenset(("error.httpCode", "error.message"))
 _LISTS: Final = frozenset(("spans", "logRecords", "log_records"))
 
 
 def handles(head: bytes) -> bool:
-    """Whether the text begins with an object, or objects, that hold one of the OTLP containers."""
-    return not _PATHS.isdisjoint(key_paths(head, depth=2))
+    """Whether the text begins with an object, or objects, that hold one of the OTLP containers, or with Jaeger's answer that has none."""
+    paths = key_paths(head, depth=2)
+    return not _PATHS.isdisjoint(paths) or paths >= _ERROR
 
 
 def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
@@ -31,7 +34,16 @@ def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
     problems = report.problems(where)
     limit = document_limit(stream)
     for place, document in documents(stream, where, report, limit=limit, starts=_CONTAINERS, lists=_LISTS):
+        before = report.spans
         try:
-            yield from decode(document, place, problems)
+            refuse_error(document, place)
+            if is_of_grafana(document):
+                for record in decode(document, place, problems):
+                    note_grafana(report, record)
+                    yield record
+            else:
+                yield from decode(document, place, problems)
         except FormatError as error:
             report.reject(where, error.where, error.expected, error.found)
+        if is_partial(document):
+            note_part(report, report.spans - before, document.get("message"))

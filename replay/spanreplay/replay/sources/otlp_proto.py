@@ -1,7 +1,8 @@
 """OTLP protobuf: one raw message, such as a saved request body, or the Collector's file exporter with ``format: proto``.
 
 The latter writes each message behind its length, 4 bytes, big-endian (README of the ``fileexporter``, v0.159). A raw message begins with
-byte 0x0a, which as the first byte of a length would mean a message of more than 160 MiB.
+byte 0x0a, which as the first byte of a length would mean a message of more than 160 MiB. Tempo's answers in protobuf have one more message
+around it.
 """
 
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from typing import BinaryIO, Final
 
 from spanreplay.replay.input_stream import document_limit
 from spanreplay.replay.source import ReadReport
+from spanreplay.replay.sources._otlp_answers import Answer, note_part, unwrapped
 from spanreplay.spans._wire import looks_like
 from spanreplay.spans.errors import FormatError
 from spanreplay.spans.otlp_proto import decode
@@ -23,7 +25,7 @@ _LENGTH: Final = 4
 def handles(head: bytes) -> bool:
     """Whether the bytes begin with a traces or logs message, or with one behind its length."""
     if head[:1] == _RAW:
-        return looks_like(head, whole=False)
+        return looks_like(head, whole=False) or unwrapped(memoryview(head), whole=False) is not None
     at = 0
     while len(head) >= at + _LENGTH:
         size = int.from_bytes(head[at : at + _LENGTH], "big")
@@ -41,7 +43,7 @@ def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
         data = header + stream.read(limit)
         if len(data) > limit:
             raise FormatError("byte 0", f"a message of at most {limit} bytes", "a longer one")
-        yield from decode(data, "", report.problems(where))
+        yield from _raw(data, where, report)
         return
     at = 0
     while header:
@@ -63,3 +65,11 @@ def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
             return
         at += _LENGTH + size
         header = stream.read(_LENGTH)
+
+
+def _raw(data: bytes, where: str, report: ReadReport) -> Iterator[Record]:
+    answer = unwrapped(memoryview(data)) or Answer(data)
+    before = report.spans
+    yield from decode(bytes(answer.data), "", report.problems(where))
+    if answer.partial:
+        note_part(report, report.spans - before, answer.message)

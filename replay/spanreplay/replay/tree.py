@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from spanreplay.replay.pending import settled
+from spanreplay.replay.streamed import completed
 from spanreplay.semconv.attributes import STEP_PARENT
 from spanreplay.spans.record import LogRecord, Record, SpanRecord, Value
 
@@ -76,6 +77,7 @@ def build(records: Iterable[Record]) -> Forest:
         else:
             duplicates += 1
             spans[key] = merged(known, span)
+    spans.update(completed(spans))
 
     parents, orphans = _parents(spans)
     cycles = _cut_loops(spans, parents)

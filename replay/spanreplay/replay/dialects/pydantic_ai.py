@@ -129,7 +129,8 @@ def _tools(fields: Fields) -> list[dict[str, Json]]:
     request = fields.json(REQUEST)
     if not isinstance(request, dict):
         return []
-    listed = [tool for name in ("function_tools", "output_tools") for tool in request.get(name) or () if isinstance(tool, dict)]
+    kinds = [request.get(name) for name in ("function_tools", "output_tools")]
+    listed = [tool for kind in kinds if isinstance(kind, list) for tool in kind if isinstance(tool, dict)]
     return [
         {
             "type": "function",

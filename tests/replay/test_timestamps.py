@@ -42,7 +42,12 @@ def test_a_python_time_comes_back(moment: datetime) -> None:
 
 
 def test_what_readers_of_tables_give() -> None:
-    assert nanoseconds(7) == 7
+    assert [nanoseconds(1749650492598123456 // unit) for unit in (1, 10**3, 10**6, 10**9)] == [
+        1749650492598123456,
+        1749650492598123000,
+        1749650492598000000,
+        1749650492000000000,
+    ]
     assert nanoseconds(datetime(2025, 6, 11, 14, 1, 32, 598123, tzinfo=UTC)) == 1749650492598123000
     assert nanoseconds("2025-06-11T14:01:32Z") == 1749650492000000000
     assert [nanoseconds(value) for value in (None, True, -1, 1.5, "no")] == [None] * 5

@@ -11,14 +11,21 @@ _ISO: Final = re.compile(
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND: Final = 1_000_000_000
+_UNITS: Final = ((10**11, _SECOND), (10**14, 1_000_000), (10**17, 1_000))
+"""Numbers below the first are counts of as many nanoseconds as the second."""
 
 
 def nanoseconds(value: object) -> int | None:
-    """Nanoseconds since the epoch from what a reader of tables gives: their number, a Python time, or a text for :func:`iso_ns`."""
+    """Nanoseconds since the epoch from what tables have: a Python time, a text for :func:`iso_ns`, or a number.
+
+    Args:
+        value: a number counts seconds, milli-, micro- or nanoseconds since the epoch; which, its size tells (for times from 1973 to 5138).
+    """
     if isinstance(value, datetime):
         value = value.isoformat()
     if isinstance(value, int) and not isinstance(value, bool):
-        return value if value >= 0 else None
+        unit = next((unit for limit, unit in _UNITS if value < limit), 1)
+        return value * unit if value >= 0 else None
     return iso_ns(value)
 
 

@@ -182,7 +182,7 @@ def _error(span: SpanRecord, fields: Fields) -> dict[str, str | None] | None:
     message = told["message"] if told else None
     raised = _RAISED.match(message) if message else None
     if told is None or raised is None:
-        return told
+        return told if told is None or told["type"] != "Exception" else {**told, "type": None}
     text = raised[2].strip()
     if len(text) > 1 and text[0] in "'\"" and text[-1] == text[0]:
         text = text[1:-1]

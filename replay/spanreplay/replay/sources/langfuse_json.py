@@ -77,8 +77,8 @@ def _part(item: Json, place: str) -> _Part:
     lists = [given for held in (item, trace) if isinstance(given := held.get("observations"), list) and _some(given)]
     if not lists:
         return _Part(place, {}, [item])
-    seen = {observation.get("id") for observation in lists[0] if isinstance(observation, dict) and isinstance(observation.get("id"), str)}
-    more = [one for one in lists[-1] if isinstance(one, dict) and one.get("id") not in seen]
+    seen = {str(observation.get("id")) for observation in lists[0] if isinstance(observation, dict)}
+    more = [one for one in lists[-1] if isinstance(one, dict) and str(one.get("id")) not in seen]
     return _Part(place, {key: value for key, value in trace.items() if key != "observations"}, [*lists[0], *more])
 
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from spanreplay.replay.fields import Fields, decoded_json
 from spanreplay.replay.flattened import LEAF, Node, gaps, inner, items, leaf, listed, unflattened
-from spanreplay.replay.messages import body_answered, body_asked, definitions, input_view, output_view
+from spanreplay.replay.messages import body_answered, body_asked, definitions, input_view, is_talk, output_view
 from spanreplay.replay.model import Json
 from spanreplay.replay.parts import media_part, part, role_of
 
@@ -93,8 +93,7 @@ def _asked(fields: Fields, flat: Mapping[str, Node], request: Json) -> tuple[Jso
 def _is_request(value: Json) -> bool:
     """Whether a value is a request body as it was sent, or its list of messages or items, and not a framework's idea of it."""
     if isinstance(value, list):
-        talk = all(isinstance(item, dict) and ("role" in item or body_asked([item]) is not None) for item in value)
-        return bool(value) and talk
+        return bool(value) and all(isinstance(item, dict) and ("role" in item or is_talk(item)) for item in value)
     return isinstance(value, dict) and isinstance(value.get("model"), str) and body_asked(value) is not None
 
 

@@ -299,6 +299,32 @@ def test_one_failing_call_leaves_the_others_alone() -> None:  # B33
     assert run.steps[1].error == {"type": "ValueError", "message": "no"}
 
 
+def test_two_calls_of_one_tool_in_one_turn_keep_their_results() -> None:  # B31
+    asked = {**call(0, "c1", "read_file", '{"path": "a"}'), **call(1, "c2", "read_file", '{"path": "b"}')}
+    turn = told("LLM", {"input.value": "q", **flat("output", {"role": "assistant", **asked})})
+    calls = [
+        span(
+            number,
+            start=20,
+            attributes={
+                "openinference.span.kind": "TOOL",
+                "tool.name": "read_file",
+                "input.value": f'{{"path": "{path}"}}',
+                "output.value": f"text of {path}",
+            },
+        )
+        for number, path in ((2, "b"), (3, "a"))
+    ]
+    results = [{"role": "tool", "tool_call_id": f"c{n}", "content": f"text of {path}"} for n, path in ((1, "a"), (2, "b"))]
+    after = span(4, start=40, attributes={"openinference.span.kind": "LLM", **flat("input", *results), **flat("output", {"content": "x"})})
+    (run,) = build_runs([turn, *calls, after])
+    made = {step.input["arguments"]["path"]: step for step in run.steps if step.kind == "tool_call"}
+    assert {path: step.output["result"] for path, step in made.items()} == {"a": "text of a", "b": "text of b"}
+    assert [step.requested_by for step in made.values()] == [1, 1]
+    given = [part for message in run.steps[-1].input["messages"] for part in message["parts"]]
+    assert [(part["id"], part["response"]) for part in given] == [("c1", "text of a"), ("c2", "text of b")]
+
+
 @pytest.mark.parametrize("status", [STATUS_OK, STATUS_ERROR])
 def test_a_hand_off_is_no_tool(status: int) -> None:
     draft = read(told("TOOL", {"input.value": "desk", "output.value": "math"}, name="handoff to math", status=status))

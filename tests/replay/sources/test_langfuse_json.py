@@ -175,7 +175,7 @@ def test_what_a_trace_says_goes_to_its_first_span_and_its_session_to_all() -> No
     child, first = found
     assert {key: value for key, value in first.attributes.items() if key.startswith("langfuse.trace.")} == {
         "langfuse.trace.name": "run",
-        "langfuse.trace.tags": ["a"],
+        "langfuse.trace.tags": ("a",),
         "langfuse.trace.public": True,
         "langfuse.trace.input": "q",
         "langfuse.trace.scores": '[{"value":1}]',

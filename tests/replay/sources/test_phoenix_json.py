@@ -43,7 +43,7 @@ FLAT = {
     "llm.input_messages.0.message.role": "user",
     "llm.input_messages.0.message.content": "hi",
     "llm.token_count.prompt": 3,
-    "tag.tags": ["a", "b"],
+    "tag.tags": ("a", "b"),
     "metadata": '{"team":{"name":"demo"},"n":1}',
     "openinference.span.kind": "LLM",
 }

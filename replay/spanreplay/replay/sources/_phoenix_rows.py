@@ -95,7 +95,7 @@ def plain(value: Any, depth: int = 0) -> Value:
         if isinstance(value, Mapping):
             return {str(key): plain(inner, depth + 1) for key, inner in value.items() if inner is not None}
         if isinstance(value, list | tuple):
-            return [plain(inner, depth + 1) for inner in value]
+            return tuple(plain(inner, depth + 1) for inner in value)
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, datetime | date | time):

@@ -13,7 +13,7 @@ from spanreplay.boundary.call import Kind, OutcomeName
 from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.drafting import Found, drafted
 from spanreplay.replay.fields import Fields
-from spanreplay.replay.messages import messages, model_input, model_output
+from spanreplay.replay.messages import OLD_SYSTEM, messages, model_input, model_output
 from spanreplay.replay.model import Json
 from spanreplay.replay.outcomes import TOOL_ERROR
 from spanreplay.replay.versions import offered
@@ -60,13 +60,14 @@ class StrandsDialect:
     def claims(self, span: SpanRecord) -> bool:
         """By the scope, or by the provider, which Strands says it is itself."""
         names = span.attributes
-        return span.scope.name == SCOPE or PROVIDER in (names.get(a.GEN_AI_PROVIDER_NAME), names.get("gen_ai.system"))
+        ours = span.scope.name == SCOPE or PROVIDER in (names.get(a.GEN_AI_PROVIDER_NAME), names.get(OLD_SYSTEM))
+        return ours and a.GEN_AI_OPERATION_NAME in names
 
     def read(self, span: SpanRecord, logs: Sequence[LogRecord]) -> StepDraft | None:
         """The step, or ``None`` for what only frames others."""
         del logs
         fields = Fields(span.attributes)
-        operation = fields.text(a.GEN_AI_OPERATION_NAME) or span.name.partition(" ")[0]
+        operation = fields.text(a.GEN_AI_OPERATION_NAME) or ""
         kind = _KINDS.get(operation)
         if kind is None:
             return None

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import Signature
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from spanreplay.content.codec import Encoded
@@ -53,6 +54,10 @@ class Call:
     """The standard attribute that carries a plain JSON result."""
     annotation: object = None
     """Declared type of the result, from the call site."""
+    signature: Signature | None = None
+    """Of the function called, where ``input`` is its arguments by name: a record of others may show its defaults, or not."""
+    streams: bool = False
+    """The function is a generator."""
 
 
 class Exchange(Protocol):

@@ -42,6 +42,7 @@ class ToolInfo:
         self.version = version
         self.idempotency_key = idempotency_key
         self.signature = inspect.signature(function)
+        self.streams = inspect.isgeneratorfunction(self.code) or inspect.isasyncgenfunction(self.code)
         parameters = self.signature.parameters.values()
         self._first = next(iter(self.signature.parameters), None)
         plain = all(parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for parameter in parameters)
@@ -116,6 +117,8 @@ class ToolInfo:
             effect=self.effect,
             idempotency_key=self._key(scope, args, kwargs),
             annotation=self.annotation,
+            signature=self.signature,
+            streams=self.streams,
         )
 
     def _key(self, scope: Scope, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:

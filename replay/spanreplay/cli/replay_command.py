@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="A file or folder the command may write. May be repeated.",
 )
+@click.option(
+    "--accept-incomplete", is_flag=True, help="Let steps answer whose record is cut, with what is left of it, and judge as far as it goes."
+)
 @click.option("--require", type=click.Choice(GRADE_ORDER), help="Exit 125 unless every run has this grade or a better one.")
 @fetching
 @common
@@ -37,6 +40,7 @@ def command(
     rerun: bool,
     yes: bool,
     allow_write: tuple[Path, ...],
+    accept_incomplete: bool,
     require: str | None,
     store: Path | None,
     as_json: bool,
@@ -80,7 +84,7 @@ def command(
             say(f"rebuilt only, no code was run ({many(loaded.spans, 'span')}, {many(len(loaded.runs), 'run')})")
         code = 0
     else:
-        code = _re_execute(loaded, argv, allow_write, as_json=as_json, cwd=cwd)
+        code = _re_execute(loaded, argv, allow_write, accept_incomplete=accept_incomplete, as_json=as_json, cwd=cwd)
     worst = max((GRADE_ORDER.index(r.grade) for r in loaded.runs), default=0)
     if require is not None and worst > GRADE_ORDER.index(require) and code == 0:
         complain(f"the grade {require} is required; found {GRADE_ORDER[worst]}")
@@ -88,7 +92,9 @@ def command(
     context.exit(code)
 
 
-def _re_execute(loaded: "Loaded", argv: list[str], allow_write: tuple[Path, ...], *, as_json: bool, cwd: Path | None = None) -> int:
+def _re_execute(
+    loaded: "Loaded", argv: list[str], allow_write: tuple[Path, ...], *, accept_incomplete: bool, as_json: bool, cwd: Path | None = None
+) -> int:
     from spanreplay.replay.command import CommandMissing, replay_command
     from spanreplay.replay.reports.json import document
     from spanreplay.replay.reports.verdict import render_verdict
@@ -97,7 +103,14 @@ def _re_execute(loaded: "Loaded", argv: list[str], allow_write: tuple[Path, ...]
     focus = [r.run_id for r in loaded.runs if not r.is_command] if loaded.asked else []
     try:
         done = replay_command(
-            runs, loaded.records, argv, focus=focus, allow_write=allow_write, cwd=cwd, output=sys.stderr if as_json else None
+            runs,
+            loaded.records,
+            argv,
+            focus=focus,
+            allow_write=allow_write,
+            accept_incomplete=accept_incomplete,
+            cwd=cwd,
+            output=sys.stderr if as_json else None,
         )
     except CommandMissing as error:
         raise WrongUse(str(error)) from error
@@ -113,7 +126,10 @@ def _re_execute(loaded: "Loaded", argv: list[str], allow_write: tuple[Path, ...]
     elif done.verdict.exit_code == 125 and done.verdict.cut_short:
         run_id, step = done.verdict.cut_short[0]
         where = f"at step {step}" if step else "before its first step"
-        complain(f"cannot be judged: the record of run {run_id[:12]} is cut short {where}, and what came then is not known")
+        complain(
+            f"cannot be judged: the record of run {run_id[:12]} is cut short {where}, and what came then is not known; "
+            "--accept-incomplete judges as far as it goes"
+        )
     detail(f"the command exited with {done.exit_code}; {many(done.verdict.processes, 'Python process', 'Python processes')} took part")
     return done.verdict.exit_code
 

@@ -27,10 +27,20 @@ class Recording:
         focus: ids of the runs that were asked for, preferred where others fit as well.
         claims: shared with the other processes of the replay.
         place: causal path at which this process was started.
+        accept_incomplete: steps whose record is known to lack something answer too.
     """
 
-    def __init__(self, runs: Sequence[Run], *, focus: Collection[str] = (), claims: Claims | None = None, place: str = "") -> None:
-        self.runs = [RecordedRun(r) for r in sorted(runs, key=lambda r: r.started_ns)]
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        *,
+        focus: Collection[str] = (),
+        claims: Claims | None = None,
+        place: str = "",
+        accept_incomplete: bool = False,
+    ) -> None:
+        self._accept_incomplete = accept_incomplete
+        self.runs = [RecordedRun(r, accept_incomplete=accept_incomplete) for r in sorted(runs, key=lambda r: r.started_ns)]
         self._inputs = {id(r): comparable(r.run.typed_input) for r in self.runs}
         self._focus = frozenset(focus)
         self._claims = claims or Claims()
@@ -47,7 +57,8 @@ class Recording:
         recorded = next((r for r in self.runs if r.run.is_command), None)
         if recorded is None:
             return self.runs[0] if len(self.runs) == 1 and self.runs[0].run.path is None else None
-        parts = [RecordedRun(recorded.run, process=name) for name in self._processes(recorded.run)]
+        names = self._processes(recorded.run)
+        parts = [RecordedRun(recorded.run, process=name, accept_incomplete=self._accept_incomplete) for name in names]
         for part in sorted(parts, key=lambda p: (p.process != self._process, rank(p))):
             if part.process is None or part.process == self._process or self._claims.take(_PROCESS, part.process):
                 self._process = part.process

@@ -45,7 +45,14 @@ def _start(scratch: Path) -> None:
     plan = read_plan(scratch)
     ledger = Ledger(scratch / LEDGERS / f"{os.getpid()}-{os.urandom(4).hex()}.ledger")
     place = find_place()
-    session, _ = replay_session(read_recording(scratch, plan), ledger, focus=plan.focus, claims=Claims(scratch / CLAIMS), place=place.path)
+    session, _ = replay_session(
+        read_recording(scratch, plan),
+        ledger,
+        focus=plan.focus,
+        claims=Claims(scratch / CLAIMS),
+        place=place.path,
+        accept_incomplete=plan.accept_incomplete,
+    )
     command = RunContext(run_id="replay", name="command", fallback=True)
     plugins.install("auto")
     processes.complete_with(child_env)

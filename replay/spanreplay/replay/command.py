@@ -5,7 +5,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
@@ -13,6 +13,7 @@ from typing import IO, Any, Final
 from spanreplay.recording.children import child_environment
 from spanreplay.replay.ledger import Difference, Ledger, Totals, expected_runs, read_ledgers
 from spanreplay.replay.model import Run
+from spanreplay.replay.origin import is_foreign
 from spanreplay.replay.plan import ENVIRONMENT, LEDGERS, TEMPORARY, Plan, lay_out
 from spanreplay.replay.stubs import enter_unreached
 from spanreplay.replay.verdict import Verdict, verdict
@@ -21,6 +22,25 @@ from spanreplay.spans.record import Record
 PLACEHOLDER: Final = "not-needed-in-a-replay"
 """Stands for a credential that was set while recording and is not now: SDKs refuse to start without one."""
 
+_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "azure": ("AZURE_OPENAI_API_KEY",),
+    "openai": ("OPENAI_API_KEY",),
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+    "gemini": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+    "gcp": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+    "vertex": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+    "mistral": ("MISTRAL_API_KEY",),
+    "groq": ("GROQ_API_KEY",),
+    "deepseek": ("DEEPSEEK_API_KEY",),
+    "x_ai": ("XAI_API_KEY",),
+}
+"""A word in the name of a provider, and the variables in which its SDK looks for a key: any one of them will do."""
+_ANY_KEY: Final = (_KEYS["openai"], _KEYS["anthropic"], _KEYS["google"])
+"""For a provider of another name, such as a framework's own."""
+
+_QUICK_TELEMETRY: Final = {"OTEL_EXPORTER_OTLP_TIMEOUT": "1"}
+"""Nothing is exported during a replay, so the command's own exporters need not try for long."""
 
 _EXTRAS: Final = {"opentelemetry-instrument": 'it comes with the extra "auto": pip install "spanreplay[auto]"'}
 """Programs that an extra of ours brings, and the line that installs them."""
@@ -49,6 +69,7 @@ def replay_command(
     *,
     focus: Collection[str] = (),
     allow_write: Sequence[Path] = (),
+    accept_incomplete: bool = False,
     cwd: Path | None = None,
     output: IO[Any] | None = None,
 ) -> CommandReplay:
@@ -60,6 +81,7 @@ def replay_command(
         argv: the command.
         focus: ids of the runs that were asked for: only these must come. Empty: all of them.
         allow_write: files and folders it may write; everything else outside a scratch folder is refused.
+        accept_incomplete: steps whose record is known to lack something answer too, and the result counts as far as the record goes.
         cwd: where to run it.
         output: where its standard output goes; ours by default.
 
@@ -69,12 +91,18 @@ def replay_command(
     scratch = Path(tempfile.mkdtemp(prefix="spanreplay-"))
     try:
         traces = {t for run in runs for t in run.trace_ids}
-        plan = Plan(runs=tuple(r.run_id for r in runs), focus=tuple(focus), allow_write=tuple(str(p.absolute()) for p in allow_write))
+        plan = Plan(
+            runs=tuple(r.run_id for r in runs),
+            focus=tuple(focus),
+            allow_write=tuple(str(p.absolute()) for p in allow_write),
+            accept_incomplete=accept_incomplete,
+        )
         lay_out(scratch, plan, (r for r in records if r.trace_id in traces))
         environment = child_environment(os.urandom(16).hex(), os.urandom(16).hex(), scratch, "replay")
         temporary = str(scratch / TEMPORARY)
+        environment |= _QUICK_TELEMETRY
         environment |= {ENVIRONMENT: str(scratch), "TMPDIR": temporary, "TEMP": temporary, "TMP": temporary, "SQLITE_TMPDIR": temporary}
-        for name in _credentials(runs):
+        for name in _credentials(runs, environment):
             environment.setdefault(name, PLACEHOLDER)
         code = run_attached(argv, environment, cwd, output=output)
         totals = read_ledgers(scratch / LEDGERS)
@@ -83,13 +111,20 @@ def replay_command(
     judged = expected_runs(runs, totals, focus)
     whole = all(r.run_id in totals.runs_matched or r.is_command for r in runs) if focus else True
     _finish(totals, judged, code, None if not whole else next((r.exit_code for r in runs if r.is_command), None))
-    return CommandReplay(argv=tuple(argv), exit_code=code, verdict=verdict(totals, judged), runs=tuple(judged))
+    judgement = verdict(totals, judged, accept_incomplete=accept_incomplete)
+    return CommandReplay(argv=tuple(argv), exit_code=code, verdict=judgement, runs=tuple(judged))
 
 
-def _credentials(runs: Sequence[Run]) -> set[str]:
-    """Names of the variables that held a credential when the command was recorded."""
+def _credentials(runs: Sequence[Run], environment: Mapping[str, str]) -> set[str]:
+    """Names of the variables that held a credential when the command was recorded, or that the SDK of a recorded provider wants one in."""
     definitions = [r.definition for r in runs if isinstance(r.definition, dict)]
-    return {str(name) for made in definitions for name in made.get("credentials") or () if isinstance(made.get("credentials"), list)}
+    held = {str(name) for made in definitions for name in made.get("credentials") or () if isinstance(made.get("credentials"), list)}
+    for told in (s.versions.get("model") for r in runs if is_foreign(r) for s in r.steps if s.kind == "model_call"):
+        provider = str(told.get("provider") if isinstance(told, dict) else "").lower()
+        names = next((names for word, names in _KEYS.items() if word in provider), None)
+        for either in _ANY_KEY if names is None else [names]:
+            held |= set() if any(name in environment for name in either) else {either[0]}
+    return held
 
 
 def _finish(totals: Totals, runs: Sequence[Run], code: int, wanted: int | None) -> None:

@@ -53,7 +53,13 @@ class ReplayResult:
 
 
 def replay_session(
-    runs: Sequence[Run], ledger: Ledger, *, focus: Collection[str] = (), claims: Claims | None = None, place: str = ""
+    runs: Sequence[Run],
+    ledger: Ledger,
+    *,
+    focus: Collection[str] = (),
+    claims: Claims | None = None,
+    place: str = "",
+    accept_incomplete: bool = False,
 ) -> tuple[Session, RecordedCalls]:
     """A session that answers every call from ``runs``, redacting by the recorded policy, with no spans and no sink.
 
@@ -63,10 +69,19 @@ def replay_session(
         focus: ids of the runs that were asked for; empty for all of them.
         claims: shared with the other processes of the replay.
         place: causal path at which this process was started.
+        accept_incomplete: steps whose record is known to lack something answer too, with what there is.
     """
     policy = next((r.redaction for r in runs if r.redaction), None)
     redactor = redactor_for(RedactionPolicy.from_json(policy) if policy else None)
-    interceptor = RecordedCalls(runs, ledger, focus=focus, claims=claims, place=place)
+    interceptor = RecordedCalls(
+        runs,
+        ledger,
+        focus=focus,
+        claims=claims,
+        place=place,
+        accept_incomplete=accept_incomplete,
+        redact=lambda text: redactor.text(text)[0],
+    )
     return Session(mode="replay", interceptors=(interceptor,), redactor=redactor, open_spans=False), interceptor
 
 
@@ -78,15 +93,23 @@ class Replayer:
         allow_write: files and folders the agent may write.
         guard: refuse every other action on the outside.
         scratch: a folder the agent may write; a temporary one by default.
+        accept_incomplete: steps whose record is known to lack something answer too, with what there is.
     """
 
     def __init__(
-        self, runs: Run | Sequence[Run], *, allow_write: Sequence[Path] = (), guard: bool = True, scratch: Path | None = None
+        self,
+        runs: Run | Sequence[Run],
+        *,
+        allow_write: Sequence[Path] = (),
+        guard: bool = True,
+        scratch: Path | None = None,
+        accept_incomplete: bool = False,
     ) -> None:
         self.runs = [runs] if isinstance(runs, Run) else list(runs)
         self.allow_write = tuple(allow_write)
         self.guard = guard
         self.scratch = scratch
+        self.accept_incomplete = accept_incomplete
 
     def replay(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> ReplayResult:
         """Call ``function`` (a coroutine function is run to its end) with every call in it answered from the record.
@@ -117,7 +140,8 @@ class _Execution:
         self._error: BaseException | None = None
         self._ledger = Ledger()
         self._ledger.enter("started", isolation=ISOLATION if replayer.guard else "none")
-        self._session, _ = replay_session(self._runs, self._ledger)
+        self._accept_incomplete = replayer.accept_incomplete
+        self._session, _ = replay_session(self._runs, self._ledger, accept_incomplete=replayer.accept_incomplete)
         self._resources = ExitStack()
         folder = self._resources.enter_context(tempfile.TemporaryDirectory(prefix="spanreplay-"))
         self._guard = Guard(
@@ -145,7 +169,10 @@ class _Execution:
     def result(self) -> ReplayResult:
         """What it showed; the agent's own failure is a part of it."""
         enter_unreached(self._runs, self._ledger)
-        return ReplayResult(value=self.value, error=self._error, verdict=verdict(self._ledger.totals, self._runs))
+        return ReplayResult(value=self.value, error=self._error, verdict=self._verdict())
+
+    def _verdict(self) -> Verdict:
+        return verdict(self._ledger.totals, self._runs, accept_incomplete=self._accept_incomplete)
 
 
 def finish(session: Session, guard: Guard | None, ledger: Ledger) -> None:

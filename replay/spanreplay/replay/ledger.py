@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from spanreplay.replay.model import Run, Step
+from spanreplay.replay.origin import is_foreign, judged
 
 DifferenceKind: TypeAlias = Literal[
     "input",
@@ -80,6 +81,10 @@ class Totals:
     """Run id to the steps inside a stubbed tool: nobody asked for them."""
     by_input: int = 0
     """Steps matched by what was asked, because the path could not know the caller."""
+    by_meaning: int = 0
+    """Steps of runs recorded by others, matched by what was asked, as far as the record shows it."""
+    not_compared: set[str] = field(default_factory=set)
+    """What calls had that the record does not show."""
     order_relaxed: int = 0
     """Answers given out of the recorded order, after a bounded wait."""
     telemetry_dropped: int = 0
@@ -125,6 +130,8 @@ def _started(totals: Totals, facts: Mapping[str, Any]) -> None:
 def _used(totals: Totals, facts: Mapping[str, Any]) -> None:
     totals.used.setdefault(facts["run"], set()).add(facts["step"])
     totals.by_input += facts.get("by") == "input"
+    totals.by_meaning += facts.get("by") == "meaning"
+    totals.not_compared.update(facts.get("not_compared", ()))
 
 
 def _covered(totals: Totals, facts: Mapping[str, Any]) -> None:
@@ -146,8 +153,16 @@ _EVENTS: Final[Mapping[str, Callable[[Totals, Mapping[str, Any]], None]]] = {
 
 def unreached(run: Run, totals: Totals) -> list[Step]:
     """The steps of a run that no call asked for, in order. A call that was cancelled, or never ended, need not come again."""
-    spoken = totals.used.get(run.run_id, set()) | totals.covered.get(run.run_id, set())
-    return [step for step in run.steps if step.seq not in spoken and step.outcome not in ("cancelled", "unknown")]
+    used = totals.used.get(run.run_id, set())
+    spoken = used | totals.covered.get(run.run_id, set())
+    if is_foreign(run):  # a tool that is an agent was passed through: what it did came by itself
+        by_seq = {step.seq: step for step in run.steps}
+        for seq in used:
+            around = by_seq[seq].parent_seq if seq in by_seq else None
+            while around is not None and around not in spoken:
+                spoken.add(around)
+                around = by_seq[around].parent_seq if around in by_seq else None
+    return [step for step in judged(run) if step.seq not in spoken and step.outcome not in ("cancelled", "unknown")]
 
 
 def expected_runs(runs: Sequence[Run], totals: Totals, focus: Collection[str] = ()) -> list[Run]:

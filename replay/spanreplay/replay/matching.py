@@ -17,13 +17,22 @@ from spanreplay.content.canonical import canonical_json
 from spanreplay.content.redaction import mask
 from spanreplay.replay.forks import FORK, NOT_AWAITED, Forked, comes_later, forks_in, levels_of, over_at, scope_of
 from spanreplay.replay.meaning import live_meaning, recorded_meaning
-from spanreplay.replay.model import Run, Step
+from spanreplay.replay.model import Grade, Run, Step
 
 MatchedBy: TypeAlias = Literal["path", "input"]
 
-_STUB_GRADES: Final = frozenset({"exact", "semantic"})
+_STUB_GRADES: Final[frozenset[Grade]] = frozenset({"exact", "semantic"})
 _NAMED: Final = "@"
 """Begins the path segment of a scope that the user named."""
+
+
+def stub_grades(*, accept_incomplete: bool) -> frozenset[Grade]:
+    """The grades of steps that may answer a call.
+
+    Args:
+        accept_incomplete: also those whose record is known to lack something.
+    """
+    return _STUB_GRADES | ({"incomplete"} if accept_incomplete else frozenset[Grade]())
 
 
 def comparable(text: str | None) -> str | None:
@@ -116,10 +125,12 @@ class RecordedRun:
     Args:
         run: the run.
         process: only what this recorded process made (and what no process is known of) answers; left out, all of it.
+        accept_incomplete: steps whose record is known to lack something answer too.
     """
 
-    def __init__(self, run: Run, *, process: str | None = None) -> None:
+    def __init__(self, run: Run, *, process: str | None = None, accept_incomplete: bool = False) -> None:
         self.run = run
+        self._stubs = stub_grades(accept_incomplete=accept_incomplete)
         self.process = process
         self.steps = run.steps if process is None else tuple(s for s in run.steps if s.process in (process, None))
         """What may answer."""
@@ -260,7 +271,7 @@ class RecordedRun:
         return None
 
     def _answering(self, step: Step) -> Found | Missed:
-        if step.outcome == "unknown" or step.grade not in _STUB_GRADES:
+        if step.outcome == "unknown" or step.grade not in self._stubs:
             return Missed(kind="not_replayable", step=step)
         return Found(step=step, by="path")
 
@@ -347,7 +358,7 @@ class RecordedRun:
                 self.free(step)
                 and (step.path is None or self._may_be_elsewhere(here, scope_of(step.path)))
                 and step.outcome != "unknown"
-                and step.grade in _STUB_GRADES
+                and step.grade in self._stubs
                 and self.input_of(step) == asked
             ):
                 return Found(step=step, by="input")

@@ -64,7 +64,10 @@ def answer_meaning(step: Step) -> str | None:
     if not isinstance(output, dict) or not isinstance(output.get("messages"), list):
         return None
     model = step.versions.get("model")
-    told: dict[str, Json] = {"messages": output["messages"], "usage": dict(step.usage)}
+    said: list[Json] = output["messages"]
+    if len(said) == 1 and output.get("finish") and not said[0].get("finish_reason"):
+        said = [{**said[0], "finish_reason": output["finish"]}]
+    told: dict[str, Json] = {"messages": said, "usage": dict(step.usage)}
     if isinstance(model, dict) and model.get("response"):
         told["model"] = model["response"]
     return canonical_json(told)

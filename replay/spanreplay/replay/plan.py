@@ -2,7 +2,8 @@
 
 ::
 
-    SCRATCH/plan.json        {"schema": 1, "runs": [run ids], "focus": [run ids], "allow_write": [paths], "guard": true}
+    SCRATCH/plan.json        {"schema": 1, "runs": [run ids], "focus": [run ids], "allow_write": [paths], "guard": true,
+                             "accept_incomplete": false}
     SCRATCH/recording.json   the spans and log records of these runs, as OTLP JSON
     SCRATCH/claims/          what of the record each process has taken, see spanreplay.replay.claims
     SCRATCH/ledgers/         one ledger a process, see spanreplay.replay.ledger
@@ -36,6 +37,8 @@ class Plan:
     """The runs that were asked for; empty where all of them were."""
     allow_write: tuple[str, ...] = ()
     guard: bool = True
+    accept_incomplete: bool = False
+    """Steps whose record is known to lack something answer too."""
     schema: int = 1
 
 
@@ -51,7 +54,13 @@ def lay_out(scratch: Path, plan: Plan, records: Iterable[Record]) -> None:
 def read_plan(scratch: Path) -> Plan:
     """Read the plan back."""
     found = json.loads((scratch / "plan.json").read_text(encoding="utf-8"))
-    return Plan(runs=tuple(found["runs"]), focus=tuple(found["focus"]), allow_write=tuple(found["allow_write"]), guard=found["guard"])
+    return Plan(
+        runs=tuple(found["runs"]),
+        focus=tuple(found["focus"]),
+        allow_write=tuple(found["allow_write"]),
+        guard=found["guard"],
+        accept_incomplete=found["accept_incomplete"],
+    )
 
 
 def read_recording(scratch: Path, plan: Plan) -> Sequence[Run]:

@@ -2,24 +2,28 @@
 
 import sys
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from spanreplay.boundary.call import Answer
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.step import Step as LiveStep
+from spanreplay.content.redaction import mask
 from spanreplay.replay import turns
 from spanreplay.replay.candidates import Rank, Recording
 from spanreplay.replay.claims import Claims
 from spanreplay.replay.diff import first_difference, shown
 from spanreplay.replay.errors import ReplayDivergence
+from spanreplay.replay.foreign import ForeignRecording, Pool
+from spanreplay.replay.foreign_calls import ForeignCalls
 from spanreplay.replay.forks import Forked
 from spanreplay.replay.isolation.callers import user_line
 from spanreplay.replay.ledger import Difference, DifferenceKind, Ledger, unreached
 from spanreplay.replay.matching import Found, Missed, RecordedRun, comparable, parsed
 from spanreplay.replay.meaning import answer_meaning
 from spanreplay.replay.model import Run, Step
+from spanreplay.replay.origin import is_foreign
 
 _PASSED: Final = frozenset({"agent"})
 """Kinds whose body runs in a replay: their inner calls are stubbed."""
@@ -44,17 +48,36 @@ class RecordedCalls:
     Args:
         runs: the runs.
         ledger: what is matched and what differs is entered there.
-        focus: see :class:`spanreplay.replay.candidates.Recording`; also ``claims`` and ``place``.
+        focus: see :class:`spanreplay.replay.candidates.Recording`; also ``claims``, ``place`` and ``accept_incomplete``.
+        redact: what is done to the texts of live calls.
     """
 
     def __init__(
-        self, runs: Sequence[Run], ledger: Ledger, *, focus: Collection[str] = (), claims: Claims | None = None, place: str = ""
+        self,
+        runs: Sequence[Run],
+        ledger: Ledger,
+        *,
+        focus: Collection[str] = (),
+        claims: Claims | None = None,
+        place: str = "",
+        accept_incomplete: bool = False,
+        redact: Callable[[str], str] = str,
     ) -> None:
-        self.recording = Recording(runs, focus=focus, claims=claims, place=place)
+        claims = claims or Claims()
+        own, others = [r for r in runs if not is_foreign(r)], [r for r in runs if is_foreign(r)]
+        self.recording = Recording(own, focus=focus, claims=claims, place=place, accept_incomplete=accept_incomplete)
+        self.of_others = ForeignRecording(
+            sorted(others, key=lambda r: r.started_ns),
+            focus=focus,
+            claims=claims,
+            accept_incomplete=accept_incomplete,
+            redact=lambda text: mask(redact(text)),
+        )
         self.ledger = ledger
         self.stopped: ReplayDivergence | None = None
         self._lock = threading.RLock()
-        self._live: dict[str, RecordedRun | _Undecided | None] = {}
+        self._live: dict[str, RecordedRun | Pool | _Undecided | None] = {}
+        self._by_meaning = ForeignCalls(ledger, self._entered)
         self._turns: dict[int, turns.Turns] = {}
 
     # ---- the protocol -------------------------------------------------------------------------------------------
@@ -72,6 +95,8 @@ class RecordedCalls:
                 self._begin_run(step)
                 return None
             recorded = self._run_for(step)
+            if isinstance(recorded, Pool):
+                return self._by_meaning.answer(step, recorded)
             asked = comparable(step.input) if recorded is None else recorded.asked(step.call.kind, step.call.name, step.input)
             if recorded is None:
                 self._stop(
@@ -102,7 +127,7 @@ class RecordedCalls:
                 run = self._live.get(step.run.run_id)
                 if isinstance(run, _Undecided):  # it made no call
                     run = self._decide(step.run.run_id, run, lambda r: len(r.run.steps))
-            if run is not None:
+            if isinstance(run, RecordedRun):
                 self._compare_end(step, run.run.run_id, None, run.run.outcome, run.run.typed_output)
         elif step.call.kind in _PASSED and isinstance(step.recorded, Step):
             found = step.recorded
@@ -120,6 +145,8 @@ class RecordedCalls:
             self._live[step.run.run_id] = found
             return
         recorded = self._decide(step.run.run_id, found)
+        if isinstance(recorded, Pool):
+            return
         if recorded is None:
             self._stop(step, "never_recorded", None, detail=_NO_RUN, asked=asked)
             return
@@ -127,13 +154,15 @@ class RecordedCalls:
         if wanted != asked:
             self._stop(step, "input", None, recorded=recorded, wanted=wanted, asked=asked, prefix="input")
 
-    def _decide(self, key: str, run: _Undecided, rank: Rank | None = None) -> RecordedRun | None:
-        found = self._live[key] = self.recording.agent_run(run.name, run.path, run.asked, rank)
+    def _decide(self, key: str, run: _Undecided, rank: Rank | None = None) -> RecordedRun | Pool | None:
+        found = self.recording.agent_run(run.name, run.path, run.asked, rank)
         if found is not None:
             self.ledger.enter("run", run=found.run.run_id)
-        return found
+        chosen = self.of_others.pool(run.name) if found is None and self.of_others else found
+        self._live[key] = chosen
+        return chosen
 
-    def _run_for(self, step: LiveStep) -> RecordedRun | None:
+    def _run_for(self, step: LiveStep) -> RecordedRun | Pool | None:
         run = step.run
         key = "" if run is None or run.fallback else run.run_id
 
@@ -141,15 +170,16 @@ class RecordedCalls:
             return recorded.fit(step.call.kind, step.call.name, step.path, step.input)
 
         if key not in self._live:
-            found = self._live[key] = self.recording.command(rank)
+            found = self.recording.command(rank)
             if found is not None:
                 self.ledger.enter("run", run=found.run.run_id)
+            self._live[key] = self.of_others.pool(None) if found is None and self.of_others else found
         known = self._live[key]
         return self._decide(key, known, rank) if isinstance(known, _Undecided) else known
 
     def _run_id(self, step: LiveStep) -> str | None:
         recorded = self._run_for(step)
-        return None if recorded is None else recorded.run.run_id
+        return recorded.run.run_id if isinstance(recorded, RecordedRun) else None
 
     def _compare_end(
         self, step: LiveStep, run_id: str | None, seq: int | None, outcome: str, result: str | None, sub_agent: Step | None = None
@@ -160,7 +190,7 @@ class RecordedCalls:
             name = f"{step.call.kind} {step.call.name}"
             equal = (outcome in ("unknown", step.outcome)) and comparable(result) == comparable(step.result)
             fed_from = None if sub_agent is None or equal else self._run_for(step)
-            if fed_from is not None and sub_agent is not None:
+            if isinstance(fed_from, RecordedRun) and sub_agent is not None:
                 self._enter_skipped(fed_from, fed_from.missing_in(sub_agent), f"the end of step {sub_agent.seq}, {name}")
             if outcome != "unknown" and step.outcome != outcome:
                 self.ledger.differ(
@@ -327,6 +357,7 @@ class RecordedCalls:
             self.stopped = error
             for keeper in self._turns.values():
                 keeper.release()
+            self._by_meaning.release()
         return error
 
 
@@ -339,6 +370,9 @@ def enter_unreached(runs: Sequence[Run], ledger: Ledger) -> None:
     if totals.refusals or any(d.kind not in ("output", "outcome") for d in totals.differences):
         return
     for run in runs:
+        if is_foreign(run):
+            _enter_uncalled(run, ledger, alone=len(runs) == 1)
+            continue
         left_out = not run.is_command and run.path is not None and run.run_id not in totals.runs_matched
         detail = "recorded, but the agent did not make this call"
         if left_out and len(runs) > 1:
@@ -348,6 +382,23 @@ def enter_unreached(runs: Sequence[Run], ledger: Ledger) -> None:
         if left_out and not run.steps:
             detail = f"recorded as run {run.run_id[:12]}, which the agent did not begin"
             ledger.differ(Difference(kind="unreached", run_id=run.run_id, step=None, name=f"agent {run.agent_name}", detail=detail))
+
+
+def _enter_uncalled(run: Run, ledger: Ledger, *, alone: bool) -> None:
+    """The same of a run that others recorded: where nothing of it came, that is one difference."""
+    totals = ledger.totals
+    missing = unreached(run, totals)
+    if missing and not alone and run.run_id not in totals.runs_matched:
+        detail = f"recorded, and the command made no call of it; give the run that you mean, as TARGET#{run.run_id[:12]}"
+        ledger.differ(Difference(kind="unreached", run_id=run.run_id, step=None, name=f"agent {run.agent_name or 'run'}", detail=detail))
+        return
+    used = totals.used.get(run.run_id, set())
+    called = {step.name for step in run.steps if step.seq in used}
+    for step in missing:
+        detail = "recorded, but the agent did not make this call"
+        if step.kind == "tool_call" and step.name not in called:
+            detail = f"recorded, but no call of {step.name} came here: is its function decorated with @spanreplay.instrumentation.tool?"
+        ledger.differ(Difference(kind="unreached", run_id=run.run_id, step=step.seq, name=f"{step.kind} {step.name}", detail=detail))
 
 
 def _forked_by(step: LiveStep) -> Forked:

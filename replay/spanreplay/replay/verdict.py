@@ -7,6 +7,7 @@ from typing import Any
 from spanreplay.replay import ledger as ledgers
 from spanreplay.replay.ledger import Difference, Totals, unreached
 from spanreplay.replay.model import Run
+from spanreplay.replay.origin import judged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,12 @@ class Verdict:
     """Run id and ``seq`` of every step of the runs replayed that no call asked for."""
     cut_short: tuple[tuple[str, int], ...] = ()
     """Run id, and the step at which it is cut, of every run whose record is not whole: what followed there cannot be judged."""
+    accept_incomplete: bool = False
+    """It is judged all the same, as far as the record goes."""
+    matched_by_meaning: int = 0
+    """Steps recorded by others: matched by what was asked and answered with what that means, not with the exact exchange."""
+    not_compared: tuple[str, ...] = ()
+    """What calls had that the record of others does not show."""
 
     @property
     def equal(self) -> bool:
@@ -48,7 +55,7 @@ class Verdict:
             return ledgers.EXIT_CANNOT_JUDGE
         if self.differences:
             return ledgers.EXIT_DIFFERENT
-        return ledgers.EXIT_CANNOT_JUDGE if self.cut_short else ledgers.EXIT_EQUAL
+        return ledgers.EXIT_CANNOT_JUDGE if self.cut_short and not self.accept_incomplete else ledgers.EXIT_EQUAL
 
     def to_json(self) -> dict[str, Any]:
         """As under ``replay`` in ``spanreplay replay --json -- CMD``."""
@@ -62,11 +69,14 @@ class Verdict:
                 "recorded": self.recorded,
                 "matched": self.matched,
                 "matched_by_input": self.matched_by_input,
+                "matched_by_meaning": self.matched_by_meaning,
                 "covered": self.covered,
                 "order_relaxed": self.order_relaxed,
                 "unreached": [{"run_id": run_id, "step": step} for run_id, step in self.unreached],
             },
             "cut_short": [{"run_id": run_id, "step": step} for run_id, step in self.cut_short],
+            "accept_incomplete": self.accept_incomplete,
+            "not_compared": list(self.not_compared),
             "telemetry_dropped": self.telemetry_dropped,
             "processes": self.processes,
             "isolation": self.isolation,
@@ -83,8 +93,14 @@ def _last_inside(run: Run) -> dict[int, int]:
     return last
 
 
-def verdict(totals: Totals, runs: Sequence[Run]) -> Verdict:
-    """Sum up a ledger."""
+def verdict(totals: Totals, runs: Sequence[Run], *, accept_incomplete: bool = False) -> Verdict:
+    """Sum up a ledger.
+
+    Args:
+        totals: what the replay did.
+        runs: the runs it is judged against.
+        accept_incomplete: judge records that are known to lack something too, as far as they go.
+    """
     from spanreplay.replay.causes import explain
 
     last = {r.run_id: _last_inside(r) for r in runs}
@@ -101,7 +117,7 @@ def verdict(totals: Totals, runs: Sequence[Run]) -> Verdict:
         differences=tuple(explain(d, runs) for d in ordered),
         refusals=tuple(totals.refusals),
         notices=tuple(totals.notices),
-        recorded=sum(len(r.steps) for r in runs),
+        recorded=sum(len(judged(r)) for r in runs),
         matched=sum(map(len, totals.used.values())),
         matched_by_input=totals.by_input,
         covered=sum(map(len, totals.covered.values())),
@@ -111,4 +127,7 @@ def verdict(totals: Totals, runs: Sequence[Run]) -> Verdict:
         isolation=totals.isolation[0] if totals.isolation else "none",
         unreached=tuple((r.run_id, s.seq) for r in runs for s in unreached(r, totals)),
         cut_short=tuple(ledgers.cut_short(runs)),
+        accept_incomplete=accept_incomplete,
+        matched_by_meaning=totals.by_meaning,
+        not_compared=tuple(sorted(totals.not_compared)),
     )

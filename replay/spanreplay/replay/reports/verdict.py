@@ -35,6 +35,8 @@ def render_verdict(verdict: Verdict, runs: Sequence[Run], *, colour: bool | None
         )
     if verdict.telemetry_dropped:
         lines.append([Piece(f"note: telemetry was not sent ({verdict.telemetry_dropped} connections)", DIM)])
+    if verdict.not_compared:
+        lines.append([Piece(f"note: not compared, as the record does not show it: {', '.join(verdict.not_compared)}", DIM)])
     if verdict.processes == 0:
         lines.append([Piece("nothing was replayed", BAD)])
         return rendered(lines, colour)
@@ -45,7 +47,8 @@ def render_verdict(verdict: Verdict, runs: Sequence[Run], *, colour: bool | None
     grades = {run.grade for run in runs}
     worst: Grade | None = next((grade for grade in GRADE_ORDER[::-1] if grade in grades), None)
     if worst is not None and worst != "exact":
-        lines.append([Piece(f"the record {'is ' if worst in ('structure', 'incomplete') else ''}{GRADE_WORDS[worst]}")])
+        judged = " and is judged as far as it goes" if worst == "incomplete" and verdict.accept_incomplete else ""
+        lines.append([Piece(f"the record {'is ' if worst in ('structure', 'incomplete') else ''}{GRADE_WORDS[worst]}{judged}")])
     lines.append([Piece(f"isolation: {verdict.isolation}", DIM)])
     return rendered(lines, colour)
 
@@ -59,6 +62,10 @@ def _paths(action: str, target: str) -> list[str]:
 
 def _answered(verdict: Verdict) -> str:
     text = f"{verdict.matched} of {verdict.recorded} recorded steps answered a call"
+    if verdict.matched_by_meaning:
+        text += (
+            ", found by their meaning" if verdict.matched_by_meaning == verdict.matched else f", {verdict.matched_by_meaning} by meaning"
+        )
     if verdict.covered:
         text += f", {verdict.covered} ran inside an answered tool"
     if verdict.matched_by_input:

@@ -1,0 +1,237 @@
+"""Which step of runs that somebody else recorded is this live call?
+
+Their spans know no causal path: a call is found by what it asks, and among equal ones by order. Which recorded run a live one is, is told
+by its calls too. Nothing is concluded from the order of calls that ask for different things: instrumentations do not say which of them
+could have been made in another order; a call that does not come is told at the end.
+"""
+
+import inspect
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from spanreplay.boundary.call import Kind
+from spanreplay.replay.asking import Request, recorded_request, redacted
+from spanreplay.replay.claims import Claims
+from spanreplay.replay.likeness import Likeness, Shows, alike, alike_arguments, shows
+from spanreplay.replay.matching import stub_grades
+from spanreplay.replay.model import Run, Step
+from spanreplay.replay.naming import same_tool
+from spanreplay.replay.reasons import CUT, INPUT_ABSENT
+
+_STEP: Final = "step"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """A recorded step that answers a live call."""
+
+    run: "ForeignRun"
+    step: Step
+    left_out: frozenset[str] = frozenset()
+    """What the call has and the record does not show."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoMatch:
+    """No recorded step answers a live call."""
+
+    run: "ForeignRun | None"
+    step: Step | None = None
+    """The one that was expected."""
+    likeness: Likeness | None = None
+    """How the call differs from it; ``None`` for one that cannot answer."""
+    used: Step | None = None
+    """One that asked the same and has answered already."""
+
+
+class ForeignRun:
+    """One run of others, prepared for matching. Not locked: the interceptor holds its own lock around every use.
+
+    Args:
+        run: the run.
+        accept_incomplete: steps whose record is known to lack something answer too, with what there is.
+        redact: what is done to live texts before they are compared.
+        claims: shared with the other processes of the replay.
+    """
+
+    def __init__(self, run: Run, *, accept_incomplete: bool, redact: Callable[[str], str], claims: Claims) -> None:
+        self.run = run
+        self._stubs = stub_grades(accept_incomplete=accept_incomplete)
+        self._accept = accept_incomplete
+        self._redact = redact
+        self._claims = claims
+        self._gone: set[int] = set()
+        self._of_kind: dict[str, list[Step]] = defaultdict(list)
+        self._children: dict[int, list[int]] = defaultdict(list)
+        for step in run.steps:
+            self._of_kind[step.kind].append(step)
+            if step.parent_seq is not None:
+                self._children[step.parent_seq].append(step.seq)
+        self._requests: dict[int, Request | None] = {}
+        self._shown: Shows | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Has any of its steps answered?"""
+        return bool(self._gone)
+
+    def free(self, kind: Kind, name: str | None = None) -> Iterator[Step]:
+        """The steps of a kind, and of a tool, that have not answered yet, in order."""
+        return (s for s in self._of_kind[kind] if s.seq not in self._gone and (name is None or same_tool(s.name, name)))
+
+    def spent(self, kind: Kind, name: str | None = None) -> Iterator[Step]:
+        """Those that have."""
+        return (s for s in self._of_kind[kind] if s.seq in self._gone and (name is None or same_tool(s.name, name)))
+
+    def take(self, step: Step) -> bool:
+        """Use a step; ``False`` if another process has."""
+        self._gone.add(step.seq)
+        return self._claims.take(_STEP, self.run.run_id, str(step.seq))
+
+    def cover(self, step: Step) -> list[int]:
+        """Mark every step inside a step as covered; returns their ``seq``."""
+        found: list[int] = []
+        todo = list(self._children[step.seq])
+        while todo:
+            seq = todo.pop()
+            found.append(seq)
+            todo.extend(self._children[seq])
+        self._gone.update(found)
+        return found
+
+    def answers(self, step: Step, *, without_input: bool = False) -> bool:
+        """Can a step answer a call?
+
+        Args:
+            step: the step.
+            without_input: nothing is asked, so that an input that was not captured may be none.
+        """
+        bare = without_input and step.grade == "structure" and {r.code for r in step.reasons} == {INPUT_ABSENT}
+        return (bare or step.grade in self._stubs) and step.outcome != "unknown"
+
+    def compare_model(self, step: Step, live: Request) -> Likeness | None:
+        """How a model call compares with a step; ``None`` where its messages were not captured."""
+        recorded = self._request(step)
+        return None if recorded is None else alike(recorded, live, self._shows(), cut=self._is_cut(step))
+
+    def compare_tool(self, step: Step, live: str | None, signature: inspect.Signature | None) -> Likeness | None:
+        """How a tool call compares with a step; ``None`` where its arguments were not captured."""
+        if not isinstance(step.input, dict) or "arguments" not in step.input:
+            return alike_arguments(None, live, signature) if live in (None, "{}") else None
+        return alike_arguments(redacted(step.input["arguments"], self._redact), live, signature, cut=self._is_cut(step))
+
+    def _is_cut(self, step: Step) -> bool:
+        return self._accept and any(reason.code == CUT for reason in step.reasons)
+
+    def _request(self, step: Step) -> Request | None:
+        if step.seq not in self._requests:
+            self._requests[step.seq] = recorded_request(step, self._redact)
+        return self._requests[step.seq]
+
+    def _shows(self) -> Shows:
+        if self._shown is None:
+            self._shown = shows(r for r in map(self._request, self._of_kind["model_call"]) if r is not None)
+        return self._shown
+
+
+class Pool:
+    """The recorded runs that may answer one live run.
+
+    Args:
+        runs: the runs, the likeliest first.
+        several: the live run may be several recorded ones, one after the other or at once: nothing names it.
+    """
+
+    def __init__(self, runs: Sequence[ForeignRun], *, several: bool) -> None:
+        self._runs = list(runs)
+        self._several = several
+        self._bound: ForeignRun | None = None
+
+    def model_call(self, live: Request) -> Match | NoMatch:
+        """Find the step of a model call."""
+        return self._find("model_call", None, lambda run, step: run.compare_model(step, live))
+
+    def tool_call(self, name: str, live: str | None, signature: inspect.Signature | None) -> Match | NoMatch:
+        """Find the step of a tool call.
+
+        Args:
+            name: of the tool.
+            live: typed JSON text of its arguments by name.
+            signature: of the tool.
+        """
+        return self._find("tool_call", name, lambda run, step: run.compare_tool(step, live, signature), bare=live in (None, "{}"))
+
+    def knows(self, name: str) -> bool:
+        """Is any call of this tool recorded?"""
+        return any(same_tool(step.name, name) for run in self._runs for step in run.run.steps if step.kind == "tool_call")
+
+    def _find(
+        self, kind: Kind, name: str | None, compare: Callable[[ForeignRun, Step], Likeness | None], *, bare: bool = False
+    ) -> Match | NoMatch:
+        mute: NoMatch | None = None
+        nearest: NoMatch | None = None
+        for run in self._preferred():
+            first = True
+            for step in run.free(kind, name):
+                likeness = compare(run, step)
+                if likeness is None:
+                    if first and mute is None:
+                        mute = NoMatch(run=run, step=step)
+                elif likeness.equal:
+                    if not run.answers(step, without_input=bare):
+                        return NoMatch(run=run, step=step)
+                    if run.take(step):
+                        self._bound = run
+                        return Match(run=run, step=step, left_out=likeness.left_out)
+                elif nearest is None or nearest.likeness is None or likeness.closeness > nearest.likeness.closeness:
+                    nearest = NoMatch(run=run, step=step, likeness=likeness)
+                first = False
+        found = mute or nearest
+        if found is not None:
+            return found
+        for run in self._preferred():
+            for step in run.spent(kind, name):
+                likeness = compare(run, step)
+                if likeness is not None and likeness.equal:
+                    return NoMatch(run=run, used=step)
+        return NoMatch(run=self._bound or next(iter(self._runs), None))
+
+    def _preferred(self) -> Iterable[ForeignRun]:
+        """The run that answered last; then, where the live run may be others too, those that have begun, and then the rest."""
+        if self._bound is None:
+            return self._runs
+        others = [run for run in self._runs if run is not self._bound] if self._several else []
+        return [self._bound, *sorted(others, key=lambda run: not run.begun)]
+
+
+class ForeignRecording:
+    """All runs of others that a replay is fed from.
+
+    Args:
+        runs: the recorded runs, in the order of their start.
+        focus: ids of the runs that were asked for, preferred where others fit as well.
+        claims: shared with the other processes of the replay.
+        accept_incomplete: see :class:`ForeignRun`; also ``redact``.
+        redact: what is done to live texts before they are compared.
+    """
+
+    def __init__(
+        self, runs: Iterable[Run], *, focus: Collection[str], claims: Claims, accept_incomplete: bool, redact: Callable[[str], str]
+    ) -> None:
+        made = [ForeignRun(run, accept_incomplete=accept_incomplete, redact=redact, claims=claims) for run in runs]
+        self._runs = sorted(made, key=lambda r: r.run.run_id not in focus)
+
+    def __bool__(self) -> bool:
+        """Are there any?"""
+        return bool(self._runs)
+
+    def pool(self, name: str | None) -> Pool:
+        """What may answer a live run.
+
+        Args:
+            name: of its agent; ``None`` for calls outside every agent run.
+        """
+        named = sorted(self._runs, key=lambda r: (r.run.agent_name != name, r.begun)) if name is not None else self._runs
+        return Pool(named, several=name is None)

@@ -1,0 +1,380 @@
+"""What is the same call in two instrumentations' words, and what is not."""
+
+import inspect
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spanreplay.content import codec
+from spanreplay.replay.asking import Request, live_request, recorded_request
+from spanreplay.replay.likeness import MEDIA, SYSTEM, TOOLS, WITHHELD, Likeness, alike, alike_arguments, shows
+from support.handmade import step
+
+QUESTION = "What is the weather in Paris?"
+CHAT: dict[str, Any] = {
+    "model": "gpt-4o-mini",
+    "temperature": 0.5,
+    "messages": [
+        {"role": "developer", "content": "Be brief."},
+        {"role": "user", "content": QUESTION},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Paris", "days": 2}'}},
+                {"id": "c2", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Oslo"}'}},
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": '{"celsius": 21}'},
+        {"role": "tool", "tool_call_id": "c2", "content": "rain"},
+    ],
+    "tools": [
+        {
+            "type": "function",
+            "function": {
+                "name": "weather",
+                "description": "The weather of a city.",
+                "parameters": {"type": "object", "properties": {"city": {"type": "string", "description": "Its name."}}, "title": "W"},
+            },
+        }
+    ],
+}
+
+
+def live(body: dict[str, Any], path: str = "/v1/chat/completions") -> Request:
+    found = live_request(json.dumps({"method": "POST", "url": path, "body": body}), str(body.get("model", "gpt-4o-mini")))
+    assert found is not None
+    return found
+
+
+def text(content: Any) -> dict[str, Any]:
+    return {"type": "text", "content": content}
+
+
+def call(name: str, arguments: Any, call_id: str | None = None) -> dict[str, Any]:
+    return {"type": "tool_call", "id": call_id, "name": name, "arguments": arguments}
+
+
+def result(response: Any, call_id: str | None = None) -> dict[str, Any]:
+    return {"type": "tool_call_response", "id": call_id, "response": response}
+
+
+def recorded(view: dict[str, Any], name: str = "gpt-4o-mini") -> Request:
+    found = recorded_request(step(1, None, "", kind="model_call", name=name, input=view), str)
+    assert found is not None
+    return found
+
+
+def view(**changes: Any) -> dict[str, Any]:
+    """What an instrumentation writes of :data:`CHAT`."""
+    made: dict[str, Any] = {
+        "messages": [
+            {"role": "system", "parts": [text("Be brief.")]},
+            {"role": "user", "parts": [text(QUESTION)]},
+            {"role": "assistant", "parts": [call("weather", {"city": "Paris", "days": 2}, "c1"), call("weather", {"city": "Oslo"}, "c2")]},
+            {"role": "tool", "parts": [result('{"celsius": 21}', "c1")]},
+            {"role": "tool", "parts": [result("rain", "c2")]},
+        ],
+        "system": [],
+        "tools": [
+            {
+                "type": "function",
+                "name": "weather",
+                "description": "The weather of a city.",
+                "parameters": {"type": "object", "properties": {"city": {"type": "string", "description": "Its name."}}},
+            }
+        ],
+        "params": {"temperature": 0.5},
+    }
+    return {**made, **changes}
+
+
+def compared(recorded_view: dict[str, Any], body: dict[str, Any] = CHAT, path: str = "/v1/chat/completions") -> Likeness:
+    one = recorded(recorded_view)
+    return alike(one, live(body, path), shows([one]))
+
+
+def changed(tree: Any, old: Any, new: Any) -> Any:
+    return json.loads(json.dumps(tree).replace(json.dumps(old)[1:-1], json.dumps(new)[1:-1]))
+
+
+SAME: dict[str, dict[str, Any]] = {
+    "as it is": view(),
+    "the system prompt beside the messages": view(system=[text("Be brief.")], messages=view()["messages"][1:]),
+    "no ids": view(messages=[{**m, "parts": [{**p, "id": None} if "id" in p else p for p in m["parts"]]} for m in view()["messages"]]),
+    "arguments as text, results as values": view(
+        messages=[
+            *view()["messages"][:2],
+            {"role": "assistant", "parts": [call("weather", '{"days":2,"city":"Paris"}', "c1"), call("weather", "{'city': 'Oslo'}", "c2")]},
+            {"role": "tool", "parts": [result({"celsius": 21.0}, "c1"), result([text("rain")], "c2")]},
+        ]
+    ),
+    "results in the user's message, in the order in which they came": view(
+        messages=[*view()["messages"][:3], {"role": "user", "parts": [result("rain", "c2"), result({"result": {"celsius": 21}}, "c1")]}]
+    ),
+    "one message a call": view(
+        messages=[
+            *view()["messages"][:2],
+            {"role": "assistant", "parts": [text(""), call("weather", {"city": "Paris", "days": 2})]},
+            {"role": "assistant", "parts": [{"type": "reasoning", "content": "hm"}, call("weather", {"city": "Oslo"})]},
+            {"role": "tool", "parts": [result('{"celsius": 21}'), result("rain")]},
+        ]
+    ),
+    "no tools, no parameters": view(tools=[], params={}),
+    "names of tools alone": view(tools=[{"name": "weather"}]),
+    "types in capitals": view(tools=[{"name": "weather", "parameters": {"properties": {"city": {"type": "STRING"}}}}]),
+    "more parameters of the model": view(params={"temperature": 0.5, "top_p": 1.0, "model": "gpt-4o-mini"}),
+    "the question in two pieces": view(
+        messages=[
+            view()["messages"][0],
+            {"role": "user", "parts": [text("What is the weather")]},
+            {"role": "user", "parts": [text("in Paris?")]},
+            *view()["messages"][2:],
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("spelling", SAME)
+def test_the_same_call_in_other_words(spelling: str) -> None:
+    found = compared(SAME[spelling])
+    assert (found.equal, found.recorded, found.actual) == (True, {}, {})
+
+
+@pytest.mark.parametrize("spelling", SAME)
+@pytest.mark.parametrize(
+    ("old", "new", "field"),
+    [
+        ("Be brief.", "Be verbose.", "system"),
+        (QUESTION, "What was the weather in Paris?", "messages"),
+        ("Oslo", "Bergen", "messages"),
+        ("rain", "snow", "messages"),
+        ("celsius", "fahrenheit", "messages"),
+    ],
+)
+def test_a_changed_word_is_found_in_every_spelling(spelling: str, old: str, new: str, field: str) -> None:
+    found = compared(SAME[spelling], changed(CHAT, old, new))
+    assert not found.equal
+    assert list(found.recorded) == list(found.actual) == [field]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({**CHAT, "model": "gpt-4o"}, "model"),
+        ({**CHAT, "temperature": 1.0}, "temperature"),
+        (changed(CHAT, "The weather of a city.", "The weather of a town."), "tools"),
+        (changed(CHAT, "Its name.", "Its code."), "tools"),
+        (json.loads(json.dumps(CHAT).replace('"type": "string"', '"type": "number"')), "tools"),
+        ({**CHAT, "tools": [*CHAT["tools"], {"type": "function", "function": {"name": "now"}}]}, "tools"),
+        ({**CHAT, "tools": []}, "tools"),
+        ({**CHAT, "messages": CHAT["messages"][:-1]}, "messages"),
+        ({**CHAT, "messages": CHAT["messages"][1:]}, "system"),
+        ({**CHAT, "messages": [*CHAT["messages"], {"role": "user", "content": "And now?"}]}, "messages"),
+    ],
+)
+def test_whatever_the_record_shows_is_compared(body: dict[str, Any], field: str) -> None:
+    found = compared(view(), body)
+    assert not found.equal
+    assert [*found.recorded, *found.actual][0] == field
+
+
+def test_the_difference_stands_where_the_agent_has_it() -> None:
+    found = compared(view(), changed(CHAT, QUESTION, "And in Rome?"))
+    assert found.recorded["messages"][:2] == [None, {"role": "user", "content": QUESTION}]
+    assert found.actual["messages"][1] == {"role": "user", "content": "And in Rome?"}
+
+
+@pytest.mark.parametrize(
+    ("model", "same"),
+    [("openai/gpt-4o-mini", True), ("gpt-4o-mini-2024-07-18", True), ("GPT-4o-mini", True), ("gpt-4o", False), ("gpt-4o-mini-tts", False)],
+)
+def test_models_are_named_in_several_ways(model: str, same: bool) -> None:
+    assert alike(recorded(view(), model), live(CHAT), shows([])).equal is same
+
+
+def test_what_a_record_does_not_show_is_named() -> None:
+    body = {**CHAT, "messages": [CHAT["messages"][0], {"role": "user", "content": [
+        {"type": "text", "text": "And this?"}, {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}]}]}  # fmt: skip
+    bare = {"messages": [{"role": "user", "parts": [text("And this?")]}], "system": [], "tools": [], "params": {}}
+    found = compared(bare, body)
+    assert (found.equal, found.left_out) == (True, frozenset({SYSTEM, TOOLS, MEDIA}))
+    shown = {**bare, "messages": [{"role": "user", "parts": [text("And this?"), {"type": "uri", "uri": "https://example.com/b.png"}]}]}
+    assert not compared({**shown, "system": [text("Be brief.")], "tools": view()["tools"]}, body).equal
+
+
+def test_one_step_that_shows_the_system_prompt_makes_it_compared_in_all() -> None:
+    bare = recorded({"messages": [{"role": "user", "parts": [text("Hi")]}]})
+    asked = live({"model": "gpt-4o-mini", "messages": [{"role": "system", "content": "New."}, {"role": "user", "content": "Hi"}]})
+    assert alike(bare, asked, shows([bare])).equal
+    assert not alike(bare, asked, shows([bare, recorded(view())])).equal
+
+
+@pytest.mark.parametrize("placeholder", ["__REDACTED__", "<REDACTED>", "[Scrubbed due to 'password']"])
+def test_a_withheld_text_is_not_compared_and_said(placeholder: str) -> None:
+    found = compared(changed(view(), QUESTION, placeholder))
+    assert (found.equal, found.left_out) == (True, frozenset({WITHHELD}))
+
+
+def test_a_cut_text_is_compared_as_far_as_it_goes_where_that_is_accepted() -> None:
+    one = recorded(changed(view(), QUESTION, QUESTION[:12]))
+    assert not alike(one, live(CHAT), shows([one])).equal
+    assert alike(one, live(CHAT), shows([one]), cut=True).equal
+    assert not alike(one, live(changed(CHAT, "What is", "Where is")), shows([one]), cut=True).equal
+
+
+def test_other_apis_say_the_same() -> None:
+    claude = {
+        "model": "gpt-4o-mini",
+        "max_tokens": 5,
+        "system": "Be brief.",
+        "messages": [
+            {"role": "user", "content": QUESTION},
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "Paris", "days": 2}},
+                    {"type": "tool_use", "id": "c2", "name": "weather", "input": {"city": "Oslo"}},
+                ],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "c2", "content": "rain"},
+                    {"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": '{"celsius": 21}'}]},
+                ],
+            },
+        ],
+    }
+    assert compared(view(), {**claude, "tools": [{"name": "weather", "input_schema": {}}]}, "/v1/messages").equal
+    responses = {
+        "model": "gpt-4o-mini",
+        "instructions": "Be brief.",
+        "input": [
+            {"role": "user", "content": QUESTION},
+            {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": '{"city": "Paris", "days": 2}'},
+            {"type": "function_call", "call_id": "c2", "name": "weather", "arguments": '{"city": "Oslo"}'},
+            {"type": "function_call_output", "call_id": "c1", "output": '{"celsius": 21}'},
+            {"type": "function_call_output", "call_id": "c2", "output": "rain"},
+        ],
+        "tools": [{"type": "function", "name": "weather"}],
+    }
+    assert compared(view(), responses, "/v1/responses").equal
+    gemini = {
+        "systemInstruction": {"parts": [{"text": "Be brief."}]},
+        "contents": [
+            {"role": "user", "parts": [{"text": QUESTION}]},
+            {
+                "role": "model",
+                "parts": [
+                    {"functionCall": {"name": "weather", "args": {"city": "Paris", "days": 2}}},
+                    {"functionCall": {"name": "weather", "args": {"city": "Oslo"}}},
+                ],
+            },
+            {
+                "role": "user",
+                "parts": [
+                    {"functionResponse": {"name": "weather", "response": {"celsius": 21}}},
+                    {"functionResponse": {"name": "weather", "response": {"result": "rain"}}},
+                ],
+            },
+        ],
+        "tools": [{"functionDeclarations": [{"name": "weather"}]}],
+    }
+    path = "/v1beta/models/gpt-4o-mini:generateContent"
+    found = live_request(json.dumps({"method": "POST", "url": path, "body": gemini}), "gpt-4o-mini")
+    assert found is not None
+    one = recorded(view())
+    assert alike(one, found, shows([one])).equal
+
+
+# ---- tool calls --------------------------------------------------------------------------------------------------
+
+
+def weather(city: str, days: int = 1, *, unit: str | None = None) -> None: ...
+
+
+SIGNATURE = inspect.signature(weather)
+ASKED = codec.encode({"city": "Paris", "days": 2}).text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"city": "Paris", "days": 2},
+        '{"city": "Paris", "days": 2}',
+        "{'city': 'Paris', 'days': 2}",
+        ["Paris", 2],
+        {"args": ["Paris"], "kwargs": {"days": 2}},
+        {"args": [], "kwargs": {"city": "Paris", "days": 2}},
+        {"city": "Paris", "days": 2.0, "unit": None},
+        {"city": "Paris", "days": "2"},
+        {"city": "Paris", "days": 2, "runtime": {"anything": 1}},
+    ],
+)
+def test_arguments_in_other_words(arguments: Any) -> None:
+    assert alike_arguments(arguments, ASKED, SIGNATURE).equal
+
+
+@pytest.mark.parametrize(
+    ("arguments", "recorded_part", "actual_part"),
+    [
+        ({"city": "Oslo", "days": 2}, {"city": "Oslo"}, {"city": "Paris"}),
+        ({"city": "Paris"}, {}, {"days": 2}),
+        ({"city": "Paris", "days": 2, "unit": "F"}, {"unit": "F"}, {}),
+        ({"city": "Paris", "days": True}, {"days": True}, {"days": 2}),
+        (["Paris", 3], {"days": 3}, {"days": 2}),
+        ("Paris", {"arguments": "Paris"}, {"city": "Paris", "days": 2}),
+        (None, {}, {"city": "Paris", "days": 2}),
+    ],
+)
+def test_other_arguments(arguments: Any, recorded_part: Any, actual_part: Any) -> None:
+    found = alike_arguments(arguments, ASKED, SIGNATURE)
+    assert (found.equal, found.recorded, found.actual) == (False, recorded_part, actual_part)
+
+
+def test_defaults_and_objects_that_a_framework_hands_in_need_not_be_shown() -> None:
+    assert alike_arguments({"city": "Paris"}, codec.encode({"city": "Paris", "days": 1}).text, SIGNATURE).equal
+    assert alike_arguments({"city": "Paris", "days": 1}, codec.encode({"city": "Paris"}).text, SIGNATURE).equal
+    assert alike_arguments({"city": "Paris"}, codec.encode({"deps": object(), "city": "Paris"}).text, None).equal
+    assert not alike_arguments({"city": "Paris"}, codec.encode({"deps": 1, "city": "Paris"}).text, None).equal
+
+
+def test_a_lone_argument_may_stand_alone() -> None:
+    one = codec.encode({"city": "Paris"}).text
+    assert all(alike_arguments(value, one, None).equal for value in ("Paris", ["Paris"], {"city": "Paris"}, '{"city": "Paris"}'))
+    assert not alike_arguments("Oslo", one, None).equal
+    many = codec.encode({"cities": ["Paris"]}).text
+    assert alike_arguments(["Paris"], many, None).equal
+    assert alike_arguments('["Paris"]', many, None).equal
+    assert alike_arguments({}, None, None).equal
+    assert alike_arguments("", "{}", None).equal
+
+
+KINDS = ("text", "refusal", "tool_call", "tool_call_response", "blob")
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.floats(allow_nan=False) | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(JSON, JSON, JSON)
+def test_nothing_that_was_recorded_makes_it_fail(messages: Any, part: Any, arguments: Any) -> None:
+    given = messages if isinstance(messages, list) else [messages]
+    parts = [part, *({"type": kind, **dict.fromkeys(("content", "arguments", "response"), part)} for kind in KINDS), {"type": part}]
+    tools = [part, {"name": "a", "parameters": part, "description": part}]
+    for asked in (
+        {"messages": given, "system": messages, "tools": part, "params": {"temperature": part}},
+        {"messages": [{"role": part, "parts": parts}], "tools": tools},
+    ):
+        one = recorded_request(step(1, None, "", kind="model_call", name="m", input=asked), str)
+        assert one is not None
+        alike(one, live(CHAT), shows([one]))
+        assert alike(one, one, shows([one])).equal
+    alike_arguments(arguments, ASKED, SIGNATURE)
+    assert alike_arguments({"a": arguments}, codec.encode({"a": arguments}).text, None).equal

@@ -211,10 +211,22 @@ def filled(draft: StepDraft, other: StepDraft) -> StepDraft:
 
 def combined(draft: StepDraft, other: StepDraft) -> StepDraft:
     """A step with what another span of the same call knows."""
-    whole = replace(draft, input=_completed(draft.input, other.input), output=_completed(draft.output, other.output))
+    ours, theirs = (draft.input, draft.output), (other.input, other.output)
+    if draft.kind == "model_call" and other.grade != "incomplete":
+        ours = tuple(_clearer(one, two) for one, two in zip(ours, theirs, strict=True))
+    whole = replace(draft, input=_completed(ours[0], theirs[0]), output=_completed(ours[1], theirs[1]))
     both = filled(whole, replace(other, run=None))
     run = draft.run if draft.run is None or other.run is None else _run_of_both(draft.run, other.run)
     return replace(both, run=run, transport=draft.transport and other.transport)
+
+
+def _clearer(view: Json, other: Json) -> Json:
+    """Of two views of a side the other where ours made one text of what are several messages, or of calls that were asked for."""
+    ours, theirs = ((v.get("messages") if isinstance(v, dict) else None) or [] for v in (view, other))
+    if len(ours) != 1 or {part.get("type") for part in ours[0]["parts"]} - {"text"}:
+        return view
+    several = len(theirs) > 1 or (bool(other.get("system")) and not view.get("system") if theirs else False)
+    return other if several or any(part.get("type") == "tool_call" for message in theirs for part in message["parts"]) else view
 
 
 def _completed(view: Json, other: Json) -> Json:

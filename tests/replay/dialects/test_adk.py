@@ -101,6 +101,9 @@ def test_a_failure_in_what_a_tool_gave_back_and_one_that_it_raised() -> None:
     told: dict[str, Value] = {a.ERROR_TYPE: "TOOL_ERROR"}
     reported = read(tool("{}", '{"error": "no"}', attributes=told, status=STATUS_ERROR, status_message="TOOL_ERROR"))
     assert (reported.outcome, reported.error) == ("tool_error", {"type": "TOOL_ERROR", "message": "no"})
+    early = read(tool("{}", '{"error": "no"}'))
+    assert (early.outcome, early.error) == ("tool_error", {"type": "tool_error", "message": "no"})
+    assert read(tool("{}", '{"error": 0.5}')).outcome == "ok"
     raised = event("exception", {"exception.type": "ValueError", "exception.message": "no"})
     draft = read(tool('{"n": 1}', "{}", attributes={a.ERROR_TYPE: "ValueError"}, status=STATUS_ERROR, events=(raised,)))
     assert (draft.outcome, draft.error) == ("error", {"type": "ValueError", "message": "no"})

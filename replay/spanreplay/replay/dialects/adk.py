@@ -16,6 +16,7 @@ from spanreplay.replay.drafting import Found, drafted
 from spanreplay.replay.fields import Fields, whole
 from spanreplay.replay.messages import input_view, model_input, model_output, output_view, params
 from spanreplay.replay.model import Json
+from spanreplay.replay.outcomes import TOOL_ERROR
 from spanreplay.replay.versions import offered
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord
@@ -164,9 +165,10 @@ def _tool(span: SpanRecord, fields: Fields) -> StepDraft:
     error: Json = None
     if answered is None and fields.text(a.GEN_AI_TOOL_TYPE) == LONG_RUNNING:
         outcome = "deferred"
-    elif fields.text(a.ERROR_TYPE) is not None and not any(event.name == a.EXCEPTION_EVENT for event in span.events):
-        outcome = "tool_error"  # nothing was raised: what the tool gave back says that it failed
-        error = {"type": fields.text(a.ERROR_TYPE), "message": _told(answered) or span.status_message or None}
+    elif not any(event.name == a.EXCEPTION_EVENT for event in span.events):  # nothing was raised
+        kind_of_error, told = fields.text(a.ERROR_TYPE), _told(answered)
+        if kind_of_error is not None or told is not None:
+            outcome, error = "tool_error", {"type": kind_of_error or TOOL_ERROR, "message": told or span.status_message or None}
     kind: Kind = "tool_call"
     if name == TRANSFER:
         kind, name = "handoff", _text(asked and asked["arguments"], "agent_name") or name
@@ -175,6 +177,7 @@ def _tool(span: SpanRecord, fields: Fields) -> StepDraft:
 
 
 def _told(answered: Json) -> str | None:
+    """What a tool gave back as ``error``: that is how ADK's tools say that they failed, and what its later versions take for a failure."""
     return _text(answered["result"], "error") if answered is not None else None
 
 

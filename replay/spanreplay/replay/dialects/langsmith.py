@@ -63,7 +63,7 @@ class LangSmithDialect:
         del logs
         fields = Fields(span.attributes)
         operation = fields.text(a.GEN_AI_OPERATION_NAME) or ""
-        run_type = fields.text(RUN_TYPE) or _OPERATIONS.get(operation, operation)
+        run_type = (fields.text(RUN_TYPE) or _OPERATIONS.get(operation, operation)).lower()
         if run_type in _NO_STEPS:
             return None
         kind = _KINDS.get(run_type)

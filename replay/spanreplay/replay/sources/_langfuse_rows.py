@@ -173,8 +173,8 @@ def _note(row: Row, metadata: Mapping[str, Json], report: ReadReport) -> None:
     if "input" not in row and "output" not in row:
         report.note(
             "io-left-out",
-            "comes from a list that was asked for without inputs and outputs",
-            advice="ask for fields=core,basic,time,io,metadata,model,usage,prompt,trace_context, or download the trace as JSON",
+            "comes without inputs and outputs: a list was asked for without them, or a download left them out as too large",
+            advice="ask the API for fields=core,basic,time,io,metadata,model,usage,prompt,trace_context",
         )
     if "metadata" not in row:
         report.note(

@@ -23,6 +23,7 @@ KIND: Final = "openinference.span.kind"
 _NO_KIND: Final = "UNKNOWN"
 _TEXTS: Final = ("document.metadata", "llm.prompt_template.variables", "metadata", "tool.parameters")
 """Attributes that OpenInference has as JSON text and Phoenix as objects."""
+_PREFIXES: Final = tuple(f"{name}." for name in _TEXTS)
 _COUNTS: Final = "llm.token_count."
 _STATUSES: Final[Mapping[str, int]] = {"OK": STATUS_OK, "ERROR": STATUS_ERROR}
 _FIELDS: Final = frozenset(
@@ -71,16 +72,18 @@ def span_of(row: Mapping[str, Any], ids: SpanIds, report: ReadReport) -> SpanRec
     )
 
 
-def flat(tree: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
+def flat(tree: dict[str, Any]) -> Iterator[tuple[str, Value]]:
     """The leaves of a tree by their path, joined with dots; objects in lists by their place; what is empty is left out."""
-    left: list[tuple[str, Any, int]] = [(name, value, 0) for name, value in reversed(list(tree.items()))]
+    left: list[tuple[str, Any, int]] = [(name, value, 0) for name, value in reversed(tree.items())]
     while left:
         name, value, depth = left.pop()
-        if isinstance(value, Mapping) and value and depth < MAX_DEPTH and not name.endswith(_TEXTS):
-            left.extend((f"{name}.{key}", inner, depth + 1) for key, inner in reversed(list(value.items())))
-        elif isinstance(value, list | tuple) and depth < MAX_DEPTH and any(isinstance(item, Mapping) for item in value):
+        if isinstance(value, str | bool | int):
+            yield name, value
+        elif isinstance(value, dict) and value and depth < MAX_DEPTH and not name.endswith(_TEXTS):
+            left.extend((f"{name}.{key}", inner, depth + 1) for key, inner in reversed(value.items()))
+        elif isinstance(value, list | tuple) and depth < MAX_DEPTH and any(isinstance(item, dict) for item in value):
             left.extend((f"{name}.{number}", item, depth + 1) for number, item in reversed(list(enumerate(value))))
-        elif isinstance(value, Mapping):
+        elif isinstance(value, dict):
             if value:
                 yield name, json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"))
         elif value is not None and not (isinstance(value, float) and math.isnan(value)):
@@ -92,7 +95,7 @@ def plain(value: Any, depth: int = 0) -> Value:
     if value is None or isinstance(value, str | bool | int | float | bytes):
         return value
     if depth < MAX_DEPTH:
-        if isinstance(value, Mapping):
+        if isinstance(value, dict):
             return {str(key): plain(inner, depth + 1) for key, inner in value.items() if inner is not None}
         if isinstance(value, list | tuple):
             return tuple(plain(inner, depth + 1) for inner in value)
@@ -108,7 +111,7 @@ def joined(attributes: dict[str, Value]) -> dict[str, Value]:
 
     A data frame has floats in a column in which some numbers are missing.
     """
-    for name in _TEXTS:
+    for name in _TEXTS if any(key.startswith(_PREFIXES) for key in attributes) else ():
         spread = {key: value for key, value in attributes.items() if key.startswith(f"{name}.")}
         if spread and name not in attributes:
             tree: dict[str, Any] = {}
@@ -140,7 +143,7 @@ def _events(given: Any, start: int) -> Iterator[EventRecord]:
         except (ValueError, RecursionError):
             return
     for event in given if isinstance(given, list | tuple) else ():
-        if isinstance(event, Mapping):
+        if isinstance(event, dict):
             at = nanoseconds(event.get("timestamp"))
             attributes = dict(flat(_object(event.get("attributes"))))
             yield EventRecord(name=str(event.get("name") or ""), time_ns=start if at is None else at, attributes=attributes)
@@ -166,13 +169,13 @@ def tell(start: int, end: int | None, report: ReadReport) -> None:
         report.note("time-us", "has times cut to microseconds", advice="OTLP keeps nanoseconds")
 
 
-def _object(given: Json) -> Mapping[str, Any]:
+def _object(given: Json) -> dict[str, Any]:
     if isinstance(given, str):
         try:
             given = json.loads(given)
         except (ValueError, RecursionError):
             return {}
-    return given if isinstance(given, Mapping) else {}
+    return given if isinstance(given, dict) else {}
 
 
 def _spread(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from fixtures.runs.spans import log, sid, span
+from fixtures.runs.spans import event, log, sid, span
 from spanreplay.replay import gathering
 from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.gathering import ENDED, FAILED, Addressing, gathered
@@ -38,7 +38,7 @@ def told(*records: Record) -> dict[str, tuple[list[str], list[str]]]:
     """For each span of which something else is said than stands in it: the names of its events, its log records."""
     return {
         key.span_id: ([event.name for event in span.events], [log.event_name for log in logs])
-        for key, (span, logs) in gathered(build(records)).items()
+        for key, (span, logs, _) in gathered(build(records)).items()
     }
 
 
@@ -57,14 +57,14 @@ def test_a_record_goes_to_the_span_that_it_is_about_and_the_others_stay() -> Non
 
 def test_a_part_is_an_event_of_the_whole_which_has_its_records_too() -> None:
     part = span(2, 1, name="part", start=3, end=9, status=STATUS_ERROR, status_message="no", attributes={"of": sid(1)})
-    inner = span(3, 2, name="part of a part", start=4, attributes={"of": sid(2)})
+    inner = span(3, 2, name="part of a part", start=4, attributes={"of": sid(2)}, events=(event("in it", {}, time=5),))
     forest = build([span(1), part, inner, said(2, "in the part"), said(3, "deeper")])
     found = gathered(forest)
-    whole, logs = found[SpanKey(TRACE, sid(1))]
-    assert [(event.name, event.time_ns) for event in whole.events] == [("part", 3)]
+    whole, logs, _ = found[SpanKey(TRACE, sid(1))]
+    assert [(event.name, event.time_ns) for event in whole.events] == [("part", 3), ("part of a part", 4), ("in it", 5)]
     assert whole.events[0].attributes == {"of": sid(1), ENDED: 9, FAILED: "no"}
     assert [record.event_name for record in logs] == ["in the part", "deeper"]
-    assert found[SpanKey(TRACE, sid(2))].logs == ()
+    assert [(found[SpanKey(TRACE, sid(number))].logs, found[SpanKey(TRACE, sid(number))].part) for number in (2, 3)] == [((), True)] * 2
     assert forest.spans[SpanKey(TRACE, sid(1))].events == (), "the record itself is left as it is"
 
 

@@ -2,7 +2,7 @@
 
 Some tools write the log records of a call into the span around it, and open spans inside a call that are only a part of it (waiting for
 approval, running). A dialect that offers :meth:`Addressing.about` says what is about what; the dialects' reading sees it as if it had been
-written in the span of the call: the log records among its own, a part as a span event of the part's name.
+written in the span of the call: log records and span events among its own, a part, and what is a part of that, as an event of its name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,6 +43,8 @@ class Gathered(NamedTuple):
     span: SpanRecord
     logs: tuple[LogRecord, ...]
     """In order of time."""
+    part: bool = False
+    """Of another span: no dialect reads it."""
 
 
 @cache
@@ -72,9 +74,12 @@ def gathered(forest: Forest) -> Mapping[SpanKey, Gathered]:
                 logs_of[key] = [] if key in heard else list(forest.logs.get(key, ()))
             logs_of[key].append(log)
     events: dict[SpanKey, list[EventRecord]] = {}
-    for part, whole in parts.items():
-        events.setdefault(whole, []).append(_event(forest.spans[part]))
-    return {key: Gathered(_with_events(forest.spans[key], events.get(key, ())), _in_order(logs)) for key, logs in logs_of.items()}
+    for part in parts:
+        inner = forest.spans[part]
+        events.setdefault(_whole(part, parts), []).extend((_event(inner), *inner.events))
+    return {
+        key: Gathered(_with_events(forest.spans[key], events.get(key, ())), _in_order(logs), key in parts) for key, logs in logs_of.items()
+    }
 
 
 def _key(span: SpanRecord) -> SpanKey:

@@ -77,7 +77,7 @@ class ClaudeCodeDialect:
         return _request(told, event, inside) if event in _ASKING or event in _ANSWERING else None
 
     def read(self, span: SpanRecord, logs: Sequence[LogRecord]) -> StepDraft | None:
-        """The step; ``None`` for a part of a tool's call."""
+        """The step; ``None`` for a part of a tool's call whose span is not here."""
         fields = Fields(span.attributes)
         said = {event_name(log): log.attributes for log in logs}
         kind = fields.text(SPAN_TYPE)

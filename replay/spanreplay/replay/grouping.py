@@ -7,7 +7,7 @@ from spanreplay.replay.dialect import OWN, Dialect, StepDraft, claimants
 from spanreplay.replay.drafting import filled, lacks
 from spanreplay.replay.events import with_content
 from spanreplay.replay.fields import Fields
-from spanreplay.replay.gathering import gathered
+from spanreplay.replay.gathering import Gathered, gathered
 from spanreplay.replay.model import Reason
 from spanreplay.replay.reasons import UNREADABLE
 from spanreplay.replay.tree import Forest, SpanKey
@@ -38,7 +38,11 @@ class Group:
 def read_spans(forest: Forest) -> dict[SpanKey, Reading]:
     """Every span, read by the dialects that claim it. A span that no dialect can read is kept as it is: it never costs the others."""
     told = gathered(forest)
-    return {key: _reading(*told.get(key, (span, forest.logs.get(key, ())))) for key, span in forest.spans.items()}
+    readings: dict[SpanKey, Reading] = {}
+    for key, span in forest.spans.items():
+        seen = told.get(key) or Gathered(span, forest.logs.get(key, ()))
+        readings[key] = Reading() if seen.part else _reading(seen.span, seen.logs)
+    return readings
 
 
 def _reading(span: SpanRecord, logs: Sequence[LogRecord]) -> Reading:

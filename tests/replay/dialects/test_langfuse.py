@@ -108,6 +108,40 @@ def test_events_that_the_server_made_input_and_output_of(asked: Any, answered: A
     assert draft.output["messages"][0]["parts"] == PARTS
 
 
+@pytest.mark.parametrize(
+    ("asked", "answered"),
+    [
+        (
+            [
+                {"message": {"role": "user", "contents": [{"message_content": {"type": "text", "text": "hi"}}]}},
+                None,
+            ],
+            [
+                {
+                    "message": {
+                        "role": "assistant",
+                        "tool_calls": [{"tool_call": {"id": "c1", "function": {"name": "f", "arguments": '{"n": 1}'}}}],
+                    }
+                }
+            ],
+        ),
+        (
+            [{"role": "user", "content": [{"type": "text", "text": "hi"}]}],
+            {"role": "assistant", "content": "", "tool_calls": '[{"toolCallId": "c1", "toolName": "f", "input": {"n": 1}}]'},
+        ),
+        (
+            [{"role": "user", "content": "hi"}],
+            [{"role": "assistant", "finish_reason": "tool_calls", "tool_calls": [{"id": "c1", "name": "f", "arguments": '{"n": 1}'}]}],
+        ),
+    ],
+    ids=["openinference", "vercel", "openllmetry"],
+)
+def test_messages_that_the_server_put_together_from_attributes(asked: Any, answered: Any) -> None:
+    draft = read(observed("generation", input=asked, output=answered))
+    assert [message["parts"] for message in draft.input["messages"]] == [[{"type": "text", "content": "hi"}]]
+    assert [one for one in draft.output["messages"][0]["parts"] if one != {"type": "text", "content": ""}] == PARTS
+
+
 def test_a_tool_of_a_decorated_function() -> None:
     draft = read(observed("tool", name="f", input={"args": [], "kwargs": {"n": 1}}, output={"m": 2}))
     assert (draft.name, draft.input, draft.output) == ("f", {"arguments": {"n": 1}}, {"result": {"m": 2}})

@@ -18,6 +18,7 @@ from spanreplay.replay.messages import input_view, output_view
 from spanreplay.replay.model import Json
 from spanreplay.replay.operations import operation_kind
 from spanreplay.replay.python_text import python_value
+from spanreplay.replay.rebuilt import chat_messages
 from spanreplay.replay.shapes.langchain import ToolAnswer, tool_answer
 from spanreplay.replay.spoken import CHOICE, EVENT_NAME, spoken
 from spanreplay.semconv import attributes as a
@@ -177,6 +178,7 @@ def _agent(span: SpanRecord, fields: Fields, *, frame: bool) -> Found:
 
 def _views(asked: Json, answered: Json) -> tuple[Json, Json]:
     """Both sides in the parts shape; what the server made of events that hold one message each is read as such events are."""
+    asked, answered = chat_messages(asked), chat_messages(answered)
     inputs, outputs = _listed(asked), _listed(answered)
     if any(_is_choice(item) for item in outputs):
         events = [{EVENT_NAME: f"gen_ai.{item.get('role')}.message", **item} for item in inputs if isinstance(item, dict)]

@@ -95,7 +95,7 @@ def drafted(span: SpanRecord, fields: Fields, found: Found) -> StepDraft:
         ended = told if told is not None else "error" if finish_reason(fields) == "error" else "ok"
     versions = joined(step_versions(span, fields), found.versions)
     grade, reasons = _grade(span, fields, found, ended)
-    agent = found.agent or fields.text(a.GEN_AI_AGENT_NAME, a.GEN_AI_AGENT_ID)
+    agent = found.agent or (None if found.frame else fields.text(a.GEN_AI_AGENT_NAME, a.GEN_AI_AGENT_ID))
     session = found.session_id or fields.identifier(*SESSIONS)
     run: RunDraft | None = None
     if found.runs:

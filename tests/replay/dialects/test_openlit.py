@@ -58,7 +58,9 @@ def test_a_message_that_was_left_out_is_missed() -> None:
     attributes: dict[str, Value] = {a.GEN_AI_INPUT_MESSAGES: json.dumps(given), a.GEN_AI_OUTPUT_MESSAGES: said("a", "assistant")}
     draft = read(told("chat", attributes))
     assert draft.grade == "incomplete"
-    assert any(reason.code == "message-absent" and "c1" in reason.detail for reason in draft.reasons)
+    assert any(reason.code == "message-absent" and "a call" in reason.detail for reason in draft.reasons)
+    nameless = [{"role": "assistant", "parts": []}, {"role": "tool", "parts": [{"type": "text", "content": "2"}]}]
+    assert read(told("chat", {**attributes, a.GEN_AI_INPUT_MESSAGES: json.dumps(nameless)})).grade == "incomplete"
     whole = [json.loads(asking(("c1", "add", {})))[0], *given]
     assert read(told("chat", {**attributes, a.GEN_AI_INPUT_MESSAGES: json.dumps(whole)})).grade == "semantic"
 
@@ -78,7 +80,7 @@ def test_arguments_are_read_as_python_shows_them(written: str, arguments: Any) -
 
 def test_the_nodes_of_a_graph_are_no_agents_and_building_it_is_no_step() -> None:
     agent = told("invoke_agent", {a.GEN_AI_AGENT_NAME: "model"}, scope=GRAPH)
-    assert read(agent).frame
+    assert (read(agent).frame, read(agent).agent) == (True, None)
     assert not read(told("invoke_agent", {a.GEN_AI_AGENT_NAME: "weather"})).frame
     (run,) = build_runs([told("create_agent", {a.GEN_AI_AGENT_NAME: "default"}, scope=GRAPH)])
     assert (run.steps, run.unclassified_spans) == ((), 1)

@@ -54,7 +54,7 @@ class OpenLitDialect:
 def _model(span: SpanRecord, fields: Fields) -> Found:
     asked = model_input(fields)
     lost = _without_requests(asked)
-    told = Reason(code=MESSAGE_ABSENT, detail=f"the input has the result of the call {lost}, and not the message that asks for it")
+    told = Reason(code=MESSAGE_ABSENT, detail=f"the input has the result of {lost}, and no message that asks for it")
     if asked is not None and asked["messages"]:
         system = [part for message in asked["messages"] if message["role"] == "system" for part in message["parts"]]
         if asked["system"] == system:
@@ -70,12 +70,14 @@ def _model(span: SpanRecord, fields: Fields) -> Found:
 
 
 def _without_requests(asked: Json) -> str | None:
-    """The id of a call whose result is in the input, while no message asks for it."""
+    """A call whose result is in the input, while no message asks for it."""
     said = asked["messages"] if asked is not None else None
     parts = [part for message in said or () for part in message["parts"]]
     requested = {part.get("id") for part in parts if part.get("type") == "tool_call"}
     given = [part.get("id") for part in parts if part.get("type") == "tool_call_response"]
-    return next((call_id for call_id in given if isinstance(call_id, str) and call_id not in requested), None)
+    if not requested and any(message["role"] == "tool" for message in said or ()):
+        return "a call"
+    return next((f"the call {call_id}" for call_id in given if isinstance(call_id, str) and call_id not in requested), None)
 
 
 def _tool(span: SpanRecord, fields: Fields) -> Found:

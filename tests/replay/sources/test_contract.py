@@ -5,6 +5,7 @@ import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -114,3 +115,66 @@ def test_damage_gives_records_or_the_projects_own_error(path: Path) -> None:
                 case _:
                     damaged[at:at] = damaged[at : at + chance.randint(1, 200)]
         json.dumps(otlp_json.encode(read(bytes(damaged))))
+
+
+ODD: tuple[Any, ...] = (
+    None,
+    True,
+    False,
+    0,
+    -1,
+    5,
+    1.5,
+    2**70,
+    float("nan"),
+    float("inf"),
+    "",
+    "x",
+    "0",
+    "é\ud800",
+    [],
+    {},
+    [[]],
+    [None],
+    {"a": 1},
+    [{"key": 5}],
+)
+"""What may be anywhere where something else is expected."""
+
+
+def nodes(document: Any) -> list[tuple[Any, Any]]:
+    """Every place in a JSON value: its owner and its key or index."""
+    found: list[tuple[Any, Any]] = []
+    waiting = [document]
+    while waiting:
+        owner = waiting.pop()
+        for key in owner if isinstance(owner, dict) else range(len(owner)):
+            found.append((owner, key))
+            if isinstance(owner[key], dict | list):
+                waiting.append(owner[key])
+    return found
+
+
+def documents(path: Path) -> list[Any]:
+    """The JSON documents of a fixture; none if it is not JSON as a whole."""
+    text = path.read_text(encoding="utf-8-sig", errors="replace")
+    try:
+        return [json.loads(text)]
+    except ValueError:
+        pass
+    try:
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    except ValueError:
+        return []
+
+
+@pytest.mark.parametrize("path", [path for path in fixtures() if documents(path)], ids=shown)
+def test_any_value_anywhere_gives_records_or_the_projects_own_error(path: Path) -> None:
+    original = documents(path)
+    chance = random.Random(len(original))
+    for _ in range(1000 if FULL else 25):
+        changed = json.loads(json.dumps(original))
+        for _ in range(chance.randint(1, 3)):
+            owner, key = chance.choice(nodes(changed))
+            owner[key] = chance.choice(ODD)
+        json.dumps(otlp_json.encode(read("\n".join(map(json.dumps, changed)).encode())))

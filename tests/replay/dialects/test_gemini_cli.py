@@ -86,6 +86,16 @@ def test_without_traces_the_request_is_in_a_log_record() -> None:
     assert (draft.input["messages"], draft.output, draft.grade) == (SAID, None, "structure")
 
 
+def test_calls_have_the_ids_that_the_api_gave_them() -> None:
+    call = {"functionCall": {"id": "f__c", "name": "f", "args": {}}}
+    answer = {"functionResponse": {"id": "f__c", "name": "f", "response": {"output": "one"}}}
+    contents = [*CONTENTS, {"role": "model", "parts": [call]}, {"role": "user", "parts": [answer]}]
+    draft = read(request(json.dumps(contents), json.dumps({"role": "model", "parts": [call]})))
+    ids = [part["id"] for message in (*draft.input["messages"][1:], *draft.output["messages"]) for part in message["parts"]]
+    assert ids == ["c", "c", "c"]
+    assert read(called(None, call="f__c")).call_id == "c"
+
+
 # ---- tools -----------------------------------------------------------------------------------------------------------
 
 

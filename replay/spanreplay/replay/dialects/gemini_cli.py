@@ -108,8 +108,8 @@ def _model(span: SpanRecord, fields: Fields, logs: Sequence[LogRecord]) -> StepD
     found = Found(
         kind="model_call",
         name=fields.text(a.GEN_AI_REQUEST_MODEL) or span.name,
-        asked=asked,
-        answered=_answered(_value(fields, a.GEN_AI_OUTPUT_MESSAGES)),
+        asked=_with_plain_ids(asked),
+        answered=_with_plain_ids(_answered(_value(fields, a.GEN_AI_OUTPUT_MESSAGES))),
         agent_version=_version(span),
     )
     return drafted(span, fields, found)
@@ -150,6 +150,17 @@ def _answered(value: Json) -> Json:
     return output_view({"candidates": [{"content": {"role": "model", "parts": joined}}]}) if joined else None
 
 
+def _with_plain_ids(view: Json) -> Json:
+    """A view with the ids that the API gave to calls; the tool writes the function's name before them."""
+    parts = [part for message in (view or {}).get("messages") or () for part in message["parts"] if isinstance(part.get("id"), str)]
+    names = {part["name"] for part in parts if isinstance(part.get("name"), str)}
+    for part in parts:
+        name = next((name for name in names if part["id"].startswith(f"{name}__")), None)
+        if name is not None:
+            part["id"] = part["id"].removeprefix(f"{name}__")
+    return view
+
+
 def _is_text(piece: Mapping[str, Json]) -> bool:
     return isinstance(piece.get("text"), str)
 
@@ -175,12 +186,14 @@ def _tool(span: SpanRecord, fields: Fields, said: Mapping[str, Mapping[str, Any]
     asked: Json = None
     if "args" in request or "function_args" in told:
         asked = {"arguments": request["args"] if "args" in request else decoded_json(told["function_args"])[0]}
+    name = fields.text(a.GEN_AI_TOOL_NAME) or span.name
+    call_id = fields.identifier(CALL_ID, a.GEN_AI_TOOL_CALL_ID)
     found = Found(
         kind="tool_call",
-        name=fields.text(a.GEN_AI_TOOL_NAME) or span.name,
+        name=name,
         asked=asked,
         answered=answered,
-        call_id=fields.identifier(CALL_ID, a.GEN_AI_TOOL_CALL_ID),
+        call_id=None if call_id is None else call_id.removeprefix(f"{name}__"),
         error=error,
         outcome=outcome,
         agent_version=_version(span),

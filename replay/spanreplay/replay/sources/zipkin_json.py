@@ -84,7 +84,9 @@ def _service(raw: dict[str, Any]) -> Any:
 def _told_apart(raw: dict[str, Any], servers: _Servers, notes: Notes) -> dict[str, Any]:
     """The span with ids of its own: a server has another one than its client, and what happened in the server has that for its parent."""
     trace, own, parent = raw.get("traceId"), raw.get("id"), raw.get("parentId")
-    if raw.get("shared") is True and isinstance(own, str) and (trace, own) in servers:
+    if not isinstance(trace, str) or not isinstance(own, str):
+        return raw
+    if raw.get("shared") is True and (trace, own) in servers:
         notes.of("id-shared")
         return {**raw, "id": digest_id(f"{own} server"), "parentId": own}
     if isinstance(parent, str) and (trace, parent) in servers and _service(raw) == servers[trace, parent]:

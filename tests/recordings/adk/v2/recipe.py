@@ -19,10 +19,10 @@ logs.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter()))
 trace.set_tracer_provider(provider)
 _logs.set_logger_provider(logs)
 
-from google.adk.agents import LlmAgent
-from google.adk.plugins.base_plugin import BasePlugin
-from google.adk.runners import InMemoryRunner
-from google.genai import types
+from google.adk.agents import LlmAgent  # noqa: E402
+from google.adk.plugins.base_plugin import BasePlugin  # noqa: E402
+from google.adk.runners import InMemoryRunner  # noqa: E402
+from google.genai import types  # noqa: E402
 
 WEATHER = {"Paris": {"city": "Paris", "celsius": 21, "sky": "sunny"}, "Oslo": {"city": "Oslo", "celsius": 4, "sky": "rain"}}
 

@@ -41,7 +41,5 @@ def clear_alerts(ctx: RunContext[None], city: str) -> str:
 
 with provider.get_tracer("weather").start_as_current_span("conversation"):
     first = agent.run_sync("Look at Paris, and clear the alerts of Oslo.")
-    agent.run_sync(
-        message_history=first.all_messages(), deferred_tool_results=DeferredToolResults(approvals={"call_clear": True})
-    )
+    agent.run_sync(message_history=first.all_messages(), deferred_tool_results=DeferredToolResults(approvals={"call_clear": True}))
 provider.shutdown()

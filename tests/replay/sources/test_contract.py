@@ -1,5 +1,6 @@
 """What holds for every source: no two claim one input, nothing but the project's own error is raised, a second import changes nothing."""
 
+import copy
 import io
 import json
 import random
@@ -176,5 +177,5 @@ def test_any_value_anywhere_gives_records_or_the_projects_own_error(path: Path) 
         changed = json.loads(json.dumps(original))
         for _ in range(chance.randint(1, 3)):
             owner, key = chance.choice(nodes(changed))
-            owner[key] = chance.choice(ODD)
+            owner[key] = copy.deepcopy(chance.choice(ODD))
         json.dumps(otlp_json.encode(read("\n".join(map(json.dumps, changed)).encode())))

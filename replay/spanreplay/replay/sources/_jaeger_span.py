@@ -77,7 +77,7 @@ def read_span(raw: dict[str, Any], resource: Resource, faults: list[Fault], loss
     losses.of("backend-attributes", len(own) != len(tags))
     status, message = _status(own)
     scope = Scope(name=_first_text(own, SCOPE_NAMES), version=_first_text(own, SCOPE_VERSIONS))
-    kind = take(own, SPAN_KIND, lambda value: value in KINDS, last=True)
+    kind = take(own, SPAN_KIND, lambda value: isinstance(value, str) and value in KINDS, last=True)
     trace_state = take(own, TRACE_STATE, _is_text, last=True)
     parent, links = _relations(raw, trace_id, faults, losses)
     events, dropped_events = _events(raw, faults, losses, texts)

@@ -219,12 +219,8 @@ def _is_tool(item: Json) -> bool:
 
 
 def _usage(given: Json) -> dict[str, int]:
-    counted: dict[str, int] = {}
-    for name, value in given.items() if isinstance(given, dict) else ():
-        number = whole(value)
-        if number is not None:
-            counted[_USAGE.get(name, name)] = number
-    return counted
+    told: dict[str, Json] = given if isinstance(given, dict) else {}
+    return {_USAGE.get(name, name): number for name, value in told.items() if (number := whole(value)) is not None}
 
 
 def _session(fields: Fields) -> str | None:

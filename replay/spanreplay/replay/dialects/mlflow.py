@@ -148,8 +148,8 @@ def _word(fields: Fields, name: str) -> str | None:
 
 
 def _usage(given: Json) -> dict[str, int]:
-    counted = given.items() if isinstance(given, dict) else ()
-    return {_USAGE.get(name, name): number for name, value in counted if (number := whole(value)) is not None}
+    told: dict[str, Json] = given if isinstance(given, dict) else {}
+    return {_USAGE.get(name, name): number for name, value in told.items() if (number := whole(value)) is not None}
 
 
 def _error(span: SpanRecord, fields: Fields) -> dict[str, str | None] | None:

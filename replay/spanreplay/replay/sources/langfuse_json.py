@@ -2,7 +2,7 @@
 
 Read are the download of the trace page (``{"trace", "observations"}``), the answers of the public API (a trace with its observations;
 ``{"data", "meta"}`` of both versions), the observations of the blob storage export, and arrays of any of these. How an observation becomes
-a span: :mod:`spanreplay.replay.sources._langfuse_rows`.
+a span: :mod:`spanreplay.replay.tables.langfuse`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from spanreplay.replay.input_stream import document_limit
 from spanreplay.replay.json_stream import documents, key_paths
 from spanreplay.replay.model import Json
 from spanreplay.replay.source import ReadReport
-from spanreplay.replay.sources._langfuse_rows import Row, row_of, span_of, trace_attributes
+from spanreplay.replay.tables.langfuse import Row, row_of, span_of, trace_attributes
 from spanreplay.spans.record import Record
 
 NAME: Final = "langfuse-json"

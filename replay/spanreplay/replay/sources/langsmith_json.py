@@ -1,6 +1,6 @@
 """LangSmith: runs as its API and SDK give them, as an array, a line each, or in pages (``{"runs": […], "cursors": {…}}``).
 
-A run may have its ``child_runs`` in it. How a run becomes a span: :mod:`spanreplay.replay.sources._langsmith_rows`.
+A run may have its ``child_runs`` in it. How a run becomes a span: :mod:`spanreplay.replay.tables.langsmith`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from spanreplay.replay.input_stream import document_limit
 from spanreplay.replay.json_stream import documents, key_paths
 from spanreplay.replay.model import Json
 from spanreplay.replay.source import ReadReport
-from spanreplay.replay.sources._langsmith_rows import order_of, span_of
+from spanreplay.replay.tables.langsmith import order_of, span_of
 from spanreplay.spans.record import Record
 
 NAME: Final = "langsmith-json"

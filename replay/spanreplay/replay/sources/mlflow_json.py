@@ -15,7 +15,7 @@ from spanreplay.replay.input_stream import document_limit
 from spanreplay.replay.json_stream import documents, key_paths
 from spanreplay.replay.model import Json
 from spanreplay.replay.source import ReadReport
-from spanreplay.replay.sources._plain import plain_value
+from spanreplay.replay.tables.values import plain
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_ERROR, STATUS_OK, STATUS_UNSET, EventRecord, LinkRecord, Record, SpanRecord, Value
 
@@ -101,9 +101,7 @@ def _span(item: Mapping[str, Any], info: Mapping[str, Json], told: Mapping[str, 
         return None
     parent = ids.of(named, own.get("parent_span_id", own.get("parent_id")))
     given = own.get("attributes")
-    attributes = (
-        {str(name): plain_value(value, []) for name, value in given.items() if value is not None} if isinstance(given, dict) else {}
-    )
+    attributes = {str(name): plain(value) for name, value in given.items() if value is not None} if isinstance(given, dict) else {}
     if parent is None:
         attributes = {**told, **attributes}
     status = own.get("status")
@@ -142,7 +140,7 @@ def _events(given: Json, start: int) -> Iterator[EventRecord]:
         if isinstance(event, dict):
             at = _time(event, ("time_unix_nano", "timestamp"))
             told = event.get("attributes")
-            attributes = {str(name): plain_value(value, []) for name, value in told.items()} if isinstance(told, dict) else {}
+            attributes = {str(name): plain(value) for name, value in told.items()} if isinstance(told, dict) else {}
             yield EventRecord(name=str(event.get("name") or ""), time_ns=start if at is None else at, attributes=attributes)
 
 
@@ -152,7 +150,7 @@ def _links(given: Json) -> Iterator[LinkRecord]:
             named, made = trace_id(_bare(link.get("trace_id"))), SpanIds().of("", link.get("span_id"))
             told = link.get("attributes")
             if named and made:
-                attributes = {str(name): plain_value(value, []) for name, value in told.items()} if isinstance(told, dict) else {}
+                attributes = {str(name): plain(value) for name, value in told.items()} if isinstance(told, dict) else {}
                 yield LinkRecord(trace_id=named, span_id=made, attributes=attributes)
 
 

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Final, TypeAlias
 
 from spanreplay.replay.identifiers import SpanIds
 from spanreplay.replay.source import ReadReport
-from spanreplay.replay.sources import _langsmith_rows, _own_rows, _phoenix_rows
+from spanreplay.replay.tables import langsmith, own, phoenix
 from spanreplay.spans.errors import FormatError
 from spanreplay.spans.record import Record
 from spanreplay.store.parquet import ParquetError, rows
@@ -47,12 +47,12 @@ def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
 
 
 def _reader(row: Mapping[str, Any]) -> tuple[_Reader | None, str]:
-    if _own_rows.COLUMN in row:
-        return _own_rows.record_of, "record as OTLP JSON"
+    if own.COLUMN in row:
+        return own.record_of, "record as OTLP JSON"
     if "run_type" in row:
-        return _langsmith_rows.span_of, "LangSmith run"
+        return langsmith.span_of, "LangSmith run"
     if "context.span_id" in row or "context" in row:
-        return _phoenix_rows.span_of, "Phoenix span"
+        return phoenix.span_of, "Phoenix span"
     return None, "Phoenix span (context.span_id), LangSmith run (run_type) or record (otlp)"
 
 

@@ -12,7 +12,7 @@ from spanreplay.replay.input_stream import document_limit
 from spanreplay.replay.json_stream import documents, key_paths
 from spanreplay.replay.model import Json
 from spanreplay.replay.source import ReadReport
-from spanreplay.replay.sources._phoenix_rows import joined, span_of, tell
+from spanreplay.replay.tables.phoenix import joined, span_of, tell
 from spanreplay.spans import otlp_json
 from spanreplay.spans.errors import FormatError
 from spanreplay.spans.record import Record, SpanRecord

@@ -7,15 +7,13 @@ Source: ``phoenix/trace/attributes.py``, ``trace_dataset.py`` and ``server/api/r
 import json
 import math
 from collections.abc import Iterator, Mapping
-from datetime import date, datetime, time
-from decimal import Decimal
 from typing import Any, Final
-from uuid import UUID
 
 from spanreplay.replay.fields import MAX_DEPTH
 from spanreplay.replay.identifiers import SpanIds, trace_id
 from spanreplay.replay.model import Json
 from spanreplay.replay.source import ReadReport
+from spanreplay.replay.tables.values import plain
 from spanreplay.replay.timestamps import nanoseconds
 from spanreplay.spans.record import STATUS_ERROR, STATUS_OK, STATUS_UNSET, EventRecord, SpanRecord, Value
 
@@ -88,22 +86,6 @@ def flat(tree: dict[str, Any]) -> Iterator[tuple[str, Value]]:
                 yield name, json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"))
         elif value is not None and not (isinstance(value, float) and math.isnan(value)):
             yield name, plain(value)
-
-
-def plain(value: Any, depth: int = 0) -> Value:
-    """A value out of JSON or Parquet as the value of an attribute."""
-    if value is None or isinstance(value, str | bool | int | float | bytes):
-        return value
-    if depth < MAX_DEPTH:
-        if isinstance(value, dict):
-            return {str(key): plain(inner, depth + 1) for key, inner in value.items() if inner is not None}
-        if isinstance(value, list | tuple):
-            return tuple(plain(inner, depth + 1) for inner in value)
-    if isinstance(value, Decimal):
-        return float(value)
-    if isinstance(value, datetime | date | time):
-        return value.isoformat()
-    return str(value) if isinstance(value, UUID) or depth < MAX_DEPTH else "<nested too deep>"
 
 
 def joined(attributes: dict[str, Value]) -> dict[str, Value]:

@@ -13,7 +13,7 @@ from spanreplay.replay.fields import decoded_json, jsonable, too_deep
 from spanreplay.replay.identifiers import SpanIds, trace_id
 from spanreplay.replay.model import Json
 from spanreplay.replay.source import ReadReport
-from spanreplay.replay.sources._plain import plain_value
+from spanreplay.replay.tables.values import plain
 from spanreplay.replay.timestamps import iso_ns
 from spanreplay.spans.record import STATUS_ERROR, STATUS_UNSET, Resource, Scope, SpanRecord, Value
 
@@ -90,9 +90,9 @@ def span_of(row: Row, trace: Row, ids: SpanIds, report: ReadReport) -> SpanRecor
     _add_metadata(attributes, METADATA, metadata)
     for name, given, used in (("id", row.get("id"), made), ("trace_id", row.get("trace_id"), named)):
         if given not in _EMPTY and given != used:
-            attributes[f"{OBSERVATION}{name}"] = plain_value(given, [])
+            attributes[f"{OBSERVATION}{name}"] = plain(given)
     if parent is not None and parent != row["parent_observation_id"]:
-        attributes[f"{OBSERVATION}parent_observation_id"] = plain_value(row["parent_observation_id"], [])
+        attributes[f"{OBSERVATION}parent_observation_id"] = plain(row["parent_observation_id"])
     _note(row, metadata, report)
     return SpanRecord(
         trace_id=named,
@@ -129,7 +129,7 @@ def trace_attributes(trace: Row, metadata: Json) -> dict[str, Value]:
         if name in ("public", "bookmarked") and isinstance(value, bool):
             found[f"{TRACE}{name}"] = value
         elif name == "tags" and isinstance(value, list) and value:
-            found[f"{TRACE}tags"] = plain_value(value, [])
+            found[f"{TRACE}tags"] = plain(value)
         elif name not in ("id", "metadata", "observations", "environment", "version", *_OF_ALL) and value not in _EMPTY:
             found[f"{TRACE}{name}"] = _scalar(value)
     for name in ("environment", "version"):
@@ -154,7 +154,7 @@ def _attributes(row: Row) -> dict[str, Value]:
         else:
             found[f"{OBSERVATION}{name}"] = _scalar(value)
     if row.get("tags") not in _EMPTY:
-        found[f"{TRACE}tags"] = plain_value(row["tags"], [])
+        found[f"{TRACE}tags"] = plain(row["tags"])
     if isinstance(row.get("public"), bool):
         found[f"{TRACE}public"] = row["public"]
     return found
@@ -220,7 +220,7 @@ def _object(given: Json) -> Row | None:
 def _values(given: Mapping[str, Json]) -> Iterator[tuple[str, Value]]:
     for name, value in given.items():
         if value is not None:
-            yield name, plain_value(value, [])
+            yield name, plain(value)
 
 
 def _add_metadata(attributes: MutableMapping[str, Value], prefix: str, metadata: Mapping[str, Json]) -> None:

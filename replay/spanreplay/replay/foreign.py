@@ -189,8 +189,8 @@ class Pool:
                     nearest = NoMatch(run=run, step=step, likeness=likeness)
                 first = False
         found = mute or nearest
-        if found is not None:
-            return found
+        if found is not None and found.run is not None and found.step is not None:
+            return found if found.run.answers(found.step) else NoMatch(run=found.run, step=found.step)
         for run in self._preferred():
             for step in run.spent(kind, name):
                 likeness = compare(run, step)

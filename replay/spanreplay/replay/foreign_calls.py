@@ -15,7 +15,7 @@ from spanreplay.replay.foreign import ForeignRun, Match, NoMatch, Pool
 from spanreplay.replay.given import model_answer, tool_answer
 from spanreplay.replay.isolation.callers import user_line
 from spanreplay.replay.ledger import Difference, DifferenceKind, Ledger
-from spanreplay.replay.matching import parsed
+from spanreplay.replay.matching import parsed, unable
 from spanreplay.replay.model import Run, Step
 from spanreplay.semconv import attributes as names
 
@@ -88,8 +88,7 @@ class ForeignCalls:
         if missed.likeness is not None and expected is not None:
             self._differ(step, run, expected, missed)
         if expected is not None:
-            why = "; ".join(r.detail for r in expected.reasons) or f"it ended as {expected.outcome}"
-            self._refuse(step, run, expected, "not_replayable", f"the record cannot answer it: {why}")
+            self._refuse(step, run, expected, "not_replayable", unable(expected))
         if missed.used is not None:
             detail = f"step {missed.used.seq} answered it already, and the record has it no second time"
             self._refuse(step, run, None, "already_used", detail, asked)

@@ -35,6 +35,16 @@ def stub_grades(*, accept_incomplete: bool) -> frozenset[Grade]:
     return _STUB_GRADES | ({"incomplete"} if accept_incomplete else frozenset[Grade]())
 
 
+def unable(step: Step) -> str:
+    """Why a step cannot answer a call, and what helps."""
+    why = "; ".join(reason.detail for reason in step.reasons) or f"it ended as {step.outcome}"
+    advice = {
+        "structure": "; it answers when it is recorded with its content",
+        "incomplete": "; --accept-incomplete lets it answer with what there is",
+    }.get(step.grade, "")
+    return f"the record cannot answer it: {why}{advice}"
+
+
 def comparable(text: str | None) -> str | None:
     """The form in which two inputs are compared: canonical JSON, redactions without their run's hash."""
     if text is None:

@@ -20,7 +20,7 @@ from spanreplay.replay.foreign_calls import ForeignCalls
 from spanreplay.replay.forks import Forked
 from spanreplay.replay.isolation.callers import user_line
 from spanreplay.replay.ledger import Difference, DifferenceKind, Ledger, unreached
-from spanreplay.replay.matching import Found, Missed, RecordedRun, comparable, parsed
+from spanreplay.replay.matching import Found, Missed, RecordedRun, comparable, parsed, unable
 from spanreplay.replay.meaning import answer_meaning
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.origin import is_foreign
@@ -292,8 +292,7 @@ class RecordedCalls:
             detail = f"recorded before {made}, which the agent has now made without it"
             self._stop(step, "order", expected, recorded=recorded, detail=detail, asked=asked)
         elif missed.kind == "not_replayable" and expected is not None:
-            why = "; ".join(r.detail for r in expected.reasons) or f"it ended as {expected.outcome}"
-            self._stop(step, "not_replayable", expected, recorded=recorded, detail=f"the record cannot answer it: {why}")
+            self._stop(step, "not_replayable", expected, recorded=recorded, detail=unable(expected))
         else:
             near = ", ".join(f"step {s.seq} {s.kind} {s.name} {shown(parsed(recorded.input_of(s)))}" for s in missed.nearest)
             what = "it was answered already" if missed.kind == "already_used" else "it was never recorded"

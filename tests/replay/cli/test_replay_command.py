@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.runs.spans import chat, fixture
+from fixtures.runs.spans import chat, fixture, span
+from spanreplay.spans.record import SpanRecord
 from support.command_line import CommandLine
 
 AGENT = """
@@ -166,3 +167,35 @@ def test_a_command_that_is_not_there(looked: Path) -> None:
     done = run(looked, "replay", "last", "--", "no-such-program")
     assert (done.returncode, done.stdout) == (2, "")
     assert "no-such-program: No such file or directory; what stands after -- is run as it is, without a shell" in done.stderr
+
+
+# ---- a trace of others ---------------------------------------------------------------------------------------------
+
+
+def of_others(dropped: int) -> SpanRecord:
+    attributes = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "look",
+        "gen_ai.tool.call.arguments": '{"x": 1}',
+        "gen_ai.tool.call.result": '{"x": 7}',
+    }
+    return span(1, name="execute_tool look", attributes=attributes, dropped_attributes=dropped)
+
+
+@pytest.mark.parametrize(
+    ("dropped", "options", "code", "says"),
+    [
+        (0, [], 0, "1 of 1 recorded steps answered a call, found by their meaning"),
+        (1, [], 125, "--accept-incomplete lets it answer with what there is"),
+        (1, ["--accept-incomplete"], 0, "the record is cut short and is judged as far as it goes"),
+    ],
+)
+def test_a_trace_of_others_answers_by_meaning(
+    looked: Path, spanreplay: CommandLine, dropped: int, options: list[str], code: int, says: str
+) -> None:
+    path = spanreplay.file("t.json", of_others(dropped))
+    done = run(looked, "replay", str(path), *options, "--", sys.executable, "agent.py", "1", "0")
+    assert done.returncode == code, done
+    assert says in done.stdout
+    assert ("found {'x': 7}" in done.stdout) is (code == 0)
+    assert (looked / "looked").read_text() == "x", "the tool ran while recording only"

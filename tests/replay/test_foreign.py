@@ -1,0 +1,517 @@
+"""Runs that others recorded answer the real SDKs: which step, what it gives, what is found to differ, and what cannot answer."""
+
+import asyncio
+import dataclasses
+import json
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import anthropic
+import httpx2
+import openai
+import pytest
+from pydantic import BaseModel
+
+from spanreplay.instrumentation import agent_run, record_decision, tool
+from spanreplay.replay import Replayer, ReplayResult, build_runs
+from spanreplay.replay.model import Run
+from spanreplay.spans.record import STATUS_ERROR, SpanRecord
+
+SECOND = 1_000_000_000
+ran: list[str] = []
+
+
+@tool(effect="read")
+def get_weather(city: str, unit: str = "C") -> Any:
+    ran.append(city)
+    return None
+
+
+def no_request(request: httpx2.Request) -> httpx2.Response:
+    raise AssertionError(f"a request was sent: {request.url}")
+
+
+@pytest.fixture(autouse=True)
+def _no_body_runs() -> Iterator[None]:
+    ran.clear()
+    yield
+    assert ran == [], "a tool's body ran"
+
+
+# ---- what others record ------------------------------------------------------------------------------------------
+
+
+class Trace:
+    """Spans in the GenAI conventions, one after the other."""
+
+    def __init__(self, trace_id: str = "a" * 32, agent: str | None = None) -> None:
+        self.trace_id = trace_id
+        self.spans: list[SpanRecord] = []
+        self.now = int(trace_id, 16) % 1000 * SECOND
+        self.root = self.span("invoke_agent", f"invoke_agent {agent}", {"gen_ai.agent.name": agent}) if agent else None
+
+    def span(self, operation: str, name: str, attributes: dict[str, Any], **changes: Any) -> SpanRecord:
+        self.now += SECOND
+        made = {key: value if isinstance(value, str) else json.dumps(value) for key, value in attributes.items() if value is not None}
+        record = SpanRecord(
+            trace_id=self.trace_id,
+            span_id=f"{len(self.spans) + 1:016x}",
+            parent_span_id=self.spans[0].span_id if self.spans and self.spans[0].name.startswith("invoke_agent") else None,
+            name=name,
+            kind=1,
+            start_ns=self.now,
+            end_ns=self.now + SECOND // 2,
+            status=0,
+            status_message="",
+            attributes={"gen_ai.operation.name": operation, **made},
+        )
+        self.spans.append(dataclasses.replace(record, **changes))
+        return self.spans[-1]
+
+    def chat(self, asked: list[dict[str, Any]], said: list[dict[str, Any]] | None, **changes: Any) -> "Trace":
+        answered = None if said is None else [{"role": "assistant", "parts": said, "finish_reason": "stop"}]
+        self.span(
+            "chat",
+            "chat m",
+            {
+                "gen_ai.request.model": "m",
+                "gen_ai.provider.name": "openai",
+                "gen_ai.input.messages": asked,
+                "gen_ai.output.messages": answered,
+            },
+            **changes,
+        )
+        return self
+
+    def tool(self, name: str, arguments: Any, result: Any = None, call_id: str | None = None, **changes: Any) -> "Trace":
+        self.span(
+            "execute_tool",
+            f"execute_tool {name}",
+            {
+                "gen_ai.tool.name": name,
+                "gen_ai.tool.call.arguments": arguments,
+                "gen_ai.tool.call.result": result,
+                "gen_ai.tool.call.id": call_id,
+            },
+            **changes,
+        )
+        return self
+
+    def failed(self, kind: str, message: str) -> "Trace":
+        """The last span failed."""
+        last = self.spans[-1]
+        attributes = {**last.attributes, "error.type": kind}
+        self.spans[-1] = dataclasses.replace(last, status=STATUS_ERROR, status_message=message, attributes=attributes)
+        return self
+
+    def runs(self) -> list[Run]:
+        return list(build_runs(self.spans))
+
+
+def user(content: str) -> dict[str, Any]:
+    return {"role": "user", "parts": [{"type": "text", "content": content}]}
+
+
+def text(content: str) -> dict[str, Any]:
+    return {"type": "text", "content": content}
+
+
+def call(call_id: str, **arguments: Any) -> dict[str, Any]:
+    return {"type": "tool_call", "id": call_id, "name": "get_weather", "arguments": arguments}
+
+
+def given(call_id: str, response: Any) -> dict[str, Any]:
+    return {"role": "tool", "parts": [{"type": "tool_call_response", "id": call_id, "response": response}]}
+
+
+def weather_trace(trace_id: str = "a" * 32, agent: str | None = None, question: str = "Paris?") -> Trace:
+    asked = [user(question)]
+    calls = [call("c1", city="Paris"), call("c2", city="Oslo")]
+    trace = Trace(trace_id, agent).chat(asked, calls)
+    trace.tool("get_weather", {"city": "Paris"}, {"celsius": 21}, "c1")
+    trace.tool("get_weather", {"city": "Oslo"}, {"celsius": 4}, "c2")
+    after = [*asked, {"role": "assistant", "parts": calls}, given("c1", {"celsius": 21}), given("c2", {"celsius": 4})]
+    return trace.chat(after, [text(f"Warm. {question}")])
+
+
+# ---- agents ------------------------------------------------------------------------------------------------------
+
+
+def openai_client() -> openai.OpenAI:
+    http = httpx2.Client(transport=httpx2.MockTransport(no_request), verify=False)
+    return openai.OpenAI(api_key="none", base_url="http://model.invalid/v1", http_client=http, max_retries=2)
+
+
+def chat_agent(question: str = "Paris?", *, model: str = "m") -> Any:
+    client = openai_client()
+    messages: list[Any] = [{"role": "user", "content": question}]
+    while True:
+        said = client.chat.completions.create(model=model, messages=messages).choices[0].message
+        messages.append(said.model_dump(exclude_none=True))
+        if not said.tool_calls:
+            return said.content
+        for asked in said.tool_calls:
+            assert asked.type == "function"
+            result = get_weather(**json.loads(asked.function.arguments))
+            messages.append({"role": "tool", "tool_call_id": asked.id, "content": json.dumps(result)})
+
+
+def replayed(runs: list[Run], agent: Callable[..., Any], *arguments: Any, **options: Any) -> ReplayResult:
+    return Replayer(runs, **options).replay(agent, *arguments)
+
+
+def told(result: ReplayResult) -> list[tuple[str, int | None, str | None]]:
+    return [(d.kind, d.step, d.field) for d in result.differences]
+
+
+# ---- the same again ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("agent", [None, "weather"])
+def test_a_run_of_others_answers(agent: str | None) -> None:
+    result = replayed(weather_trace(agent=agent).runs(), chat_agent)
+    assert (told(result), result.value, result.error) == ([], "Warm. Paris?", None)
+    verdict = result.verdict
+    assert (verdict.exit_code, verdict.recorded, verdict.matched, verdict.matched_by_meaning, verdict.matched_by_input) == (0, 4, 4, 4, 0)
+    assert verdict.to_json()["steps"]["matched_by_meaning"] == 4
+
+
+def test_streamed_and_in_another_api_too() -> None:
+    def streamed() -> str:
+        chunks = openai_client().chat.completions.create(model="m", messages=[{"role": "user", "content": "Hi"}], stream=True)
+        return "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+
+    def responses() -> str:
+        return openai_client().responses.create(model="m", input="Hi").output_text
+
+    def messages() -> str:
+        http = httpx2.Client(transport=httpx2.MockTransport(no_request), verify=False)
+        client = anthropic.Anthropic(api_key="none", base_url="http://model.invalid", http_client=http)
+        with client.messages.stream(model="m", max_tokens=9, messages=[{"role": "user", "content": "Hi"}]) as stream:
+            return "".join(stream.text_stream)
+
+    for agent in (streamed, responses, messages):
+        result = replayed(Trace().chat([user("Hi")], [text("Hello "), text("there")]).runs(), agent)
+        assert (told(result), result.value) == ([], "Hello there")
+
+
+def test_equal_calls_answer_in_their_order_and_not_once_more() -> None:
+    trace = Trace()
+    for celsius in (1, 2):
+        trace.tool("get_weather", {"city": "Oslo"}, {"celsius": celsius})
+    assert replayed(trace.runs(), lambda: [get_weather("Oslo"), get_weather(city="Oslo")]).value == [{"celsius": 1}, {"celsius": 2}]
+    result = replayed(trace.runs(), lambda: [get_weather("Oslo") for _ in range(3)])
+    assert (told(result), result.verdict.exit_code) == ([("already_used", None, None)], 1)
+
+
+def test_calls_at_once_find_their_steps_whatever_their_order() -> None:
+    def agent(city: str) -> Any:
+        return chat_agent(f"{city}?")
+
+    traces = [weather_trace(f"{n:032x}", question=f"City {n}?") for n in range(1, 5)]
+    runs = [run for trace in traces for run in trace.runs()]
+
+    def at_once() -> list[Any]:
+        with ThreadPoolExecutor(4) as pool:
+            return list(pool.map(agent, [f"City {n}" for n in (3, 1, 4, 2)]))
+
+    result = replayed(runs, at_once)
+    assert (told(result), result.value) == ([], [f"Warm. City {n}?" for n in (3, 1, 4, 2)])
+
+
+def test_siblings_finish_in_the_recorded_order() -> None:
+    @tool
+    async def slow(name: str) -> str:
+        raise AssertionError
+
+    trace = Trace().chat([user("go")], [{**call(c, name=c), "name": "slow"} for c in ("a", "b")])
+    trace.tool("slow", {"name": "a"}, "A", "a", end_ns=trace.now + 9 * SECOND)
+    trace.tool("slow", {"name": "b"}, "B", "b")
+    trace.chat([user("end")], [text("done")])
+
+    async def agent() -> list[str]:
+        client = openai.AsyncOpenAI(
+            api_key="none",
+            base_url="http://model.invalid/v1",
+            http_client=httpx2.AsyncClient(transport=httpx2.MockTransport(no_request), verify=False),
+        )
+        await client.chat.completions.create(model="m", messages=[{"role": "user", "content": "go"}])
+        finished: list[str] = []
+
+        async def one(name: str) -> None:
+            finished.append(await slow(name))
+
+        await asyncio.gather(one("a"), one("b"))
+        await client.chat.completions.create(model="m", messages=[{"role": "user", "content": "end"}])
+        return finished
+
+    result = replayed(trace.runs(), agent)
+    assert (told(result), result.value) == ([], ["B", "A"])
+
+
+# ---- what a call gets --------------------------------------------------------------------------------------------
+
+
+class Weather(BaseModel):
+    celsius: int
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+
+
+def test_a_result_is_what_the_tool_declares() -> None:
+    @tool
+    def as_text() -> str:
+        raise AssertionError
+
+    @tool
+    def as_model() -> Weather:
+        raise AssertionError
+
+    @tool
+    def as_list() -> list[Point]:
+        raise AssertionError
+
+    @tool
+    def undeclared():  # type: ignore[no-untyped-def]
+        raise AssertionError
+
+    @tool
+    def items() -> Iterator[int]:
+        yield 0
+
+    trace = Trace().tool("as_text", {}, {"celsius": 21}).tool("as_model", {}, {"celsius": 21}).tool("as_list", {}, [{"x": 1}])
+    trace.tool("undeclared", {}, '{"celsius": 21}').tool("items", {}, [1, 2])
+    result = replayed(trace.runs(), lambda: [as_text(), as_model(), as_list(), undeclared(), list(items())])
+    assert (told(result), result.value) == ([], ['{"celsius": 21}', Weather(celsius=21), [Point(1)], {"celsius": 21}, [1, 2]])
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        [{"text": '{"celsius": 21}'}],
+        {"toolUseId": "c", "status": "success", "content": [{"text": '{"celsius": 21}'}]},
+        {"output": {"content": '{"celsius": 21}', "type": "tool", "tool_call_id": "c"}},
+        {"lc": 1, "type": "constructor", "id": ["ToolMessage"], "kwargs": {"content": '{"celsius": 21}', "tool_call_id": "c"}},
+        [{"type": "text", "text": '{"celsius": 21}'}],
+    ],
+)
+def test_a_result_comes_out_of_the_envelope_that_a_framework_put_it_in(result: Any) -> None:
+    assert replayed(Trace().tool("get_weather", {"city": "Oslo"}, result).runs(), get_weather, "Oslo").value == {"celsius": 21}
+
+
+class NoWeatherError(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "raised"),
+    [
+        ("RuntimeError", "no service", RuntimeError("no service")),
+        ("builtins.TimeoutError", "late", TimeoutError("late")),
+        (f"{__name__}.NoWeatherError", "none", NoWeatherError("none")),
+        ("KeyError", "'Oslo'", KeyError("Oslo")),
+        ("somewhere.Unknown", "odd", None),
+    ],
+)
+def test_a_failed_tool_raises_what_it_raised(kind: str, message: str, raised: Exception | None) -> None:
+    def agent() -> Any:
+        try:
+            return get_weather("Oslo")
+        except Exception as error:
+            return error
+
+    result = replayed(Trace().tool("get_weather", {"city": "Oslo"}).failed(kind, message).runs(), agent)
+    assert told(result) == []
+    assert str(result.value) == (message if raised is None else str(raised))
+    assert raised is None or type(result.value) is type(raised)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "raised"),
+    [("429", "slow down", openai.RateLimitError), ("openai.BadRequestError", "Error code: 400 - no", openai.BadRequestError)],
+)
+def test_a_failed_model_call_is_a_response_of_its_status_and_not_tried_again(kind: str, message: str, raised: type[Exception]) -> None:
+    result = replayed(Trace().chat([user("Paris?")], None).failed(kind, message).runs(), chat_agent)
+    assert told(result) == []
+    assert type(result.error) is raised
+    assert message.rpartition(" - ")[2] in str(result.error)
+
+
+# ---- differences -------------------------------------------------------------------------------------------------
+
+
+def test_a_changed_word_is_found() -> None:
+    result = replayed(weather_trace().runs(), chat_agent, "Rome?")
+    assert told(result) == [("input", 1, "messages[0].content")]
+    (found,) = result.differences
+    assert (found.recorded, found.actual, result.verdict.exit_code) == ('"Paris?"', '"Rome?"', 1)
+    assert found.where is not None
+    assert "test_foreign.py" in found.where
+
+
+def test_a_secret_that_others_kept_is_no_difference_and_not_shown() -> None:
+    secret = "sk-proj-" + "Ab3" * 12
+    trace = weather_trace(question=f"Log in with {secret}!")
+    result = replayed(trace.runs(), chat_agent, f"Log in with {secret}!")
+    assert (told(result), result.value) == ([], f"Warm. Log in with {secret}!")
+    (found,) = replayed(trace.runs(), chat_agent, f"Log out with {secret}!").differences
+    assert secret not in json.dumps(dataclasses.asdict(found))
+
+
+def test_another_model_is_found() -> None:
+    result = replayed(weather_trace().runs(), lambda: chat_agent(model="n"))
+    assert told(result) == [("input", 1, "model")]
+
+
+def test_a_changed_argument_is_found_at_the_nearest_call() -> None:
+    result = replayed(weather_trace().runs(), lambda: [get_weather("Paris"), get_weather("Bergen")])
+    assert told(result) == [("input", 3, "arguments.city")]
+    result = replayed(weather_trace().runs(), lambda: get_weather("Oslo", unit="F"))
+    assert told(result) == [("input", 3, "arguments.unit")]
+
+
+def test_a_tool_that_was_never_called_and_one_call_more() -> None:
+    @tool
+    def book() -> None:
+        raise AssertionError
+
+    result = replayed(weather_trace().runs(), book)
+    assert told(result) == [("never_recorded", None, None)]
+    assert "no call of this tool" in result.differences[0].detail
+
+
+def test_calls_that_do_not_come_are_told() -> None:
+    result = replayed(weather_trace().runs(), get_weather, "Paris")
+    assert told(result) == [("unreached", 1, None), ("unreached", 3, None), ("unreached", 4, None)]
+
+
+def test_a_tool_that_is_not_decorated_is_told() -> None:
+    def plain_agent() -> str:
+        client = openai_client()
+        first = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Paris?"}]).choices[0].message
+        results: list[Any] = [
+            {"role": "tool", "tool_call_id": c, "content": json.dumps({"celsius": n})} for c, n in (("c1", 21), ("c2", 4))
+        ]
+        messages: list[Any] = [{"role": "user", "content": "Paris?"}, first.model_dump(exclude_none=True), *results]
+        return client.chat.completions.create(model="m", messages=messages).choices[0].message.content or ""
+
+    result = replayed(weather_trace().runs(), plain_agent)
+    assert told(result) == [("unreached", 2, None), ("unreached", 3, None)]
+    assert all("decorated with" in d.detail for d in result.differences)
+
+
+def test_a_wrong_request_of_the_agents_own_is_stopped() -> None:
+    result = replayed(weather_trace().runs(), lambda: httpx2.post("http://bank.invalid/pay"))
+    assert told(result) == [("never_recorded", None, None)]
+
+
+# ---- which run ---------------------------------------------------------------------------------------------------
+
+
+def several() -> list[Run]:
+    """Two runs of one agent and one of another, in traces of their own."""
+    traces = (
+        weather_trace("1" * 32, "north", "Oslo?"),
+        weather_trace("2" * 32, "north", "Bergen?"),
+        weather_trace("3" * 32, "south", "Rome?"),
+    )
+    return [run for trace in traces for run in trace.runs()]
+
+
+def named(name: str, question: str) -> Any:
+    with agent_run(name, input={"question": question}) as run:
+        run.output = chat_agent(question)
+        return run.output
+
+
+def test_the_calls_tell_which_run_it_is() -> None:
+    def in_any_order() -> list[Any]:
+        return [chat_agent(question) for question in ("Rome?", "Bergen?", "Oslo?")]
+
+    def under_names_of_its_own() -> list[Any]:
+        return [named("main", question) for question in ("Rome?", "Bergen?", "Oslo?")]
+
+    for agent in (in_any_order, under_names_of_its_own):
+        result = replayed(several(), agent)
+        assert (told(result), result.value) == ([], ["Warm. Rome?", "Warm. Bergen?", "Warm. Oslo?"])
+
+
+def test_an_agent_of_the_recorded_name_is_compared_with_the_runs_of_that_name() -> None:
+    result = replayed(several(), named, "south", "Oslo!")
+    (found,) = result.differences
+    assert (found.kind, found.recorded, found.actual) == ("input", '"Rome?"', '"Oslo!"')
+
+
+def test_runs_that_did_not_come_are_one_difference_each() -> None:
+    result = replayed(several(), chat_agent, "Rome?")
+    assert told(result) == [("unreached", None, None)] * 2
+    assert "TARGET#" in result.differences[0].detail
+
+
+def test_sub_agents_are_passed_through_and_decisions_are_no_calls() -> None:
+    def agent() -> Any:
+        with agent_run("lead"), agent_run("helper"):
+            record_decision("get_weather", "allow", by="policy")
+            return chat_agent()
+
+    result = replayed(weather_trace(agent="weather").runs(), agent)
+    assert (told(result), result.value) == ([], "Warm. Paris?")
+
+
+# ---- grades ------------------------------------------------------------------------------------------------------
+
+
+def test_a_step_without_content_cannot_answer_and_says_why() -> None:
+    trace = Trace().chat([user("Paris?")], None)
+    result = replayed(trace.runs(), chat_agent)
+    assert (told(result), result.verdict.exit_code) == ([("not_replayable", 1, None)], 125)
+    assert "no output was captured" in result.differences[0].detail
+    bare = Trace()
+    bare.span("chat", "chat m", {"gen_ai.request.model": "m"})
+    result = replayed(bare.runs(), chat_agent)
+    assert (told(result), result.verdict.exit_code) == ([("not_replayable", 1, None)], 125)
+    assert "no input was captured" in result.differences[0].detail
+    bare.tool("get_weather", None)
+    assert told(replayed(bare.runs(), get_weather, "Paris")) == [("not_replayable", 2, None)]
+
+
+def test_an_incomplete_record_is_judged_only_where_that_is_accepted() -> None:
+    trace = weather_trace()
+    trace.spans[1] = dataclasses.replace(trace.spans[1], dropped_attributes=3)
+    result = replayed(trace.runs(), chat_agent)
+    assert (told(result), result.verdict.exit_code) == ([("not_replayable", 2, None)], 125)
+    accepted = replayed(trace.runs(), chat_agent, accept_incomplete=True)
+    assert (told(accepted), accepted.value, accepted.verdict.exit_code) == ([], "Warm. Paris?", 0)
+    assert accepted.verdict.to_json()["accept_incomplete"] is True
+    assert replayed(trace.runs(), chat_agent, "Rome?", accept_incomplete=True).verdict.exit_code == 1
+
+
+def test_what_is_left_of_a_cut_text_is_compared_where_that_is_accepted() -> None:
+    question = "Which is the warmest city? " + "x" * 2100
+    trace = Trace().tool("get_weather", question[:2048], {"celsius": 1})
+    assert replayed(trace.runs(), get_weather, question).verdict.exit_code == 125
+    accepted = replayed(trace.runs(), get_weather, question, accept_incomplete=True)
+    assert (told(accepted), accepted.value) == ([], {"celsius": 1})
+
+
+def test_threads_of_one_run_share_it() -> None:
+    trace = Trace()
+    for n in range(20):
+        trace.tool("get_weather", {"city": f"city {n}"}, {"celsius": n})
+    found: list[Any] = []
+
+    def agent() -> None:
+        threads = [threading.Thread(target=lambda n=n: found.append((n, get_weather(f"city {n}")["celsius"]))) for n in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    result = replayed(trace.runs(), agent)
+    assert told(result) == []
+    assert sorted(found) == [(n, n) for n in range(20)]

@@ -26,6 +26,7 @@ OLD_USAGE: Final[Mapping[str, str]] = {
 }
 
 
+_ROLES: Final = frozenset({"system", "user", "assistant", "tool"})
 _READ: Final = frozenset({"role", "parts", "content", "tool_calls", "tool_call_id"})
 _TALKS: Final = frozenset({"role", "content", "parts", "text", "tool_calls", "messages"})
 """What a message, or an object that has messages, is known by."""
@@ -117,10 +118,31 @@ def messages(value: Json, role: str) -> list[dict[str, Json]] | None:
 def _messages(item: Json, role: str) -> list[dict[str, Json]]:
     if not isinstance(item, dict):
         return [{"role": role, "parts": parts(item)}]
+    if _is_read(item):
+        return [item]
     for shape in registry():
         if shape.reads(item):
             return shape.messages(item, role)
     return [_message(item, role)]
+
+
+def _is_read(item: dict[str, Json]) -> bool:
+    """Whether a message is in the parts shape to the letter, as most are: no shape need be asked then."""
+    role, held = item.get("role"), item.get("parts")
+    if not isinstance(role, str) or role not in _ROLES or not isinstance(held, list) or not all(map(_is_part, held)):
+        return False
+    return all(value is not None and (name != "finish_reason" or value != "") for name, value in item.items())
+
+
+def _is_part(part: Json) -> bool:
+    if not isinstance(part, dict):
+        return False
+    kind = part.get("type")
+    if kind in ("text", "reasoning"):
+        return isinstance(part.get("content"), str)
+    if kind == "tool_call":
+        return not isinstance(part.get("arguments", ""), str) and "name" in part and "call_id" not in part
+    return kind == "tool_call_response" and "response" in part and "id" in part
 
 
 def _message(item: dict[str, Json], role: str) -> dict[str, Json]:
@@ -176,9 +198,11 @@ def input_view(value: Json) -> Json:
     """
     if value is None:
         return None
-    found = body_asked(value)
-    if found is None:
-        found = {"messages": value if is_talk(value) else [{"role": "user", "content": _as_text(value)}]}
+    view = body_asked(value)
+    return view if view is not None else _asked({"messages": value if is_talk(value) else [{"role": "user", "content": _as_text(value)}]})
+
+
+def _asked(found: Mapping[str, Json]) -> dict[str, Json]:
     system = found.get("system")
     return {
         "messages": messages(found.get("messages"), "user") or [],
@@ -197,23 +221,31 @@ def output_view(value: Json) -> Json:
     """
     if value is None:
         return None
-    found = body_answered(value)
-    if found is None:
-        found = {"messages": value if is_talk(value) else [{"role": "assistant", "content": _as_text(value)}]}
+    view = body_answered(value)
+    return (
+        view
+        if view is not None
+        else _answered({"messages": value if is_talk(value) else [{"role": "assistant", "content": _as_text(value)}]})
+    )
+
+
+def _answered(found: Mapping[str, Json]) -> dict[str, Json]:
     said = messages(found.get("messages"), "assistant") or []
     return {"messages": said, "finish": found.get("finish") or _finish(said)}
 
 
 def body_asked(value: Json) -> Json:
-    """What a request body of a known shape asks, as :meth:`spanreplay.replay.shape.Shape.asked` gives it; ``None`` of anything else."""
+    """The view of a request body of a known shape, or of the list of its items; ``None`` of anything else."""
     body = {"input": value} if isinstance(value, list) else value
-    return next((view for shape in registry() if (view := shape.asked(body)) is not None), None) if isinstance(body, dict) else None
+    found = next((view for shape in registry() if (view := shape.asked(body)) is not None), None) if isinstance(body, dict) else None
+    return None if found is None else _asked(found)
 
 
 def body_answered(value: Json) -> Json:
-    """What a response body of a known shape answers, as :meth:`spanreplay.replay.shape.Shape.answered` gives it; else ``None``."""
+    """The view of a response body of a known shape, or of the list of its items; ``None`` of anything else."""
     body = {"output": value} if isinstance(value, list) else value
-    return next((view for shape in registry() if (view := shape.answered(body)) is not None), None) if isinstance(body, dict) else None
+    found = next((view for shape in registry() if (view := shape.answered(body)) is not None), None) if isinstance(body, dict) else None
+    return None if found is None else _answered(found)
 
 
 def is_talk(value: Json) -> bool:

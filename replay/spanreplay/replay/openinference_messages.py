@@ -73,13 +73,12 @@ def _body(fields: Fields, name: str) -> Json:
 
 
 def _asked(fields: Fields, flat: Mapping[str, Node], request: Json) -> tuple[Json, list[int]]:
-    said, missing = messages_of(flat["llm.input_messages"], "user")
-    if _is_request(request):
-        view = input_view(request)
-        system = [message for message in said if message["role"] == "system"]
-        if isinstance(request, list) and not view["system"] and all(message["role"] != "system" for message in view["messages"]):
-            view["system"] = [part for message in system for part in message["parts"]]  # the instructions, which are no item of the list
+    view = _request_view(request)
+    if view is not None and (isinstance(request, dict) or view["system"] or any(m["role"] == "system" for m in view["messages"])):
         return view, []
+    said, missing = messages_of(flat["llm.input_messages"], "user")
+    if view is not None:  # the instructions are no item of the list
+        return {**view, "system": [part for message in said if message["role"] == "system" for part in message["parts"]]}, []
     if said:
         if all(message["role"] == "system" for message in said):  # a question in plain text stands in ``input.value`` alone
             asked = input_view(_plain(fields, INPUT))
@@ -90,23 +89,23 @@ def _asked(fields: Fields, flat: Mapping[str, Node], request: Json) -> tuple[Jso
     return input_view(texts or _plain(fields, INPUT)), []
 
 
-def _is_request(value: Json) -> bool:
-    """Whether a value is a request body as it was sent, or its list of messages or items, and not a framework's idea of it."""
+def _request_view(value: Json) -> Json:
+    """The view of a request body as it was sent, or of its list of messages or items; ``None`` of a framework's idea of it."""
     if isinstance(value, list):
-        return bool(value) and all(isinstance(item, dict) and ("role" in item or is_talk(item)) for item in value)
-    return isinstance(value, dict) and isinstance(value.get("model"), str) and body_asked(value) is not None
+        talk = all(isinstance(item, dict) and ("role" in item or is_talk(item)) for item in value)
+        return input_view(value) if value and talk else None
+    return body_asked(value) if isinstance(value, dict) and isinstance(value.get("model"), str) else None
 
 
 def _answered(fields: Fields, flat: Mapping[str, Node], response: Json) -> Json:
     finish = fields.text(FINISH)
-    said = messages_of(flat["llm.output_messages"], "assistant").messages
-    if isinstance(response, dict) and "generations" not in response and body_answered(response) is not None:
-        view = output_view(response)
-        return {**view, "finish": view["finish"] or finish}
-    if said:
-        return {"messages": said, "finish": finish}
-    choices = [text for _, node in items(flat["llm.choices"]) if (text := _text(node, "completion")) is not None]
-    view = output_view(choices or _plain(fields, OUTPUT))
+    view = body_answered(response) if isinstance(response, dict) and "generations" not in response else None
+    if view is None:
+        said = messages_of(flat["llm.output_messages"], "assistant").messages
+        if said:
+            return {"messages": said, "finish": finish}
+        choices = [text for _, node in items(flat["llm.choices"]) if (text := _text(node, "completion")) is not None]
+        view = output_view(choices or _plain(fields, OUTPUT))
     return None if view is None else {**view, "finish": view["finish"] or finish}
 
 

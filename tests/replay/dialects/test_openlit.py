@@ -89,3 +89,4 @@ def test_the_nodes_of_a_graph_are_no_agents_and_building_it_is_no_step() -> None
 def test_the_rest_is_left_to_the_conventions() -> None:
     assert not DIALECT.claims(told("embeddings", {}))
     assert not DIALECT.claims(span(1, attributes={a.GEN_AI_OPERATION_NAME: "chat"}))
+    assert not DIALECT.claims(span(1, attributes={a.GEN_AI_OPERATION_NAME: ["chat"], "telemetry.sdk.name": "openlit"}))

@@ -54,7 +54,7 @@ class GeminiCliDialect:
     def claims(self, span: SpanRecord) -> bool:
         """By the operation, which no other has, and the scope or the agent's name."""
         operation = span.attributes.get(a.GEN_AI_OPERATION_NAME, span.name)
-        return operation in _KINDS and (span.scope.name == SCOPE or span.attributes.get(a.GEN_AI_AGENT_NAME) == SCOPE)
+        return isinstance(operation, str) and operation in _KINDS and (span.scope.name == SCOPE or span.attributes.get(a.GEN_AI_AGENT_NAME) == SCOPE)
 
     def about(self, told: SpanRecord | LogRecord, around: SpanRecord, inside: Sequence[SpanRecord]) -> SpanRecord | None:
         """What is logged of a tool call in the batch around it names the tool only: it is about the only call of that tool."""

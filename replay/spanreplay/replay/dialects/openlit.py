@@ -37,7 +37,7 @@ class OpenLitDialect:
     def claims(self, span: SpanRecord) -> bool:
         """By the scope, or what OpenLIT says of itself on its spans."""
         own = span.scope.name.startswith(_OWN) or span.attributes.get(SDK) == _OWN
-        return own and span.attributes.get(a.GEN_AI_OPERATION_NAME) in _KINDS
+        return own and Fields(span.attributes).text(a.GEN_AI_OPERATION_NAME) in _KINDS
 
     def read(self, span: SpanRecord, logs: Sequence[LogRecord]) -> StepDraft | None:
         """The step; ``None`` for the building of a graph, which asks nobody."""

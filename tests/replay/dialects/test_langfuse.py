@@ -209,6 +209,11 @@ def test_whoever_wrote_the_span_reads_first_and_langfuse_fills_what_the_server_t
     assert step.output["messages"][0]["parts"] == [{"type": "text", "content": "hello"}]
 
 
+@pytest.mark.parametrize("thread", ["t1", '"t1"'])
+def test_a_thread_of_langgraph_is_a_session_where_no_other_is_named(thread: str) -> None:
+    assert read(observed("chain", metadata__thread_id=thread)).session_id == "t1"
+
+
 def test_the_observation_around_everything_is_the_run() -> None:
     root = observed("span", name="weather", number=1, input={"args": ["how is it?"], "kwargs": {}}, output="fine")
     inner = observed("generation", name="ask", number=2, parent=1, input="q", output="a")

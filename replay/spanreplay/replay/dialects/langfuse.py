@@ -37,6 +37,7 @@ PROMPT_VERSION: Final = "langfuse.observation.prompt.version"
 METADATA_INPUTS: Final = "langfuse.observation.metadata.inputs"
 """The arguments that LangChain gave the handler beside their text."""
 CALL_ID: Final = "langfuse.observation.metadata.tool_call_id"
+THREAD: Final = "langfuse.observation.metadata.thread_id"
 TRACE_NAME: Final = "langfuse.trace.name"
 TRACE_INPUT: Final = "langfuse.trace.input"
 TRACE_OUTPUT: Final = "langfuse.trace.output"
@@ -224,7 +225,10 @@ def _usage(given: Json) -> dict[str, int]:
 
 
 def _session(fields: Fields) -> str | None:
-    return fields.identifier(a.GEN_AI_CONVERSATION_ID, a.SESSION_ID, *SESSIONS)
+    """The session; of an agent of LangGraph, which has threads, the thread."""
+    known = fields.identifier(a.GEN_AI_CONVERSATION_ID, a.SESSION_ID, *SESSIONS)
+    thread = fields.json(THREAD)
+    return known or (thread if isinstance(thread, str) and thread else None)
 
 
 def _error(fields: Fields) -> Json:

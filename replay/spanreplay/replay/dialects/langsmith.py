@@ -28,8 +28,6 @@ RUN_NAME: Final = "langsmith.trace.name"
 INPUTS: Final = "gen_ai.prompt"
 OUTPUTS: Final = "gen_ai.completion"
 METADATA: Final = "langsmith.metadata."
-SESSIONS: Final = tuple(f"{METADATA}{name}" for name in ("session_id", "thread_id", "conversation_id"))
-"""What LangSmith itself takes for a thread; ``langsmith.trace.session_id`` is a project."""
 USAGE: Final = f"{METADATA}usage_metadata"
 METHOD: Final = f"{METADATA}ls_method"
 PROVIDER: Final = f"{METADATA}ls_provider"
@@ -156,7 +154,6 @@ def _found(
         name=name or kind,
         asked=asked,
         answered=answered if error is None else None,
-        session_id=fields.identifier(a.GEN_AI_CONVERSATION_ID, *SESSIONS, a.SESSION_ID),
         versions=versions or {},
         error=error,
         outcome=named_outcome(error["type"]) if error and error["type"] else None,

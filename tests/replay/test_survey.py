@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.runs.spans import span
+from fixtures.runs.spans import log, span
 from spanreplay.replay.fields import TEMPO_LIMIT, ends_at_limit
 from spanreplay.replay.survey import Survey, texts
-from spanreplay.spans.record import EventRecord, SpanRecord
+from spanreplay.spans.record import EventRecord, LogRecord, Record, Scope, SpanRecord
 
 
-def surveyed(*spans: SpanRecord) -> Survey:
+def surveyed(*records: Record) -> Survey:
     survey = Survey()
-    for record in spans:
+    for record in records:
         survey.see(record)
     return survey
 
@@ -76,3 +76,21 @@ def test_what_an_sdk_dropped_is_told_with_the_variable_to_raise() -> None:
     found = surveyed(replace(span(1), dropped_attributes=3), replace(span(2), dropped_attributes=1, dropped_events=2)).findings()
     assert [(one.code, one.spans) for one in found] == [("dropped-attributes", 2), ("dropped-events", 1)]
     assert "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT" in found[0].advice
+
+
+def outside(event: str, scope: str = "") -> LogRecord:
+    return LogRecord(time_ns=1, attributes={"event.name": event}, scope=Scope(name=scope))
+
+
+def test_calls_that_are_logged_outside_any_span_are_counted_and_what_to_switch_on_is_said() -> None:
+    claude = "com.anthropic.claude_code.events"
+    found = surveyed(
+        outside("tool_result", claude), outside("api_request", claude), outside("user_prompt", claude), outside("codex.tool_result")
+    ).findings()
+    assert [(finding.code, finding.spans) for finding in found] == [("log-outside-spans", 2), ("log-outside-spans", 1)]
+    assert "CLAUDE_CODE_ENHANCED_TELEMETRY_BETA" in found[0].advice
+    assert "otel.trace_exporter" in found[1].advice
+
+
+def test_a_record_in_a_span_or_of_no_call_is_none_of_these() -> None:
+    assert surveyed(log(1, "", {"event.name": "codex.tool_result"}), outside("tool_result"), outside("codex.sse_event")).findings() == []

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from spanreplay.replay.fields import REPLACED, TEMPO_LIMIT, cut_size, decoded_json
+from spanreplay.replay.unspanned import advice_on
 from spanreplay.spans.record import Record, SpanRecord, Value
 
 SHORTEST: Final = 64
@@ -17,6 +18,7 @@ SHORTEST: Final = 64
 LENGTHS_KEPT: Final = 20_000
 CUT_VALUES: Final = "cut-values"
 DROPPED: Final = "dropped"
+UNSPANNED: Final = "log-outside-spans"
 
 _OPENS: Final = ("{", "[")
 _CLOSES: Final = ("}", "]")
@@ -60,19 +62,24 @@ class Finding:
     detail: str
     advice: str
     spans: int
+    """How many records, mostly spans, are concerned."""
 
 
 class Survey:
-    """Sees every record of an input once, keeps counts only, and says at the end what was cut or dropped."""
+    """Sees every record of an input once, keeps counts only, and says at the end what was cut, dropped, or is in no span."""
 
     def __init__(self) -> None:
         self._sizes: Counter[int] = Counter()
         self._broken: Counter[int] = Counter()
         self._dropped: Counter[str] = Counter()
+        self._unspanned: Counter[str] = Counter()
 
     def see(self, record: Record) -> None:
         """Counts one record."""
         if not isinstance(record, SpanRecord):
+            advice = advice_on(record)
+            if advice is not None:
+                self._unspanned[advice] += 1
             return
         for kind, count in (
             ("attributes", record.dropped_attributes),
@@ -117,6 +124,10 @@ class Survey:
                 spans=count,
             )
             for kind, count in self._dropped.items()
+        ]
+        found += [
+            Finding(code=UNSPANNED, detail="tells of a call and is in no span, so no step is made of it", advice=advice, spans=count)
+            for advice, count in self._unspanned.items()
         ]
         return found
 

@@ -26,6 +26,7 @@ from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_ERROR, LogRecord, SpanRecord
 
 SCOPE: Final = "com.anthropic.claude_code.tracing"
+EVENTS_SCOPE: Final = "com.anthropic.claude_code.events"
 SPAN_TYPE: Final = "span.type"
 AGENT: Final = "claude-code"
 
@@ -75,6 +76,11 @@ class ClaudeCodeDialect:
             call = told.attributes.get("tool_use_id")
             return next((span for span in inside if call is not None and span.attributes.get("tool_use_id") == call), None)
         return _request(told, event, inside) if event in _ASKING or event in _ANSWERING else None
+
+    def unspanned(self, log: LogRecord) -> str | None:
+        """Without the beta traces there are log events alone."""
+        told = log.scope.name == EVENTS_SCOPE and event_name(log) in ("api_request", "tool_result")
+        return "set CLAUDE_CODE_ENHANCED_TELEMETRY_BETA=1 and OTEL_TRACES_EXPORTER=otlp for Claude Code" if told else None
 
     def read(self, span: SpanRecord, logs: Sequence[LogRecord]) -> StepDraft | None:
         """The step; ``None`` for a part of a tool's call whose span is not here."""

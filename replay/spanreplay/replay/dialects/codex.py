@@ -68,6 +68,11 @@ class CodexDialect:
         kind = TOOL if TOOL in around.attributes else around.name if around.name in (TURN, REQUEST) else _part_of(around.name)
         return around if kind is not None and told.name.startswith(_PARTS[kind]) and TOOL not in told.attributes else None
 
+    def unspanned(self, log: LogRecord) -> str | None:
+        """Without an exporter of traces there are log events alone."""
+        told = log.attributes.get(EVENT_NAME) in ("codex.api_request", "codex.tool_result")
+        return "configure otel.trace_exporter for Codex, beside otel.exporter" if told else None
+
     def read(self, span: SpanRecord, logs: Sequence[LogRecord]) -> StepDraft | None:
         """The step; ``None`` for what is between calls."""
         fields = Fields(span.attributes)

@@ -75,7 +75,7 @@ def test_depth_has_no_limit() -> None:
     assert sum(1 for _ in forest.ancestors(key(depth))) == depth - 1
     moments = [Moment(key=k, parent=forest.parents.get(k), start_ns=s.start_ns, end_ns=s.end_ns) for k, s in forest.spans.items()]
     assert in_order(moments) == [key(n + 1) for n in range(depth)]
-    assert overlapping(moments) == {}
+    assert overlapping(moments).beside == {}
 
 
 # ---- order -----------------------------------------------------------------------------------------------------------
@@ -165,12 +165,12 @@ def test_any_run_has_one_order_however_it_arrives(moments: list[Moment[int]], sh
     place = {k: n for n, k in enumerate(order)}
     for m in moments:
         assert m.parent is None or place[m.parent] < place[m.key]
-    beside = overlapping(moments)
+    beside = overlapping(moments).beside
     assert all(one in beside[other] for one in beside for other in beside[one])
     shuffled = list(moments)
     shuffler.shuffle(shuffled)
     assert in_order(shuffled) == order
-    assert {k: set(v) for k, v in overlapping(shuffled).items()} == {k: set(v) for k, v in beside.items()}
+    assert {k: set(v) for k, v in overlapping(shuffled).beside.items()} == {k: set(v) for k, v in beside.items()}
 
 
 @settings(max_examples=60, deadline=None)
@@ -202,13 +202,13 @@ def test_overlaps_are_those_of_the_definition(moments: list[Moment[int]]) -> Non
         and (x.seq_start or 0) < (y.seq_end or 0)
         and (y.seq_start or 0) < (x.seq_end or 0)
     }
-    assert {(k, other) for k, others in overlapping(counted).items() for other in others} == expected
+    assert {(k, other) for k, others in overlapping(counted).beside.items() for other in others} == expected
 
 
 def test_touching_is_not_overlapping() -> None:
-    assert overlapping([moment("a", start=0, end=5), moment("b", start=5, end=9)]) == {}
-    assert overlapping([moment("a", start=0, end=6), moment("b", start=5, end=9)]) == {"a": ["b"], "b": ["a"]}
+    assert overlapping([moment("a", start=0, end=5), moment("b", start=5, end=9)]).beside == {}
+    assert overlapping([moment("a", start=0, end=6), moment("b", start=5, end=9)]).beside == {"a": ["b"], "b": ["a"]}
 
 
 def test_what_never_ended_runs_on() -> None:
-    assert overlapping([moment("a", start=0, end=None), moment("b", start=5, end=9)]) == {"a": ["b"], "b": ["a"]}
+    assert overlapping([moment("a", start=0, end=None), moment("b", start=5, end=9)]).beside == {"a": ["b"], "b": ["a"]}

@@ -1,29 +1,38 @@
 """One call that several instrumentations recorded is one step.
 
-The span nearest to the call is the step, unless the one around it tells more; what only the other knows is added, and its span is counted
-among the unclassified.
+Two spans of one call are mostly nested: a framework's around a client's, an agent's around the protocol's. They may also stand side by
+side, where two instrumentations hang their spans under the same parent, or each under its own copy of it. What only one of them knows is
+added to the other, whose span is counted among the unclassified. A model span around several real calls, which are attempts of one client
+or go to one model after another, is no call of its own. Two real calls are never taken for one: see :mod:`spanreplay.replay.same_call`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Final
 
-from spanreplay.content.canonical import canonical_json
 from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.drafting import combined
-from spanreplay.replay.model import GRADE_ORDER
+from spanreplay.replay.model import GRADE_ORDER, Reason
+from spanreplay.replay.reasons import DOUBLED
+from spanreplay.replay.same_call import (
+    FAILED,
+    Candidate,
+    apart,
+    arguments_conflict,
+    asked_ids,
+    calls_agree,
+    meet,
+    models_agree,
+    same_agent,
+    same_answer,
+)
 from spanreplay.replay.tree import SpanKey
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """A span that was read as a step."""
-
-    key: SpanKey
-    draft: StepDraft
-    dialect: str
-    scope: str
-    start_ns: int
+_REMEMBERED: Final = 64
+"""Calls with the same id that are compared with a further one."""
+_NAMED: Final = 8
+"""Spans of one step that are named; the rest is counted."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -31,109 +40,294 @@ class Folded:
     """Steps without their doubles."""
 
     steps: dict[SpanKey, Candidate]
+    """In order of their start."""
+    around: Mapping[SpanKey, SpanKey]
+    """For each candidate the nearest around it."""
+    places: Mapping[SpanKey, "Place"]
     absorbed: dict[SpanKey, SpanKey] = field(default_factory=dict)
     """Spans that are no step of their own, and the step that each is part of."""
+    inside: dict[SpanKey, SpanKey] = field(default_factory=dict)
+    """Steps whose double knows better what is around them, and that double."""
+    wrapped: dict[SpanKey, SpanKey] = field(default_factory=dict)
+    """Model calls of which several are in one span that is no call of its own, and that span."""
 
     def step_of(self, key: SpanKey) -> SpanKey:
         """The step that a span became part of; the span itself if it is one."""
-        while key in self.absorbed:
-            key = self.absorbed[key]
-        return key
+        if key not in self.absorbed:
+            return key
+        path = [key]
+        while (following := self.absorbed.get(path[-1])) is not None:
+            path.append(following)
+        self.absorbed.update(dict.fromkeys(path[:-1], path[-1]))
+        return path[-1]
+
+    def outer(self, key: SpanKey) -> SpanKey | None:
+        """The step around a step, or around a span that became part of one, by the tree alone."""
+        step = self.step_of(key)
+        around = self.around.get(self.inside.get(key, key))
+        while around is not None and self.step_of(around) == step:
+            around = self.around.get(around)
+        return None if around is None else self.step_of(around)
+
+    def join(self, keeper: Candidate, other: Candidate, *, merge: bool = True) -> None:
+        """Makes ``other`` a part of ``keeper``.
+
+        Args:
+            keeper: the step.
+            other: the span that is none any more.
+            merge: whether what it says is about this call alone.
+        """
+        draft = _with_end(combined(keeper.draft, other.draft), keeper, other) if merge else keeper.draft
+        del self.steps[other.key]
+        self.absorbed[other.key] = keeper.key
+        self.steps[keeper.key] = replace(keeper, draft=draft, recorders=keeper.recorders | other.recorders)
+
+    def tell(self, candidates: Iterable[Candidate]) -> None:
+        """Has every step say which spans are part of it.
+
+        Args:
+            candidates: all, in the order in which they are to be named.
+        """
+        around = Counter(self.wrapped.values())
+        parts: dict[SpanKey, list[str]] = {}
+        for part in candidates:
+            if part.key in self.absorbed:
+                who = f"span {part.key.span_id} ({part.name or part.draft.name}, {part.dialect})"
+                calls = around[part.key]
+                detail = f"{who} is around {calls} calls and is none of its own" if calls else f"also recorded as {who}, counted once"
+                parts.setdefault(self.step_of(part.key), []).append(detail)
+        for key, details in parts.items():
+            step = self.steps[key]
+            if len(details) > _NAMED:
+                details[_NAMED:] = [f"also recorded as {len(details) - _NAMED} more spans, counted once"]
+            told = tuple(Reason(code=DOUBLED, detail=detail) for detail in details)
+            self.steps[key] = replace(step, draft=replace(step.draft, reasons=(*step.draft.reasons, *told)))
 
 
-def fold(candidates: Sequence[Candidate], around: Mapping[SpanKey, SpanKey]) -> Folded:
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a candidate is in the tree of candidates, counted depth first."""
+
+    first: int
+    last: int
+    """Of what is inside it."""
+    depth: int
+
+    def holds(self, other: "Place") -> bool:
+        """Whether the other one is in it, or is it."""
+        return self.first <= other.first <= self.last
+
+
+def fold(candidates: Iterable[Candidate], around: Mapping[SpanKey, SpanKey]) -> Folded:
     """Finds the doubles.
 
     Args:
-        candidates: the steps of a run.
-        around: for each of them the nearest step around it, if any. No loops.
+        candidates: what was read as steps in one run, roots among them.
+        around: for each of them the nearest candidate around it, if any. No loops.
     """
-    folded = Folded(steps={candidate.key: candidate for candidate in candidates})
-    inside: dict[SpanKey, list[SpanKey]] = {}
-    for key, outer in around.items():
-        inside.setdefault(outer, []).append(key)
-    for key in reversed(_downwards(folded.steps, around, inside)):
-        inner = inside.get(key)
-        if inner and key in folded.steps:
-            wrapper = folded.steps[key]
-            twins = _twins(wrapper, [folded.steps[k] for k in inner if k in folded.steps])
-            if twins:
-                _fold_into(folded, wrapper, twins, around, inside)
+    ordered = sorted(candidates, key=lambda candidate: (candidate.start_ns, candidate.key))
+    steps = {candidate.key: candidate for candidate in ordered}
+    folded = Folded(steps=steps, around=around, places=_places(steps, around))
+    standing: dict[SpanKey, list[SpanKey]] = {}
+    for key in reversed(list(folded.places)):
+        inner = standing.pop(key, [])
+        shown = _fold_nested(folded, steps[key], [steps[step] for step in reversed(inner)]) if inner else [key]
+        outer = around.get(key)
+        if outer is not None:
+            standing.setdefault(outer, []).extend(reversed(shown))
+    _fold_beside(folded)
+    folded.tell(ordered)
     return folded
 
 
-def _downwards(
-    steps: Mapping[SpanKey, Candidate], around: Mapping[SpanKey, SpanKey], inside: Mapping[SpanKey, Sequence[SpanKey]]
-) -> list[SpanKey]:
-    order = [key for key in steps if key not in around]
-    for key in order:
-        order.extend(inside.get(key, ()))
-    return order
+def _places(steps: Mapping[SpanKey, Candidate], around: Mapping[SpanKey, SpanKey]) -> dict[SpanKey, Place]:
+    """Depth first: everything after what it is inside."""
+    inside: dict[SpanKey, list[SpanKey]] = {}
+    for key in steps:
+        if key in around:
+            inside.setdefault(around[key], []).append(key)
+    firsts: dict[SpanKey, int] = {}
+    depths: dict[SpanKey, int] = {}
+    stack = [key for key in reversed(list(steps)) if key not in around]
+    while stack:
+        key = stack.pop()
+        firsts[key] = len(firsts)
+        depths[key] = depths[around[key]] + 1 if key in around else 0
+        stack.extend(reversed(inside.get(key, ())))
+    lasts = dict(firsts)
+    for key in reversed(list(firsts)):
+        if key in around:
+            lasts[around[key]] = max(lasts[around[key]], lasts[key])
+    return {key: Place(first, lasts[key], depths[key]) for key, first in firsts.items()}
 
 
-def _twins(outer: Candidate, inner: Sequence[Candidate]) -> list[Candidate]:
-    """Those of the steps directly inside a step that are the same call."""
+# ---- nested ------------------------------------------------------------------------------------------------------
+
+
+def _fold_nested(folded: Folded, outer: Candidate, inner: Sequence[Candidate]) -> list[SpanKey]:
+    """Folds a candidate with those directly inside it that are the same call; gives what stands for it now.
+
+    Args:
+        folded: is changed.
+        outer: the candidate.
+        inner: the steps directly inside it, in order.
+    """
     kind = outer.draft.kind
     alike = [candidate for candidate in inner if candidate.draft.kind == kind]
+    if not alike:
+        return [outer.key]
     if kind == "model_call":
-        if alike and all(_models_agree(outer.draft, c.draft) for c in alike) and any(_same_answer(outer.draft, c.draft) for c in alike):
-            return alike
-    elif kind == "tool_call":
-        if len(inner) == 1 and alike and _same_tool_call(outer, alike[0]):
-            return alike
-    elif kind == "agent" and len(alike) == 1 and outer.dialect != alike[0].dialect and outer.draft.agent:
-        return alike if outer.draft.agent == alike[0].draft.agent and outer.draft.name == alike[0].draft.name else []
-    return []
+        return _fold_models(folded, outer, alike)
+    if kind == "tool_call":
+        return _fold_tools(folded, outer, alike)
+    if len(alike) == 1 and _same_other(outer, alike[0]):
+        return [_fold_two(folded, outer, alike[0])]
+    return [outer.key]
 
 
-def _models(draft: StepDraft) -> set[str]:
-    model: Any = draft.versions.get("model")
-    return {name for name in (model.get("request"), model.get("response")) if isinstance(name, str)} if isinstance(model, dict) else set()
+def _fold_models(folded: Folded, outer: Candidate, alike: Sequence[Candidate]) -> list[SpanKey]:
+    answers = [same_answer(outer.draft, candidate.draft) for candidate in alike]
+    proven = [candidate for candidate, same in zip(alike, answers, strict=True) if same]
+    answered = [candidate for candidate in alike if candidate.draft.outcome not in FAILED]
+    if not proven:
+        if False in answers or (not answered and outer.draft.outcome not in FAILED):
+            return [outer.key]
+        fallbacks = len(alike) > 1 and answered == [alike[-1]]  # each after the failure of the one before, to whatever model
+        if not fallbacks and not all(models_agree(outer.draft, candidate.draft) for candidate in alike):
+            return [outer.key]
+    if len(alike) == 1:
+        return [_fold_two(folded, outer, alike[0], inner_first=True)]
+    chosen = proven[-1] if proven else answered[-1] if answered else alike[-1]
+    certain = bool(proven) or len(answered) <= 1
+    folded.join(chosen, outer, merge=certain)
+    folded.wrapped.update((candidate.key, outer.key) for candidate in alike)
+    return [candidate.key for candidate in alike]
 
 
-def _models_agree(one: StepDraft, other: StepDraft) -> bool:
-    # Names come with and without provider ("openai/gpt-4o") and date ("gpt-4o-2024-08-06"): the shorter is part of the longer.
-    ours, theirs = _models(one), _models(other)
-    return not ours or not theirs or any(a in b or b in a for a in ours for b in theirs)
+def _fold_tools(folded: Folded, outer: Candidate, alike: Sequence[Candidate]) -> list[SpanKey]:
+    same = [candidate for candidate in alike if calls_agree(outer.draft, candidate.draft)]
+    carried = [candidate for candidate in same if candidate.draft.transport]
+    if carried and len(carried) == len(same):  # of a call that was sent again too, the tool's caller knows nothing
+        for candidate in reversed(carried):
+            folded.join(folded.steps[outer.key], candidate, merge=candidate is carried[-1])
+        return [outer.key]
+    if len(same) != 1 or len(alike) != 1:
+        return [outer.key]
+    proven = outer.draft.call_id is not None and outer.draft.call_id == same[0].draft.call_id
+    return [_fold_two(folded, outer, same[0])] if proven or apart(outer, same[0]) else [outer.key]
 
 
-def _same_answer(one: StepDraft, other: StepDraft) -> bool:
-    return one.response_id is None or other.response_id is None or one.response_id == other.response_id
-
-
-def _same_tool_call(outer: Candidate, inner: Candidate) -> bool:
-    a, b = outer.draft, inner.draft
-    if a.name != b.name or (a.call_id is not None and b.call_id is not None and a.call_id != b.call_id):
+def _same_other(outer: Candidate, inner: Candidate) -> bool:
+    if not apart(outer, inner):
         return False
-    if b.transport or (a.call_id is not None and a.call_id == b.call_id):
-        return True
-    apart = outer.dialect != inner.dialect or outer.scope != inner.scope
-    return apart and (a.input is None or b.input is None or canonical_json(a.input) == canonical_json(b.input))
+    if outer.draft.kind == "agent":
+        return same_agent(outer.draft, inner.draft) and not (outer.draft.root and inner.draft.root)
+    return outer.draft.name == inner.draft.name and not arguments_conflict(outer.draft.input, inner.draft.input)
 
 
-def _fold_into(
-    folded: Folded,
-    outer: Candidate,
-    twins: Sequence[Candidate],
-    around: Mapping[SpanKey, SpanKey],
-    inside: dict[SpanKey, list[SpanKey]],
-) -> None:
-    matching = [twin for twin in twins if outer.draft.response_id is not None and twin.draft.response_id == outer.draft.response_id]
-    chosen = max(matching or twins, key=lambda twin: (twin.start_ns, twin.key))
-    keeper, other = chosen, outer
-    if len(twins) == 1 and GRADE_ORDER.index(outer.draft.grade) < GRADE_ORDER.index(chosen.draft.grade):
-        keeper, other = outer, chosen
-    del folded.steps[other.key]
-    folded.absorbed[other.key] = keeper.key
-    folded.steps[keeper.key] = replace(keeper, draft=combined(keeper.draft, other.draft, f"span {other.key.span_id}"))
-    # What was inside the outer span is now inside the step; where the outer span was, all its attempts are.
-    others = [key for key in inside[outer.key] if key not in {twin.key for twin in twins}]
-    if keeper is outer:
-        inside[outer.key] = others + inside.pop(chosen.key, [])
-        return
-    inside.setdefault(keeper.key, []).extend(others)
-    parent = around.get(outer.key)
-    if parent is not None:
-        siblings = inside[folded.step_of(parent)]
-        place = siblings.index(outer.key)
-        siblings[place : place + 1] = [twin.key for twin in twins]
+def _fold_two(folded: Folded, outer: Candidate, inner: Candidate, *, inner_first: bool = False) -> SpanKey:
+    """The span with the better grade is the step; else that of a model call nearest to the provider, of others what the agent saw."""
+    ranks = [GRADE_ORDER.index(candidate.draft.grade) for candidate in (outer, inner)]
+    if outer.draft.root or inner.draft.root:
+        keeper, other = (outer, inner) if outer.draft.root else (inner, outer)
+    elif ranks[0] == ranks[1]:
+        keeper, other = (inner, outer) if inner_first else (outer, inner)
+    else:
+        keeper, other = (outer, inner) if ranks[0] < ranks[1] else (inner, outer)
+    folded.join(keeper, other)
+    if outer.draft.kind == "tool_call" and keeper is inner and keeper.draft.name != outer.draft.name:
+        kept = folded.steps[keeper.key]
+        folded.steps[keeper.key] = replace(kept, draft=replace(kept.draft, name=outer.draft.name))
+    return keeper.key
+
+
+def _with_end(draft: StepDraft, keeper: Candidate, other: Candidate) -> StepDraft:
+    """A step from two records of it with how it ended: an answer tells more than the lack of an error."""
+    ours, theirs = keeper.draft, other.draft
+    ends = {ours.outcome, theirs.outcome}
+    if len(ends) == 1 or theirs.outcome == "unknown":
+        return draft
+    failed = next((one for one in (ours, theirs) if one.outcome in FAILED), None)
+    if ours.kind == "tool_call" and failed is not None and "ok" in ends:
+        outer, inner = (keeper, other) if failed is theirs else (other, keeper)
+        told = outer.draft.output is not None and _lasts_over(outer, inner)  # the agent made a result of the failure
+        return replace(draft, outcome="tool_error" if told else failed.outcome, error=failed.error)
+    worse = theirs.outcome == "tool_error" or (theirs.outcome in FAILED and ours.output is None)
+    if ours.outcome == "unknown" or (ours.outcome == "ok" and worse):
+        return replace(draft, outcome=theirs.outcome, error=theirs.error)
+    return draft
+
+
+def _lasts_over(outer: Candidate, inner: Candidate) -> bool:
+    return outer.start_ns <= inner.start_ns and (outer.end_ns is None or (inner.end_ns is not None and inner.end_ns <= outer.end_ns))
+
+
+# ---- side by side ------------------------------------------------------------------------------------------------
+
+
+def _fold_beside(folded: Folded) -> None:
+    """Folds model and tool calls that stand side by side, then the agents that they were recorded in twice."""
+    groups: dict[tuple[str, object], list[Candidate]] = {}
+    for candidate in folded.steps.values():
+        evidence = _evidence(candidate.draft)
+        if evidence is not None:
+            groups.setdefault((candidate.draft.kind, evidence), []).append(candidate)
+    copies: list[tuple[SpanKey, SpanKey]] = []
+    for group in groups.values():
+        if len(group) > 1:
+            copies += _fold_group(folded, group)
+    while copies:
+        one, other = (folded.outer(key) for key in copies.pop())
+        if one is None or other is None or one == other:
+            continue
+        ours, theirs = folded.steps[one], folded.steps[other]
+        if ours.draft.kind == theirs.draft.kind == "agent" and _stand_beside(folded, ours, theirs) and _same_other(ours, theirs):
+            copies.append((one, other))
+            _join_beside(folded, ours, theirs)
+
+
+def _evidence(draft: StepDraft) -> object:
+    """What only records of one call share."""
+    if draft.kind == "model_call":
+        return draft.response_id or asked_ids(draft) or None
+    return draft.call_id if draft.kind == "tool_call" else None
+
+
+def _fold_group(folded: Folded, group: Sequence[Candidate]) -> list[tuple[SpanKey, SpanKey]]:
+    """Of calls with the same id, in order of their start, each with at most one of every other instrumentation."""
+    found: list[tuple[SpanKey, SpanKey]] = []
+    calls: deque[SpanKey] = deque(maxlen=_REMEMBERED)
+    for candidate in group:
+        earlier = (folded.steps[key] for key in reversed(calls))
+        twin = next((call for call in earlier if _stand_beside(folded, call, candidate) and _same_beside(call, candidate)), None)
+        if twin is None:
+            calls.append(candidate.key)
+        else:
+            calls[calls.index(twin.key)] = _join_beside(folded, twin, candidate)
+            found.append((twin.key, candidate.key))
+    return found
+
+
+def _stand_beside(folded: Folded, one: Candidate, other: Candidate) -> bool:
+    a, b = folded.places[one.key], folded.places[other.key]
+    return apart(one, other) and meet(one, other) and not a.holds(b) and not b.holds(a)
+
+
+def _same_beside(one: Candidate, other: Candidate) -> bool:
+    if one.draft.kind == "model_call":
+        return models_agree(one.draft, other.draft)
+    return calls_agree(one.draft, other.draft) and not arguments_conflict(one.draft.input, other.draft.input)
+
+
+def _join_beside(folded: Folded, one: Candidate, other: Candidate) -> SpanKey:
+    def rank(candidate: Candidate) -> tuple[bool, int, int, SpanKey]:
+        draft = candidate.draft
+        lacking = (draft.input is None) + (draft.output is None)
+        return not draft.root, GRADE_ORDER.index(draft.grade), lacking, candidate.key
+
+    keeper, double = sorted((one, other), key=rank)
+    folded.join(keeper, double)
+    here, there = (folded.inside.get(step.key, step.key) for step in (keeper, double))
+    if folded.places[there].depth > folded.places[here].depth:
+        folded.inside[keeper.key] = there
+    return keeper.key

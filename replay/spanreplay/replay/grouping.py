@@ -33,6 +33,8 @@ class Group:
     keys: tuple[SpanKey, ...]
     named: bool
     """The spans say which run they belong to; else a trace is taken for a run."""
+    joined: str | None = None
+    """Why spans of several traces are one run, where that was asked for."""
 
 
 def read_spans(forest: Forest) -> dict[SpanKey, Reading]:

@@ -1,128 +1,239 @@
-"""Which step caused which: the model answer that asked for a tool call, and what it asked for where the call's own record does not say."""
+"""Which step caused which: the request, in a model's answer, that a call answers; and the requests that no call answers.
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Final, NamedTuple
+A call id names the nearest answer before the call that has it: ids are reused, by one model in later turns and by several agents at once.
+A call without an id belongs to the request for the same tool with the same arguments; else, where the arguments cannot be compared, to the
+first request for that tool that is left. Nearest means: in the same agent, else around it, and of those the latest. No request is given to
+two calls without ids, and none to a call whose arguments are plainly others.
+"""
 
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+from spanreplay.boundary.call import Kind
 from spanreplay.content.canonical import canonical_json
-from spanreplay.content.codec import encode
+from spanreplay.replay.asked import is_bare
+from spanreplay.replay.fields import NULL_IDS
 from spanreplay.replay.messages import Asked, asked_for
-from spanreplay.replay.model import Json, Reason, Step
-from spanreplay.replay.reasons import AS_ASKED, INPUT_ABSENT, OUTPUT_ABSENT
+from spanreplay.replay.model import Json, Reason
+from spanreplay.replay.placed import Placed, outwards
+from spanreplay.replay.reasons import CALL_ID_INFERRED
+from spanreplay.replay.same_call import arguments, arguments_conflict, last_name, mentions, same_tool
 
-_REQUESTED: Final = frozenset({"tool_call", "handoff", "agent", "decision", "human"})
-_HANDOVER: Final = "transfer_to_"
-"""What the OpenAI Agents SDK and LangGraph's swarm call the tool that hands over, before the agent's name."""
+_ANSWERING: Final[frozenset[Kind]] = frozenset({"tool_call", "handoff", "agent", "decision", "human"})
+_COMPARED: Final = 64
+"""Answers that are compared with a call, and steps around a step that are looked at."""
 
 
-class Request(NamedTuple):
-    """What a model asked for."""
+@dataclass(slots=True, kw_only=True, eq=False)
+class Request:
+    """A call that a model's answer asks for."""
 
     seq: int
     """Of the model step."""
     asked: Asked
+    answered: bool = False
 
 
-class _Open(NamedTuple):
-    """A request that no call has answered yet."""
+@dataclass(slots=True)
+class Links:
+    """What the steps of a run have to do with each other."""
 
-    seq: int
-    asked: Asked
-    arguments: str
-    """In the matching form."""
+    requested_by: dict[int, int] = field(default_factory=dict)
+    """For each call the model step that asked for it; a call that nothing seems to have asked for is absent."""
+    answers: dict[int, Request] = field(default_factory=dict)
+    """For each call the request that it answers, as far as that is known too."""
+    call_ids: dict[int, str] = field(default_factory=dict)
+    """Ids of calls whose spans have none, where it is certain which request they answer."""
+    reasons: dict[int, Reason] = field(default_factory=dict)
+    """How such an id was found."""
+    open: list[Request] = field(default_factory=list)
+    """Requests that no step answers."""
 
 
-def requests(steps: Sequence[Step]) -> dict[int, Request]:
-    """For each tool call, by ``seq``, the request that it answers; a call that nothing seems to have asked for is absent.
-
-    A call id names the nearest earlier answer that has it: ids are reused, and a later call with an old id belongs to the later answer.
-    A call without an id belongs to the nearest earlier answer that asks for the same tool with the same arguments, if no other call has
-    answered that request; a record that lacks the arguments, or has only the value of the single one, fits too where none fits better.
+def linked(steps: Sequence[Placed]) -> Links:
+    """Finds the request that each call answers.
 
     Args:
         steps: of one run, in order.
     """
-    found: dict[int, Request] = {}
-    by_id: dict[str, Request] = {}
-    open_requests: list[_Open] = []
-    for step in steps:
-        if step.kind == "model_call":
-            for asked in asked_for(step.output):
-                if asked.call_id is not None:
-                    by_id[asked.call_id] = Request(step.seq, asked)
-                open_requests.append(_Open(step.seq, asked, canonical_json(asked.arguments)))
-        elif step.kind in _REQUESTED:
-            if step.call_id is not None:
-                if step.call_id in by_id:
-                    found[step.seq] = by_id[step.call_id]
-                    _take(open_requests, step.call_id, by_id[step.call_id].seq)
-            elif step.kind in ("tool_call", "handoff"):
-                place = _unnamed(open_requests, step)
-                if place is not None:
-                    taken = open_requests.pop(place)
-                    found[step.seq] = Request(taken.seq, taken.asked)
-    return found
+    return _Linker(steps).links
 
 
-def requesters(steps: Sequence[Step]) -> dict[int, int]:
-    """For each tool call the model step that asked for it, both as ``seq``; see :func:`requests`."""
-    return {seq: request.seq for seq, request in requests(steps).items()}
+class _Linker:
+    def __init__(self, steps: Sequence[Placed]) -> None:
+        self.links = Links()
+        self._steps = {step.seq: step for step in steps}
+        requests: list[Request] = []
+        by_id: dict[str, list[Request]] = {}
+        left: list[Placed] = []
+        for step in steps:
+            if step.draft.kind == "model_call":
+                made = _requests(step)
+                requests += made
+                for request in made:
+                    if request.asked.call_id is not None:
+                        by_id.setdefault(request.asked.call_id, []).append(request)
+            elif step.draft.kind in _ANSWERING and not self._answers_id(step, by_id):
+                left.append(step)
+        if requests and left:
+            calls = self._match([step for step in left if step.draft.kind == "tool_call"], requests, _SAME_ARGUMENTS)
+            calls = self._match([step for step in calls if step.draft.call_id is None], requests, _SAME_VALUES)
+            self._match(calls, requests, _SAME_NAME)
+            self._match([step for step in left if step.draft.kind in ("handoff", "agent")], requests, _AGENT_NAMED)
+        self.links.open = [request for request in requests if not request.answered]
+
+    def _answers_id(self, step: Placed, by_id: dict[str, list[Request]]) -> bool:
+        known = by_id.get(step.draft.call_id or "", [])[-_COMPARED:]
+        if step.requested_by is not None:
+            known = [request for request in known if request.seq == step.requested_by]
+        if not known:
+            return step.requested_by is not None
+        best = known[0]
+        if len(known) > 1:
+            near = self._nearness(step)
+            best = max(known, key=lambda request: (request.asked.name == step.draft.name, *near(request.seq), not request.answered))
+        best.answered = True
+        self.links.requested_by[step.seq] = best.seq
+        self.links.answers[step.seq] = best
+        return True
+
+    def _match(self, calls: Sequence[Placed], requests: Iterable[Request], rule: "_Rule") -> list[Placed]:
+        """Gives each call, in order, the open request before it that it answers by a rule; gives back the calls that got none."""
+        waiting: dict[Hashable, list[deque[Request]]] = {}
+        alone: dict[Hashable, int] = {}
+        left: list[Placed] = []
+        coming = deque(request for request in requests if not request.answered)
+        for call in calls:
+            while coming and coming[0].seq < call.seq:
+                request = coming.popleft()
+                answers = waiting.setdefault(key := rule.of_request(request), [])
+                if not answers or answers[-1][0].seq != request.seq:
+                    answers.append(deque())
+                    alone.pop(key, None)
+                answers[-1].append(request)
+            key = rule.of_call(call)
+            answers = waiting.get(key, [])
+            found = self._nearest_fit(answers, call, rule)
+            if found is None:
+                left.append(call)
+                if key in alone:  # one request and two calls that may have answered it
+                    self._doubt(alone.pop(key))
+                continue
+            answer, place = found
+            only = len(answers) == 1 and len(answer) == 1
+            self._answer(call, answer[place], rule.why if only else None)
+            if only:
+                alone[key] = call.seq
+            del answer[place]
+            if not answer:
+                del answers[_last_index(answers, answer)]
+        return left
+
+    def _nearest_fit(self, answers: Sequence[deque[Request]], call: Placed, rule: "_Rule") -> tuple[deque[Request], int] | None:
+        fits: list[tuple[deque[Request], int]] = []
+        for answer in answers[-_COMPARED:]:
+            place = next((n for n, request in enumerate(islice(answer, _COMPARED)) if rule.fits(request, call)), None)
+            if place is not None:
+                fits.append((answer, place))
+        if len(fits) < 2:
+            return fits[0] if fits else None
+        near = self._nearness(call)
+        return max(fits, key=lambda fit: (fit[0][fit[1]].asked.name == call.draft.name, *near(fit[0][fit[1]].seq)))
+
+    def _nearness(self, call: Placed) -> Callable[[int], tuple[int, int]]:
+        """How near an answer is to a call, larger is nearer: by the steps around both, then the latest."""
+        path = {step: n for n, step in enumerate(outwards(self._steps, call.seq, _COMPARED))}
+
+        def near(seq: int) -> tuple[int, int]:
+            ways = (n + path[step] for n, step in enumerate(outwards(self._steps, seq, _COMPARED)) if step in path)
+            return -next(ways, 2 * _COMPARED), seq
+
+        return near
+
+    def _answer(self, call: Placed, request: Request, why: str | None) -> None:
+        request.answered = True
+        self.links.requested_by[call.seq] = request.seq
+        self.links.answers[call.seq] = request
+        if why is not None and request.asked.call_id is not None and call.draft.call_id is None:
+            self.links.call_ids[call.seq] = request.asked.call_id
+            detail = f"its span has no call id; {request.asked.call_id} is that of the request of step {request.seq} with {why}"
+            self.links.reasons[call.seq] = Reason(code=CALL_ID_INFERRED, detail=detail)
+
+    def _doubt(self, seq: int) -> None:
+        self.links.call_ids.pop(seq, None)
+        self.links.reasons.pop(seq, None)
 
 
-def as_asked(step: Step, asked: Asked) -> Step:
-    """A tool call with the arguments that the model asked for, where its own record lacks them or has only the value of the single one."""
-    if step.kind != "tool_call" or step.path is not None or asked.arguments is None or not (step.input is None or _bare(step.input, asked)):
-        return step
-    left = tuple(reason for reason in step.reasons if reason.code != INPUT_ABSENT)
-    what = "no arguments" if step.input is None else "the value of the argument and not its name"
-    answered = not any(reason.code == OUTPUT_ABSENT for reason in left)
-    return replace(
-        step,
-        input={"arguments": asked.arguments},
-        typed_input=encode(asked.arguments).text,
-        grade="semantic" if step.grade == "structure" and answered else step.grade,
-        reasons=(*left, Reason(code=AS_ASKED, detail=f"the record has {what}; these are the ones that the model asked for", step=step.seq)),
-    )
+def _last_index(answers: Sequence[deque[Request]], answer: deque[Request]) -> int:
+    return next(n for n in range(len(answers) - 1, -1, -1) if answers[n] is answer)
 
 
-def _take(open_requests: list[_Open], call_id: str, seq: int) -> None:
-    for place in range(len(open_requests) - 1, -1, -1):
-        if open_requests[place].seq == seq and open_requests[place].asked.call_id == call_id:
-            del open_requests[place]
-            return
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rule:
+    """Which request a call without an id answers."""
+
+    why: str
+    of_request: Callable[[Request], Hashable]
+    of_call: Callable[[Placed], Hashable]
+    """Only requests and calls with equal values are compared."""
+    fits: Callable[[Request, Placed], bool]
 
 
-def _unnamed(open_requests: Sequence[_Open], step: Step) -> int | None:
-    wanted = canonical_json(step.input["arguments"]) if isinstance(step.input, dict) and "arguments" in step.input else None
-    best: tuple[int, int] | None = None
-    found: int | None = None
-    for place, request in enumerate(open_requests):
-        fit = _fit(request, step, wanted)
-        # Of equal requests in one answer the first is taken first.
-        if fit is not None and (best is None or (fit, -request.seq) < best):
-            best, found = (fit, -request.seq), place
-    return found
+def _name_fits(request: Request, call: Placed) -> bool:
+    return same_tool(request.asked.name or "", call.draft.name)
 
 
-def _fit(request: _Open, step: Step, wanted: str | None) -> int | None:
-    """How badly a request fits a call: 0 for the very same; ``None`` where it does not."""
-    if step.kind == "handoff":
-        name = request.asked.name or ""
-        return 0 if name.startswith(_HANDOVER) and _word(name.removeprefix(_HANDOVER)) == _word(step.name) else None
-    if request.asked.name != step.name:
-        return None
-    if wanted is None:
-        return 2 if step.input is None else None
-    return 0 if request.arguments == wanted else 1 if _bare(step.input, request.asked) else None
+def _arguments_of(call: Placed) -> Hashable:
+    given = arguments(call.draft.input)
+    return None if given is None else (last_name(call.draft.name), canonical_json(given))
 
 
-def _word(name: str) -> str:
-    return "".join(letter if letter.isalnum() else "_" for letter in name.lower())
+_SAME_ARGUMENTS: Final = _Rule(
+    why="the same name and arguments",
+    of_request=lambda request: (last_name(request.asked.name or ""), canonical_json(arguments({"arguments": request.asked.arguments}))),
+    of_call=_arguments_of,
+    fits=_name_fits,
+)
+_SAME_VALUES: Final = _Rule(
+    why="the same name and values",
+    of_request=lambda request: last_name(request.asked.name or ""),
+    of_call=lambda call: last_name(call.draft.name),
+    fits=lambda request, call: _name_fits(request, call) and is_bare(call.draft.input, request.asked),
+)
+_SAME_NAME: Final = _Rule(
+    why="the same name",
+    of_request=lambda request: last_name(request.asked.name or ""),
+    of_call=lambda call: last_name(call.draft.name),
+    fits=lambda request, call: (
+        _name_fits(request, call) and not arguments_conflict(call.draft.input, {"arguments": request.asked.arguments})
+    ),
+)
+_AGENT_NAMED: Final = _Rule(  # a hand-off to an agent, or an agent, that a request such as transfer_to_booking names
+    why="the agent's name",
+    of_request=lambda _: None,
+    of_call=lambda _: None,
+    fits=lambda request, call: mentions(request.asked.name, call.draft.name if call.draft.kind == "handoff" else call.draft.agent),
+)
 
 
-def _bare(given: Json, asked: Asked) -> bool:
-    """Whether a record has the value of the only argument where the arguments belong; LangChain's callbacks give some tracers no more."""
-    if not isinstance(given, dict) or "arguments" not in given or not isinstance(asked.arguments, dict) or len(asked.arguments) != 1:
-        return False
-    value, only = given["arguments"], next(iter(asked.arguments.values()))
-    return not isinstance(value, dict) and (canonical_json(value) == canonical_json(only) or value == str(only))
+def _requests(step: Placed) -> list[Request]:
+    """The calls that an answer asks for; those that the provider itself ran, within the answer, are answered."""
+    made = [Request(seq=step.seq, asked=asked) for asked in asked_for(step.draft.output)]
+    if made and (within := set(answered_ids(step.draft.output))):
+        for request in made:
+            request.answered = request.asked.call_id in within
+    return made
+
+
+def answered_ids(view: Json) -> Iterator[str | None]:
+    """The ids of the calls whose results are in the messages of a view; ``None`` for a result without one."""
+    messages = view.get("messages") if isinstance(view, dict) else None
+    for message in messages if isinstance(messages, list) else ():
+        parts = message.get("parts") if isinstance(message, dict) else None
+        for part in parts if isinstance(parts, list) else ():
+            if isinstance(part, dict) and part.get("type") == "tool_call_response":
+                call_id = part.get("id")
+                yield call_id if isinstance(call_id, str) and call_id not in NULL_IDS else None

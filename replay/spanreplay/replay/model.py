@@ -92,7 +92,9 @@ class Step:
     reasons: tuple[Reason, ...]
     dialect: str
 
-    # What a re-execution needs; not part of the JSON.
+    # What a re-execution or an export needs; not part of the JSON.
+    conversation_id: str | None = None
+    """The conversation or session that the step itself names."""
     path: str | None = None
     """Causal path, relative to the run; ``None`` for a step that spanreplay did not record."""
     process: str | None = None

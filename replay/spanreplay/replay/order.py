@@ -1,16 +1,23 @@
 """The total order of what happened in a run.
 
 Rules, strongest first: a parent before what is inside it; two starts in one process by that process's own count
-(``spanreplay.seq.start``); else the start time, then the end time. What is left is a true tie and goes by span id: arbitrary, but the same
-however often and in whatever order the records arrive. A name never decides.
+(``spanreplay.seq.start``); else the start time; of equal starts a cause before what it caused (a model's answer before the call that it
+asks for, a call before the request that tells its result); then the end time. What is left is a true tie and goes by span id: arbitrary,
+but the same however often and in whatever order the records arrive. A name never decides.
+
+Nor does the place of a record in its file, though many formats have times in milliseconds and many ties with them. A file is written in
+order of ends, of batches, of ids, of display, or of nothing, and does not say which; the same trace fetched twice, or read again from a
+store, comes in another order. A run that changed its order on such a road would be no record. So a tie that nothing in the spans decides is
+broken by what travels with the span, and steps that ran at the same time are listed as beside each other.
 
 :mod:`spanreplay.replay.overlap` says which of them ran at the same time.
 """
 
 import heapq
-from collections.abc import Hashable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Final, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -36,63 +43,69 @@ class Moment(Generic[K]):
     tie: str = ""
 
 
-def in_order(moments: Iterable[Moment[K]]) -> list[K]:
+def in_order(moments: Iterable[Moment[K]], causes: Iterable[tuple[K, K]] = ()) -> list[K]:
     """The keys in total order.
 
     The rules do not always agree (a clock set back, a lost count), and comparing pairs by whichever rule applies would not be an order at
-    all. So parents and counts are treated as arrows, and of all that may come next the earliest by the clock does; a count that contradicts
-    a parent is ignored.
+    all. So parents, counts and causes are treated as arrows, and of all that may come next the earliest by the clock does; an arrow that
+    contradicts a parent is ignored.
+
+    Args:
+        moments: each once.
+        causes: pairs of which the first is known to come before the second.
     """
     by_key = {moment.key: moment for moment in moments}
     starts = corrected_starts(by_key)
-    after: dict[K, list[K]] = {}
-    waiting: dict[K, int] = dict.fromkeys(by_key, 0)
-
-    def arrow(first: K, second: K) -> None:
-        after.setdefault(first, []).append(second)
-        waiting[second] += 1
-
-    processes: dict[str, list[Moment[K]]] = {}
+    inside: dict[K, list[K]] = {}
     for moment in by_key.values():
         if moment.parent is not None and moment.parent in by_key:
-            arrow(moment.parent, moment.key)
-        if moment.process is not None and moment.seq_start is not None:
-            processes.setdefault(moment.process, []).append(moment)
-    for counted in processes.values():
-        counted.sort(key=lambda moment: (moment.seq_start or 0, moment.tie))
-        for first, second in pairwise(counted):
-            if first.seq_start != second.seq_start:
-                arrow(first.key, second.key)
+            inside.setdefault(moment.parent, []).append(moment.key)
+    after: dict[K, list[K]] = {key: list(children) for key, children in inside.items()}
+    for first, second in (*_counted(by_key.values()), *causes):
+        after.setdefault(first, []).append(second)
+    waiting = Counter(key for following in after.values() for key in following)
 
     def rank(key: K) -> tuple[int, int, str]:
         moment = by_key[key]
         end = NEVER if moment.end_ns is None else moment.end_ns + starts[key] - moment.start_ns
         return (starts[key], end, moment.tie)
 
-    ready = [(rank(key), number, key) for number, (key, count) in enumerate(waiting.items()) if not count]
+    def forced(key: K) -> tuple[int, int, str]:
+        moment = by_key[key]
+        return (NEVER if moment.seq_start is None else moment.seq_start, starts[key], moment.tie)
+
+    number = count()
+    ready = [(rank(key), next(number), key) for key in by_key if key not in waiting]
     heapq.heapify(ready)
-    number = len(waiting)
+    # Where arrows contradict each other, the lowest count whose parent is done goes first. One exists: parents form no loop.
+    free = [(forced(key), next(number), key) for key, moment in by_key.items() if moment.parent is None or moment.parent not in by_key]
+    heapq.heapify(free)
     done: dict[K, None] = {}
     while len(done) < len(by_key):
-        if not ready:
-            freed = _free_of_parent(by_key, done)
-            ready = [(rank(freed), number, freed)]
-        _, _, key = heapq.heappop(ready)
+        key = heapq.heappop(ready or free)[2]
         if key in done:
             continue
         done[key] = None
         for following in after.get(key, ()):
             waiting[following] -= 1
-            number += 1
             if waiting[following] == 0 and following not in done:
-                heapq.heappush(ready, (rank(following), number, following))
+                heapq.heappush(ready, (rank(following), next(number), following))
+        for child in inside.get(key, ()):
+            heapq.heappush(free, (forced(child), next(number), child))
     return list(done)
 
 
-def _free_of_parent(by_key: Mapping[K, Moment[K]], done: Mapping[K, None]) -> K:
-    # Counts and parents contradict each other: the lowest count whose parent is done goes first. One exists, parents form no loop.
-    free = (m for m in by_key.values() if m.key not in done and (m.parent is None or m.parent not in by_key or m.parent in done))
-    return min(free, key=lambda m: (m.seq_start if m.seq_start is not None else NEVER, m.start_ns, m.tie)).key
+def _counted(moments: Iterable[Moment[K]]) -> Iterator[tuple[K, K]]:
+    """Of the moments that one process counted each and the next."""
+    processes: dict[str, list[Moment[K]]] = {}
+    for moment in moments:
+        if moment.process is not None and moment.seq_start is not None:
+            processes.setdefault(moment.process, []).append(moment)
+    for counted in processes.values():
+        counted.sort(key=lambda moment: (moment.seq_start or 0, moment.tie))
+        for first, second in pairwise(counted):
+            if first.seq_start != second.seq_start:
+                yield first.key, second.key
 
 
 def corrected_starts(by_key: Mapping[K, Moment[K]]) -> dict[K, int]:

@@ -6,7 +6,8 @@ touching is not overlapping. What never ended is taken to run on.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, NamedTuple
+from itertools import islice
+from typing import Final, Generic, NamedTuple
 
 from spanreplay.replay.order import NEVER, K, Moment, corrected_starts
 
@@ -36,8 +37,26 @@ class _Branch(Generic[K]):
     """By each process that counted some of it."""
 
 
-def overlapping(moments: Sequence[Moment[K]]) -> dict[K, list[K]]:
-    """The moments beside each moment, both ways round, in the order given; a moment that ran alone is absent."""
+MOST: Final = 1_000_000
+"""Pairs that are compared in one run: of 100 000 steps that all ran at once there are five thousand million."""
+
+
+class Overlaps(NamedTuple, Generic[K]):
+    """What ran at the same time."""
+
+    beside: dict[K, list[K]]
+    """For each moment those beside it, both ways round, in the order given; a moment that ran alone is absent."""
+    whole: bool
+    """All pairs were compared."""
+
+
+def overlapping(moments: Sequence[Moment[K]], most: int = MOST) -> Overlaps[K]:
+    """The moments beside each moment.
+
+    Args:
+        moments: in order.
+        most: how many pairs to compare at most.
+    """
     by_key = {moment.key: moment for moment in moments}
     starts = corrected_starts(by_key)
     children: dict[K | None, list[Moment[K]]] = {}
@@ -46,15 +65,27 @@ def overlapping(moments: Sequence[Moment[K]]) -> dict[K, list[K]]:
     branches = _branches(children, starts)
     place = {moment.key: index for index, moment in enumerate(moments)}
     beside: dict[K, set[K]] = {}
+    pairs = islice(_pairs(children, branches), most + 1)
+    compared = 0
+    for one, other in pairs:
+        compared += 1
+        if compared <= most and _together(one, other, starts):
+            beside.setdefault(one.key, set()).add(other.key)
+            beside.setdefault(other.key, set()).add(one.key)
+    found = {key: sorted(keys, key=place.__getitem__) for key, keys in beside.items()}
+    return Overlaps(found, compared <= most)
+
+
+def _pairs(children: Mapping[K | None, Sequence[Moment[K]]], branches: Mapping[K, "_Branch[K]"]) -> Iterator[tuple[Moment[K], Moment[K]]]:
+    """The pairs to compare: only from branches whose extents meet, and of a branch only moments whose own branch meets the other one."""
     for siblings in children.values():
         for left, right in _neighbours([branches[moment.key] for moment in siblings]):
-            # Only branches whose extents meet get here, and from a branch only moments whose own branch meets the other one.
-            for one in _meeting(left.moment, branches[right.moment.key], children, branches):
+            if left.moment.key not in children and right.moment.key not in children:
+                yield left.moment, right.moment
+                continue
+            for one in _meeting(left.moment, right, children, branches):
                 for other in _meeting(right.moment, branches[one.key], children, branches):
-                    if _together(one, other, starts):
-                        beside.setdefault(one.key, set()).add(other.key)
-                        beside.setdefault(other.key, set()).add(one.key)
-    return {key: sorted(keys, key=place.__getitem__) for key, keys in beside.items()}
+                    yield one, other
 
 
 def _clock(moment: Moment[K], starts: Mapping[K, int]) -> Extent:
@@ -101,21 +132,25 @@ def _meet(one: _Branch[K], other: _Branch[K]) -> bool:
 
 def _neighbours(siblings: Sequence[_Branch[K]]) -> Iterator[tuple[_Branch[K], _Branch[K]]]:
     """The pairs of sibling branches whose extents meet, each once."""
-    found: set[tuple[int, int]] = set()
+    yield from ((siblings[left], siblings[right]) for left, right in _sweep(dict(enumerate(branch.clock for branch in siblings))))
     by_process: dict[str, dict[int, Extent]] = {}
     for number, branch in enumerate(siblings):
         for process, extent in branch.counts.items():
             by_process.setdefault(process, {})[number] = extent
-    for extents in (dict(enumerate(branch.clock for branch in siblings)), *by_process.values()):
-        found.update((min(pair), max(pair)) for pair in _sweep(extents))
-    for left, right in sorted(found):
-        yield siblings[left], siblings[right]
+    counted: set[tuple[int, int]] = set()
+    for extents in by_process.values():
+        for left, right in _sweep(extents):
+            pair = (min(left, right), max(left, right))
+            if pair not in counted and not siblings[left].clock.meets(siblings[right].clock):
+                counted.add(pair)
+                yield siblings[pair[0]], siblings[pair[1]]
 
 
 def _sweep(extents: Mapping[int, Extent]) -> Iterator[tuple[int, int]]:
     running: list[int] = []
     for number in sorted(extents, key=extents.__getitem__):
-        running = [other for other in running if extents[other].end >= extents[number].start]
+        start = extents[number].start
+        running = [other for other in running if extents[other].end >= start]
         for other in running:
             yield other, number
         running.append(number)

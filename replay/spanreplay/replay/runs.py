@@ -1,20 +1,39 @@
 """Records to runs, and the runs of a store."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from spanreplay.boundary.call import OutcomeName
-from spanreplay.replay.assembly import Assembly, assemble, ordered_steps, orphan_reasons
-from spanreplay.replay.dialect import RunDraft, StepDraft
+from spanreplay.replay.assembly import Assembly, assemble, orphan_reasons
+from spanreplay.replay.dangling import dangling
+from spanreplay.replay.dialect import RunDraft
+from spanreplay.replay.ends import ends, from_model_calls, outcome_without_root
 from spanreplay.replay.fields import Fields
 from spanreplay.replay.grouping import group, read_spans
+from spanreplay.replay.histories import mixed
+from spanreplay.replay.joins import Join, session_of
+from spanreplay.replay.joins import join as join_groups
 from spanreplay.replay.model import Grade, Reason, Run, Step
-from spanreplay.replay.reasons import CYCLE, FOREIGN, LOG_WITHOUT_SPAN, NO_ROOT, RECORDS_DROPPED, SEVERAL_ROOTS, UNTAPED, untaped, worst
+from spanreplay.replay.reasons import (
+    BESIDE_CUT,
+    CYCLE,
+    DOUBLED,
+    FOREIGN,
+    JOINED,
+    LOG_WITHOUT_SPAN,
+    NO_ROOT,
+    RECORDS_DROPPED,
+    SEVERAL_ROOTS,
+    UNTAPED,
+    untaped,
+    worst,
+)
 from spanreplay.replay.rows import run_row, step_row
+from spanreplay.replay.steps import Ordered, ordered
 from spanreplay.replay.tree import build
 from spanreplay.replay.versions import run_versions
 from spanreplay.semconv.attributes import PROCESS_ID, RUN_COMMAND_ID, SERVICE_NAME
-from spanreplay.spans.record import STATUS_ERROR, Record, SpanRecord
+from spanreplay.spans.record import Record, SpanRecord
 
 if TYPE_CHECKING:
     from spanreplay.store.store import Store
@@ -26,7 +45,7 @@ TRACES_AT_ONCE: Final = 64
 _YEAR_NS: Final = 365 * 24 * 3600 * 10**9
 
 
-def build_runs(records: Iterable[Record], *, losses: Mapping[str, int] | None = None) -> list[Run]:
+def build_runs(records: Iterable[Record], *, losses: Mapping[str, int] | None = None, join: Join | None = None) -> list[Run]:
     """All runs that some records hold, in order of their start.
 
     Total: whatever is missing, doubled or damaged about the records lowers a grade and gives a reason, and costs nothing else. No record is
@@ -35,51 +54,67 @@ def build_runs(records: Iterable[Record], *, losses: Mapping[str, int] | None = 
     Args:
         records: spans and logs, in any order and however often.
         losses: how many records each process (``spanreplay.process.id``) is known to have lost; runs with spans of it are incomplete.
+        join: makes one run of traces that share a conversation, or of which one holds calls that another asked for; left out, a trace that
+            names no run is one.
     """
     forest = build(records)
     readings = read_spans(forest)
-    runs = [_run(assemble(forest, members, readings), losses or {}) for members in group(forest, readings)]
+    groups = group(forest, readings)
+    if join is not None:
+        groups, forest = join_groups(groups, forest, readings, join)
+    runs = [_run(assemble(forest, members, readings), losses or {}) for members in groups]
     return sorted(runs, key=lambda run: (run.started_ns, run.run_id))
 
 
+def sessions(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """Runs by their session, each session's in order of their start; runs without one are left out."""
+    found: dict[str, list[Run]] = {}
+    for run in sorted(runs, key=lambda run: (run.started_ns, run.run_id)):
+        if run.session_id is not None:
+            found.setdefault(run.session_id, []).append(run)
+    return found
+
+
 def _run(assembly: Assembly, losses: Mapping[str, int]) -> Run:
-    forest, group_ = assembly.forest, assembly.group
-    steps = tuple(ordered_steps(assembly))
-    root = assembly.root_draft
-    draft = root or _joined(assembly)
-    spans = [forest.spans[key] for key in group_.keys]
-    named = assembly.root
-    started = forest.spans[named].start_ns if named is not None else min(span.start_ns for span in spans)
-    if started == 0 and any((span.end_ns or 0) > _YEAR_NS for span in spans):  # the record of a start is lost
-        started = min(moment for span in spans if (moment := span.start_ns or span.end_ns))
-    outcome, error = (root.outcome, root.error) if root is not None else (_outcome_without_root(assembly), None)
+    forest, keys = assembly.forest, assembly.group.keys
+    made = ordered(assembly)
+    spans = [forest.spans[key] for key in keys]
+    root, named = assembly.root_draft, assembly.root
+    told = ends(made.placed)
+    draft = root or _without_root(assembly, made)
+    first, last = told.first if draft.input is None else None, told.last if draft.output is None else None
+    lacking = dangling(made.links.open, made.placed, [draft.output])
+    steps = _with_reasons(made.steps, lacking.of_steps)
     grade, reasons = _grade(assembly, root, steps)
-    processes = {Fields(span.attributes).identifier(PROCESS_ID) for span in spans}
-    lost = {process: count for process, count in losses.items() if process in processes and count}
+    also = [*lacking.of_run, *mixed(steps)]
+    also += from_model_calls(first, last)
+    if not made.overlaps.whole:
+        also.append(Reason(code=BESIDE_CUT, detail="too many steps ran at the same time; not all are listed as beside each other"))
+    lost = _losses(spans, losses)
     if lost:
         grade = "incomplete"
-        reasons = (*(Reason(code=RECORDS_DROPPED, detail=f"process {name} lost {count} records") for name, count in lost.items()), *reasons)
+    reasons = (*(Reason(code=RECORDS_DROPPED, detail=f"process {name} lost {n} records") for name, n in lost.items()), *reasons, *also)
     of_spans = len(assembly.folded.steps) + (named is not None)
     return Run(
-        run_id=group_.run_id,
-        trace_ids=tuple(dict.fromkeys(key.trace_id for key in sorted(group_.keys, key=lambda key: (forest.spans[key].start_ns, key)))),
-        session_id=draft.session_id or next((s.session_id for s in _drafts(assembly) if s.session_id), None),
+        run_id=assembly.group.run_id,
+        trace_ids=tuple(dict.fromkeys(key.trace_id for key in sorted(keys, key=lambda key: (forest.spans[key].start_ns, key)))),
+        session_id=draft.session_id or _session(assembly, steps),
         agent_name=draft.agent_name or next((step.agent for step in steps if step.agent), None),
         agent_version=draft.agent_version,
-        started_ns=started,
+        started_ns=_started(spans, forest.spans[named] if named is not None else None),
         ended_ns=forest.spans[named].end_ns if named is not None else _last_end(spans),
-        outcome=outcome,
-        error=error,
+        outcome=draft.outcome,
+        error=draft.error,
         grade=grade,
         grade_reasons=reasons,
         definition=draft.definition,
-        input=draft.input,
-        output=draft.output,
+        input=draft.input if first is None else first.draft.input,
+        output=draft.output if last is None else last.draft.output,
         artifacts=draft.artifacts,
         versions=run_versions(draft.versions, steps, draft.definition),
         steps=steps,
-        unclassified_spans=len(group_.keys) - of_spans,
-        orphan_spans=sum(key in forest.orphans for key in group_.keys),
+        unclassified_spans=len(keys) - of_spans,
+        orphan_spans=sum(key in forest.orphans for key in keys),
         path=draft.path,
         command_id=draft.command_id or next((c for s in spans if (c := Fields(s.attributes).identifier(RUN_COMMAND_ID))), None),
         is_command=draft.is_command,
@@ -92,8 +127,44 @@ def _run(assembly: Assembly, losses: Mapping[str, int]) -> Run:
     )
 
 
-def _drafts(assembly: Assembly) -> Iterable[StepDraft]:
-    return (candidate.draft for candidate in assembly.folded.steps.values())
+def _without_root(assembly: Assembly, made: Ordered) -> RunDraft:
+    """A run that no one span is: what its outermost agents say together, and how it ended."""
+    said = [run for key in assembly.roots if (draft := assembly.draft(key)) is not None and (run := draft.run) is not None]
+    first = said[0] if said else RunDraft()
+    tops = [assembly.forest.spans[key] for key in assembly.group.keys if assembly.parents.get(key) is None]
+    outcome, error = outcome_without_root(tops, made.placed)
+    return RunDraft(
+        agent_name=first.agent_name,
+        agent_version=first.agent_version,
+        session_id=first.session_id,
+        outcome=outcome,
+        error=error,
+    )
+
+
+def _with_reasons(steps: Sequence[Step], more: Mapping[int, Sequence[Reason]]) -> tuple[Step, ...]:
+    return tuple(
+        replace(step, reasons=(*step.reasons, *(replace(reason, step=step.seq) for reason in more[step.seq]))) if step.seq in more else step
+        for step in steps
+    )
+
+
+def _session(assembly: Assembly, steps: Sequence[Step]) -> str | None:
+    """That of the first step that names one, else of the first span that does."""
+    named = next((step.conversation_id for step in steps if step.conversation_id is not None), None)
+    if named is not None:
+        return named
+    spans = ((key, assembly.forest.spans[key]) for key in assembly.group.keys)
+    found = ((span.start_ns, key, session) for key, span in spans if (session := session_of(span, None)) is not None)
+    first = min(found, default=None)
+    return None if first is None else first[2]
+
+
+def _started(spans: Sequence[SpanRecord], root: SpanRecord | None) -> int:
+    started = root.start_ns if root is not None else min(span.start_ns for span in spans)
+    if started == 0 and any((span.end_ns or 0) > _YEAR_NS for span in spans):  # the record of a start is lost
+        started = min(moment for span in spans if (moment := span.start_ns or span.end_ns))
+    return started
 
 
 def _last_end(spans: Sequence[SpanRecord]) -> int | None:
@@ -101,34 +172,19 @@ def _last_end(spans: Sequence[SpanRecord]) -> int | None:
     return max(ends) if len(ends) == len(spans) else None
 
 
-def _joined(assembly: Assembly) -> RunDraft:
-    """What several outermost agents say together: the input of the first, the output of the last."""
-    said = [run for key in assembly.roots if (draft := assembly.draft(key)) is not None and (run := draft.run) is not None]
-    if not said:
-        return RunDraft()
-    return RunDraft(
-        agent_name=said[0].agent_name,
-        agent_version=said[0].agent_version,
-        session_id=said[0].session_id,
-        input=said[0].input,
-        output=said[-1].output,
-    )
-
-
-def _outcome_without_root(assembly: Assembly) -> OutcomeName:
-    """Of the outermost spans: an error there is the run's only where there is but one of them."""
-    tops = [assembly.forest.spans[key] for key in assembly.group.keys if assembly.forest.parents.get(key) is None]
-    if not tops or any(span.end_ns is None for span in tops):
-        return "unknown"
-    if any(span.status == STATUS_ERROR for span in tops):
-        return "error" if len(tops) == 1 else "unknown"
-    return "ok"
+def _losses(spans: Iterable[SpanRecord], losses: Mapping[str, int]) -> dict[str, int]:
+    if not losses:
+        return {}
+    processes = {Fields(span.attributes).identifier(PROCESS_ID) for span in spans}
+    return {process: count for process, count in losses.items() if process in processes and count}
 
 
 def _grade(assembly: Assembly, root: RunDraft | None, steps: Sequence[Step]) -> tuple[Grade, tuple[Reason, ...]]:
     forest, keys = assembly.forest, assembly.group.keys
     grades: list[Grade] = [step.grade for step in steps]
     reasons: list[Reason] = []
+    if assembly.group.joined is not None:
+        reasons.append(Reason(code=JOINED, detail=assembly.group.joined))
     if not steps:
         grades.append("exact" if assembly.group.named and root is not None else "structure")
     if root is not None:
@@ -139,6 +195,8 @@ def _grade(assembly: Assembly, root: RunDraft | None, steps: Sequence[Step]) -> 
             grades.append("incomplete")
             reasons.append(Reason(code=RECORDS_DROPPED, detail=f"{root.dropped} records could not be kept while this run was recorded"))
         reasons += [Reason(code=UNTAPED, detail=untaped(what)) for what in root.untaped]
+        told = assembly.root_step.reasons if assembly.root_step is not None else ()
+        reasons += [reason for reason in told if reason.code == DOUBLED]
     elif assembly.roots:
         names = ", ".join(forest.spans[key].span_id for key in assembly.roots)
         reasons.append(Reason(code=SEVERAL_ROOTS, detail=f"no span is around all others; outermost agents: {names}"))

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from spanreplay.content.canonical import canonical_json
-from spanreplay.replay.links import requesters
 from spanreplay.replay.messages import asked_for
 from spanreplay.replay.model import Json, Run, Step
 
@@ -106,8 +105,7 @@ def _finish(talk: Conversation, steps: Sequence[Step]) -> None:
     told = [part for m in talk.messages for part in m["parts"] if isinstance(part, dict) and part.get("type") == "tool_call_response"]
     given = {part["id"] for part in told if part.get("id") is not None}
     unnamed = len(told) - sum(part.get("id") is not None for part in told)
-    guessed = requesters(steps)
-    results = [s for s in steps if s.kind != "model_call" and (s.requested_by or guessed.get(s.seq)) == talk.steps[-1]]
+    results = [s for s in steps if s.kind != "model_call" and s.requested_by == talk.steps[-1]]
     for asked in list(asked_for({"messages": talk.messages})):
         if asked.call_id in given:
             continue

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from spanreplay.replay.assembly import notes
 from spanreplay.replay.grouping import read_spans
 from spanreplay.replay.lines import BAD, DIM, GOOD, LOUD, Line, Piece, rendered
 from spanreplay.replay.messages import asked_for
@@ -309,9 +310,10 @@ def short_text(text: str, limit: int = 80) -> str:
 
 
 def render_tree(records: Iterable[Record], *, colour: bool | None = None) -> str:
-    """All spans as trees, each under its parent, with what each was read as and what is wrong about its place."""
+    """All spans as trees, each under its parent, with what each was read as, which step it is part of, and what is wrong about its place."""
     forest = build(records)
     readings = read_spans(forest)
+    elsewhere = notes(forest, readings)
     lines: list[Line] = []
     trace = ""
     pending = [(key, 0) for key in sorted(forest.roots, key=lambda key: (key.trace_id, forest.spans[key].start_ns, key))][::-1]
@@ -322,7 +324,8 @@ def render_tree(records: Iterable[Record], *, colour: bool | None = None) -> str
             lines += [[Piece("trace ", DIM), Piece(safe(trace), LOUD)]]
         reading = readings[key]
         kind = reading.draft.kind.replace("_", " ") if reading.draft is not None else ""
-        lines.append(_span_line(forest, key, depth, f"{kind}, {reading.dialect}" if kind else ""))
+        told = [kind, reading.dialect or "", elsewhere.get(key, "")] if kind else []
+        lines.append(_span_line(forest, key, depth, ", ".join(safe(text) for text in told if text)))
         inside = sorted(forest.children.get(key, ()), key=lambda child: (forest.spans[child].start_ns, child))
         pending += [(child, depth + 1) for child in reversed(inside)]
     return rendered(lines, colour) if lines else "no spans"

@@ -1,7 +1,6 @@
 """The weather scenario with the plain openai client and OpenInference's instrumentation of it."""
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 
 from openai import OpenAI
 from openinference.instrumentation.openai import OpenAIInstrumentor
@@ -25,7 +24,8 @@ def get_alerts(city: str) -> dict[str, object]:
 
 TOOLS = {"get_weather": get_weather, "get_alerts": get_alerts}
 OFFERED = [
-    {"type": "function", "function": {"name": n, "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}} for n in TOOLS
+    {"type": "function", "function": {"name": n, "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}}
+    for n in TOOLS
 ]
 
 

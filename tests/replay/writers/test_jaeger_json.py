@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from spanreplay.replay.formats.go_json import go_float, go_json
 from spanreplay.replay.source import open_source
 from spanreplay.replay.writers import jaeger_json
-from spanreplay.replay.writers._go_json import go_float, go_json
 from spanreplay.spans.record import LogRecord, SpanRecord
 
 FIXTURES = Path(__file__).parents[2] / "fixtures/writers/jaeger"

@@ -9,14 +9,14 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Final, NamedTuple
 
+from spanreplay.replay.formats.notes import Notes
+from spanreplay.replay.formats.plain import at, tell
+from spanreplay.replay.formats.plain_heads import form
+from spanreplay.replay.formats.plain_ids import Ids
+from spanreplay.replay.formats.plain_span import TABLE, Reading, read_record
 from spanreplay.replay.input_stream import document_limit
 from spanreplay.replay.json_stream import BOM
 from spanreplay.replay.source import ReadReport
-from spanreplay.replay.sources._notes import Notes
-from spanreplay.replay.sources._plain import at, tell
-from spanreplay.replay.sources._plain_heads import form
-from spanreplay.replay.sources._plain_ids import Ids
-from spanreplay.replay.sources._plain_span import TABLE, Reading, read_record
 from spanreplay.spans.errors import FormatError
 from spanreplay.spans.record import Record
 

@@ -6,10 +6,10 @@ What a document may look like: :mod:`spanreplay.spans.otlp_json`; how documents 
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
+from spanreplay.replay.formats.otlp_answers import is_of_grafana, is_partial, note_grafana, note_part, refuse_error
 from spanreplay.replay.input_stream import document_limit
 from spanreplay.replay.json_stream import documents, key_paths
 from spanreplay.replay.source import ReadReport
-from spanreplay.replay.sources._otlp_answers import is_of_grafana, is_partial, note_grafana, note_part, refuse_error
 from spanreplay.spans.errors import FormatError
 from spanreplay.spans.otlp_json import LOG_CONTAINERS, OTHER_SIGNALS, SPAN_CONTAINERS, WRAPPERS, decode
 from spanreplay.spans.record import Record

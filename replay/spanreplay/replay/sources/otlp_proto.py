@@ -8,9 +8,9 @@ around it.
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
+from spanreplay.replay.formats.otlp_answers import Answer, note_part, unwrapped
 from spanreplay.replay.input_stream import document_limit
 from spanreplay.replay.source import ReadReport
-from spanreplay.replay.sources._otlp_answers import Answer, note_part, unwrapped
 from spanreplay.spans._wire import looks_like
 from spanreplay.spans.errors import FormatError
 from spanreplay.spans.otlp_proto import decode

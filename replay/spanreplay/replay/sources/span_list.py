@@ -1,20 +1,20 @@
 """Lists of spans as evaluation tools and test suites keep them: plain JSON objects in an array, in ``{"spans": […]}``, or one a line.
 
-What a span may look like: :mod:`spanreplay.replay.sources._plain_span`. Lists may be grouped by trace: ``[{"trace_id": …, "spans": […]}]``,
+What a span may look like: :mod:`spanreplay.replay.formats.plain_span`. Lists may be grouped by trace: ``[{"trace_id": …, "spans": […]}]``,
 ``{"TRACE": […]}``, arrays of arrays.
 """
 
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Final
 
+from spanreplay.replay.formats.notes import Notes
+from spanreplay.replay.formats.plain import at, first, tell
+from spanreplay.replay.formats.plain_heads import form
+from spanreplay.replay.formats.plain_ids import Ids
+from spanreplay.replay.formats.plain_span import CONTEXTS, SPAN_IDS, STARTS, TABLE, TRACE_IDS, Reading, read_record
 from spanreplay.replay.input_stream import document_limit
 from spanreplay.replay.json_stream import documents
 from spanreplay.replay.source import ReadReport
-from spanreplay.replay.sources._notes import Notes
-from spanreplay.replay.sources._plain import at, first, tell
-from spanreplay.replay.sources._plain_heads import form
-from spanreplay.replay.sources._plain_ids import Ids
-from spanreplay.replay.sources._plain_span import CONTEXTS, SPAN_IDS, STARTS, TABLE, TRACE_IDS, Reading, read_record
 from spanreplay.spans.errors import REJECTED, FormatError, Problem, Problems, describe, join
 from spanreplay.spans.record import Record
 

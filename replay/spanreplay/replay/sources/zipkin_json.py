@@ -7,13 +7,13 @@ the Python SDK (1.45) and the Collector's ``pkg/translator/zipkin``.
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Final
 
+from spanreplay.replay.formats.notes import Notes
+from spanreplay.replay.formats.plain import at, tell
+from spanreplay.replay.formats.zipkin_span import ALWAYS, TABLE, read_span
 from spanreplay.replay.identifiers import digest_id
 from spanreplay.replay.input_stream import document_limit
 from spanreplay.replay.json_stream import documents, key_paths
 from spanreplay.replay.source import ReadReport
-from spanreplay.replay.sources._notes import Notes
-from spanreplay.replay.sources._plain import at, tell
-from spanreplay.replay.sources._zipkin_span import ALWAYS, TABLE, read_span
 from spanreplay.spans._anyvalue import Fault
 from spanreplay.spans.errors import REJECTED, FormatError, Problem, Problems, describe
 from spanreplay.spans.record import Record

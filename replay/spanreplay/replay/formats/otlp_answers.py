@@ -6,8 +6,8 @@ Jaeger v3 answers ``{"error": …}`` where there is nothing. Grafana's "Download
 
 from typing import Any, Final, NamedTuple
 
+from spanreplay.replay.formats.plain import shown
 from spanreplay.replay.source import ReadReport
-from spanreplay.replay.sources._plain import shown
 from spanreplay.spans._wire import LEN, VARINT, Field, fields, looks_like
 from spanreplay.spans.errors import FormatError
 from spanreplay.spans.record import Record, SpanRecord

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
+from spanreplay.replay.formats.notes import Notes, Table
+from spanreplay.replay.formats.plain import shown
 from spanreplay.replay.source import ReadReport
-from spanreplay.replay.sources._notes import Notes, Table
-from spanreplay.replay.sources._plain import shown
 
 _OTLP: Final = "import OTLP instead: the Collector's file exporter, or Jaeger's /api/v3/traces/ID?raw_traces=true"
 _RAW: Final = "ask with ?raw=true, which the UI calls Trace JSON (unadjusted)"

@@ -4,7 +4,7 @@ import binascii
 from collections.abc import Callable
 from typing import Any, Final
 
-from spanreplay.replay.sources._plain import plain_value
+from spanreplay.replay.formats.plain import plain_value
 from spanreplay.spans._anyvalue import Fault, as_object, as_text, read_base64, read_int
 from spanreplay.spans.errors import ATTRIBUTE_DROPPED, DUPLICATE_KEY, FormatError, describe, join
 from spanreplay.spans.record import Value

@@ -1,12 +1,13 @@
 """One span of Jaeger's JSON, read back into what OpenTelemetry gave to Jaeger.
 
-How it came to be: :mod:`spanreplay.replay.jaeger_names`; this undoes it as far as it can be undone.
+How it came to be: :mod:`spanreplay.replay.formats.jaeger_names`; this undoes it as far as it can be undone.
 """
 
 import re
 from typing import Any, Final, NamedTuple
 
-from spanreplay.replay.jaeger_names import (
+from spanreplay.replay.formats.jaeger_losses import Losses
+from spanreplay.replay.formats.jaeger_names import (
     CHILD_OF,
     ERROR,
     EVENT,
@@ -22,9 +23,8 @@ from spanreplay.replay.jaeger_names import (
     STATUS_DESCRIPTION,
     TRACE_STATE,
 )
-from spanreplay.replay.sources._jaeger_losses import Losses
-from spanreplay.replay.sources._jaeger_tags import Tags, as_attributes, read_tags, take
-from spanreplay.spans._anyvalue import Fault, as_object, as_text, read_int
+from spanreplay.replay.formats.jaeger_tags import Tags, as_attributes, read_tags, take
+from spanreplay.spans._anyvalue import Fault, as_object, as_text, prefix_faults, read_int
 from spanreplay.spans._fields import MAX_TIME, SPAN_ID_BYTES, TRACE_ID_BYTES, hex_id, required_id
 from spanreplay.spans.errors import ATTRIBUTE_DROPPED, EVENT_DROPPED, LINK_DROPPED, FormatError, describe, join
 from spanreplay.spans.record import (
@@ -232,8 +232,9 @@ def _events(raw: dict[str, Any], faults: list[Fault], losses: Losses, texts: boo
         try:
             events.append(_event(as_object(item), inner, texts))
         except FormatError as error:
-            inner = [(EVENT_DROPPED, error.where, error.expected, error.found)]
-        faults += [(code, join(f"logs[{index}]", place), expected, found) for code, place, expected, found in inner]
+            inner[:] = [(EVENT_DROPPED, error.where, error.expected, error.found)]
+        prefix_faults(inner, 0, f"logs[{index}]")
+        faults += inner
     ordered = sorted(events, key=lambda event: event.time_ns)
     losses.of("events-sorted", ordered != events)
     return tuple(ordered), len(items) - len(events)

@@ -3,8 +3,8 @@
 import re
 from typing import Final, Literal
 
+from spanreplay.replay.formats.plain_span import CONTEXTS, OBSERVED, STARTS
 from spanreplay.replay.json_stream import BOM, key_paths
-from spanreplay.replay.sources._plain_span import CONTEXTS, OBSERVED, STARTS
 
 Form = Literal["list", "console"]
 

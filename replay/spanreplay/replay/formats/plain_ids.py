@@ -3,8 +3,8 @@
 import re
 from typing import Any, Final
 
+from spanreplay.replay.formats.notes import Notes
 from spanreplay.replay.identifiers import SPAN, TRACE, SpanIds, trace_id
-from spanreplay.replay.sources._notes import Notes
 from spanreplay.spans._fields import hex_id
 from spanreplay.spans.errors import FormatError, describe
 

@@ -3,7 +3,7 @@
 import re
 from typing import Any, Final
 
-from spanreplay.replay.sources._notes import Notes
+from spanreplay.replay.formats.notes import Notes
 from spanreplay.replay.timestamps import iso_ns
 from spanreplay.spans._anyvalue import Fault
 from spanreplay.spans._fields import MAX_TIME

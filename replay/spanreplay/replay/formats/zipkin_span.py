@@ -7,8 +7,8 @@ resource among the tags too. An event with attributes is JSON in the text of an 
 import json
 from typing import Any, Final
 
-from spanreplay.replay.sources._notes import Notes, Table
-from spanreplay.replay.sources._plain import first, plain_value
+from spanreplay.replay.formats.notes import Notes, Table
+from spanreplay.replay.formats.plain import first, plain_value
 from spanreplay.spans._anyvalue import Fault, as_text, read_int
 from spanreplay.spans._fields import MAX_TIME, SPAN_ID_BYTES, TRACE_ID_BYTES, hex_id, required_id
 from spanreplay.spans.errors import ATTRIBUTE_DROPPED, EVENT_DROPPED, FormatError, describe

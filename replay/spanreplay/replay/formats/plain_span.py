@@ -8,15 +8,15 @@ import itertools
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
-from spanreplay.replay.sources import _plain_parts as parts
-from spanreplay.replay.sources._notes import Notes, Table
-from spanreplay.replay.sources._plain import first, plain_value
-from spanreplay.replay.sources._plain_ids import Ids
-from spanreplay.replay.sources._plain_parts import count_of, read_attributes, text_of
-from spanreplay.replay.sources._plain_times import read_duration, read_instant
-from spanreplay.spans._anyvalue import Fault, as_object
+from spanreplay.replay.formats import plain_parts as parts
+from spanreplay.replay.formats.notes import Notes, Table
+from spanreplay.replay.formats.plain import first, plain_value
+from spanreplay.replay.formats.plain_ids import Ids
+from spanreplay.replay.formats.plain_parts import count_of, read_attributes, text_of
+from spanreplay.replay.formats.plain_times import read_duration, read_instant
+from spanreplay.spans._anyvalue import Fault, as_object, prefix_faults
 from spanreplay.spans._fields import MAX_TIME
-from spanreplay.spans.errors import ATTRIBUTE_DROPPED, EVENT_DROPPED, LINK_DROPPED, FormatError, ProblemCode, describe, join
+from spanreplay.spans.errors import ATTRIBUTE_DROPPED, EVENT_DROPPED, LINK_DROPPED, FormatError, ProblemCode, describe
 from spanreplay.spans.record import KIND_UNSPECIFIED, EventRecord, LinkRecord, LogRecord, Record, Resource, Scope, SpanRecord, Value
 
 TRACE_IDS: Final = ("trace_id", "traceId", "traceID")
@@ -226,12 +226,13 @@ def _parts(
             try:
                 part = read(item, inner)
             except FormatError as error:
-                inner = [(code, error.where, error.expected, error.found)]
+                inner[:] = [(code, error.where, error.expected, error.found)]
                 part = None
                 lost += 1
             if part is not None:
                 found.append(part)
-            faults += [(kind, join(f"{name}[{index}]", place), expected, what) for kind, place, expected, what in inner]
+            prefix_faults(inner, 0, f"{name}[{index}]")
+            faults += inner
     return tuple(found), lost
 
 

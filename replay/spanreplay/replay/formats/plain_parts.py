@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
+from spanreplay.replay.formats.notes import Notes
+from spanreplay.replay.formats.plain import first, plain_value
 from spanreplay.replay.nesting import joined
-from spanreplay.replay.sources._notes import Notes
-from spanreplay.replay.sources._plain import first, plain_value
 from spanreplay.spans._anyvalue import Fault, read_value
 from spanreplay.spans._fields import MAX_UINT32, read_enum
 from spanreplay.spans.errors import ATTRIBUTE_DROPPED, FormatError, describe

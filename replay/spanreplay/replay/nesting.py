@@ -8,6 +8,8 @@ together, and no further than to the attributes that hold a value of the applica
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from spanreplay.semconv import attributes as a
+
 _SPACES: Final = frozenset(
     (
         "agent", "ai", "code", "db", "embedding", "error", "exception", "gcp", "gen_ai", "graph", "http", "input", "langfuse", "langsmith",
@@ -18,8 +20,8 @@ _SPACES: Final = frozenset(
 """First words of attribute names in the conventions that are read here."""
 _WHOLE: Final = frozenset(
     (
-        "gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions", "gen_ai.tool.definitions",
-        "gen_ai.tool.call.arguments", "gen_ai.tool.call.result", "gen_ai.retrieval.documents", "input.value", "output.value",
+        a.GEN_AI_INPUT_MESSAGES, a.GEN_AI_OUTPUT_MESSAGES, a.GEN_AI_SYSTEM_INSTRUCTIONS, a.GEN_AI_TOOL_DEFINITIONS,
+        a.GEN_AI_TOOL_CALL_ARGUMENTS, a.GEN_AI_TOOL_CALL_RESULT, "gen_ai.retrieval.documents", "input.value", "output.value",
         "tool.parameters", "llm.invocation_parameters", "llm.prompt_template.variables", "llm.function_call",
     )
 )  # fmt: skip

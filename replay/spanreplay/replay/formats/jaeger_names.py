@@ -10,7 +10,6 @@ from spanreplay.spans.record import KIND_CLIENT, KIND_CONSUMER, KIND_INTERNAL, K
 
 NO_SERVICE: Final = "OTLPResourceNoServiceName"
 """The service of a resource without any attribute."""
-SERVICE_NAME: Final = "service.name"
 REF_TYPE: Final = "opentracing.ref_type"
 """Attribute of a link that says which kind of reference it is in Jaeger; without it, ``FOLLOWS_FROM``."""
 NOT_ENDED: Final = "the span had not ended when it was written"

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from spanreplay.replay.formats.notes import Notes, Table
 from spanreplay.replay.formats.plain import first, plain_value
+from spanreplay.semconv.attributes import SERVICE_NAME
 from spanreplay.spans._anyvalue import Fault, as_text, read_int
 from spanreplay.spans._fields import MAX_TIME, SPAN_ID_BYTES, TRACE_ID_BYTES, hex_id, required_id
 from spanreplay.spans.errors import ATTRIBUTE_DROPPED, EVENT_DROPPED, FormatError, describe
@@ -159,7 +160,7 @@ def _status(tags: dict[str, Value]) -> tuple[int, str]:
 def _resource(raw: dict[str, Any], tags: dict[str, Value]) -> Resource:
     endpoint = raw.get("localEndpoint")
     service = endpoint.get("serviceName") if isinstance(endpoint, dict) else None
-    attributes: dict[str, Value] = {"service.name": service} if isinstance(service, str) and service else {}
+    attributes: dict[str, Value] = {SERVICE_NAME: service} if isinstance(service, str) and service else {}
     for key in [key for key in tags if key.startswith(_OF_RESOURCE)]:
         attributes[key] = tags.pop(key)
     return Resource(attributes=attributes)

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO, Final
 
 from spanreplay.replay.formats.jaeger_losses import Losses
-from spanreplay.replay.formats.jaeger_names import NO_SERVICE, SERVICE_NAME
+from spanreplay.replay.formats.jaeger_names import NO_SERVICE
 from spanreplay.replay.formats.jaeger_span import read_span
 from spanreplay.replay.formats.jaeger_tags import as_attributes, read_tags
 from spanreplay.replay.formats.plain import at, shown, tell
 from spanreplay.replay.input_stream import document_limit
 from spanreplay.replay.json_stream import documents, key_paths
 from spanreplay.replay.source import ReadReport
+from spanreplay.semconv.attributes import SERVICE_NAME
 from spanreplay.spans._anyvalue import Fault
 from spanreplay.spans.errors import ATTRIBUTE_DROPPED, REJECTED, RESOURCE_DROPPED, FormatError, Problem, Problems, describe, join
 from spanreplay.spans.record import Record, Resource, SpanRecord

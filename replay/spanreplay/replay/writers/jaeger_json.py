@@ -23,13 +23,13 @@ from spanreplay.replay.formats.jaeger_names import (
     SAMPLED,
     SCOPE_NAMES,
     SCOPE_VERSIONS,
-    SERVICE_NAME,
     SPAN_KIND,
     STATUS_CODE,
     STATUS_DESCRIPTION,
     TRACE_STATE,
 )
 from spanreplay.replay.model import Run
+from spanreplay.semconv.attributes import SERVICE_NAME
 from spanreplay.spans.record import (
     STATUS_ERROR,
     STATUS_OK,

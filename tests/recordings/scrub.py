@@ -7,7 +7,7 @@ from typing import Any, Final
 
 _DROPPED: Final = re.compile(
     r"^(host\.(id|ip|mac)|process\.(pid|parent_pid|command.*|executable\..*|owner|runtime\..*)"
-    r"|os\.(version|build_id|name)|thread\.(id|name))$"
+    r"|os\.(version|build_id|name)|os_release|thread\.(id|name))$"
 )
 """Resource and span attributes that tell of the machine only."""
 

@@ -1,11 +1,14 @@
 """Traces that real instrumentations wrote are read as what happened."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from recordings.reading import HEAD, HERE, as_read, recordings, spans_file
+
+_OF_THE_MACHINE = re.compile(r"(?<![\w.-])/(tmp|root|work)/|site-packages/\.\./")
 
 
 def _name(folder: Path) -> str:
@@ -28,4 +31,4 @@ def test_a_recording_says_what_made_it_and_nothing_of_the_machine(folder: Path) 
         assert (folder / "recipe.py").exists() or (folder / "recipe.mjs").exists()
     for path in folder.iterdir():
         text = path.read_text(encoding="utf-8")
-        assert not any(word in text for word in ("/tmp/", "/root/", "/work/", "site-packages/../"))
+        assert not _OF_THE_MACHINE.search(text)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from spanreplay.cli.fetching import fetching
+from spanreplay.cli.joining import joining
 from spanreplay.cli.options import WrongUse, common, many, print_bytes, print_json, say
 
 FORMATS = ("otlp-json", "otlp-proto", "jaeger", "parquet", "messages")
@@ -24,6 +25,7 @@ _STDOUT = Path("-")
     default=_STDOUT,
     help="File to write. Default: standard output.",
 )
+@joining
 @fetching
 @common
 def command(target: str, form: str, output: Path, store: Path | None, as_json: bool) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from spanreplay.cli.fetching import fetching
+from spanreplay.cli.joining import joining
 from spanreplay.cli.main import user_command
 from spanreplay.cli.options import WrongUse, common, complain, detail, many, print_json, print_text, say
 from spanreplay.replay.model import GRADE_ORDER
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     "--accept-incomplete", is_flag=True, help="Let steps answer whose record is cut, with what is left of it, and judge as far as it goes."
 )
 @click.option("--require", type=click.Choice(GRADE_ORDER), help="Exit 125 unless every run has this grade or a better one.")
+@joining
 @fetching
 @common
 @click.pass_context

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spanreplay.cli.fetching import fetching
+from spanreplay.cli.joining import joining
 from spanreplay.cli.options import WrongUse, common, print_json, print_text
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 @click.argument("target", default="last")
 @click.option("--step", type=click.IntRange(1), metavar="N", help="One step, whole.")
 @click.option("--tree", is_flag=True, help="Every span that was recorded, each under its parent.")
+@joining
 @fetching
 @common
 def command(target: str, step: int | None, tree: bool, store: Path | None, as_json: bool) -> None:

@@ -14,6 +14,7 @@ from spanreplay.semconv.attributes import PROCESS_ID
 from spanreplay.spans.record import Record, SpanRecord
 
 if TYPE_CHECKING:
+    from spanreplay.replay.joins import Join
     from spanreplay.store.compaction import CompactionReport
     from spanreplay.store.store import Store
 
@@ -72,11 +73,11 @@ def processes_of(records: Sequence[Record]) -> list[str]:
     return sorted({str(r.attributes[PROCESS_ID]) for r in records if isinstance(r, SpanRecord) and PROCESS_ID in r.attributes})
 
 
-def runs_of(store: "Store", records: Sequence[Record]) -> list[Run]:
+def runs_of(store: "Store", records: Sequence[Record], join: "Join | None" = None) -> list[Run]:
     """The runs in these records, with what their processes are known to have lost."""
     from spanreplay.replay.runs import build_runs
 
-    runs = build_runs(records, losses=store.losses(processes_of(records)))
+    runs = build_runs(records, losses=store.losses(processes_of(records)), join=join)
     others = store.imported_versions(sorted({trace for run in runs for trace in run.trace_ids}))
     return [_with_others(run, others) for run in runs] if others else runs
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from spanreplay.cli.joining import asked_join, traces_to_join
 from spanreplay.cli.main import STDIN
 from spanreplay.cli.options import WrongUse, detail, many, say_some, store_path
 from spanreplay.cli.stored import ready_store, records_of, runs_of
@@ -138,6 +139,11 @@ def _from_store(path: Path, name: str) -> Loaded:
                 runs = runs_of(store, records)
                 chosen = [r for r in runs if r.run_id == run_id]
             siblings = [r for r in runs if r.command_id == command]
+        join = asked_join()
+        if join is not None and chosen:
+            records = records_of(store, list(dict.fromkeys([*traces, *traces_to_join(store, chosen[0], join)])))
+            runs = runs_of(store, records, join)
+            chosen = siblings = [r for r in runs if set(traces) <= set(r.trace_ids)]
     if not chosen:
         raise WrongUse(f"run {run_id} is listed in {path} but has no spans there any more")
     return Loaded(runs=chosen, records=records, siblings=siblings, format="store", spans=_count(records), asked=_by_id(name), store=path)
@@ -190,7 +196,7 @@ def _from_source(where: str, name: str) -> Loaded:
     opened = open_any(where)
     with working(f"reading {where}") as advance:
         records = list(counted(opened.records, advance))
-        runs = build_runs(records)
+        runs = build_runs(records, join=asked_join())
     listed = [r for r in runs if not is_bare_command(r, runs)]
     chosen = _chosen(where, name, runs, listed) if name else listed
     command = chosen[0].command_id if len(chosen) == 1 else None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spanreplay.cli.fetching import fetching
+from spanreplay.cli.joining import joining
 from spanreplay.cli.options import common, many, print_json, print_text, verbose
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ _SHOWN = 20
 
 @click.command("verify")
 @click.argument("target", default="last")
+@joining
 @fetching
 @common
 @click.pass_context

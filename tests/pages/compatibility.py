@@ -16,14 +16,14 @@ _HEAD: Final = """# What traces of others come back as
 
 Written by `PYTHONPATH=tests python -m pages.compatibility`, from what the tests read; a row is here only if its test ran.
 
-**replays by meaning**: every step has its input and output, so it can answer a live call that asks for the same. **view only**: the order and
-the identity of the steps are known, not what went in or came out. **cut short**: evidence that something is missing. (**replays exactly** takes
-the exact exchange, which only spanreplay's own recording holds.)
+**replays by meaning**: every step has its input and output, so it can answer a live call that asks for the same. **view only**: the order
+and the identity of the steps are known, not what went in or came out. **cut short**: evidence that something is missing. (**replays
+exactly** takes the exact exchange, which only spanreplay's own recording holds.)
 
 ## By framework and instrumentation
 
-Each row is a small run of the real package: a model that calls two tools at once, one that fails, and answers. The recipe that records it anew
-is in `tests/recordings/`.
+Each row is a small run of the real package: a model that calls two tools at once, one that fails, and answers. The recipe that records it
+anew is in `tests/recordings/`.
 
 | framework | instrumentation | content | read as | models | tools | other steps | a run comes back as | not there |
 |---|---|---|---|---|---|---|---|---|

@@ -79,8 +79,11 @@ class Database:
         self._held_by = 0
 
     @contextlib.contextmanager
-    def writing(self) -> "Iterator[Connection]":
+    def writing(self, *, much: bool = False) -> "Iterator[Connection]":
         """A connection that may write, in the newest schema, under the store's lock.
+
+        Args:
+            much: each transaction is large, so that it goes straight into the database, not into its log first.
 
         Raises:
             StoreError: which kind says why.
@@ -98,6 +101,8 @@ class Database:
             try:
                 with self._failures_named():
                     migrate(connection)
+                    if much:
+                        connection.execute("SET checkpoint_threshold = '1KB'")
                     yield connection
             finally:
                 connection.close()
@@ -255,10 +260,11 @@ def transaction(connection: "Connection") -> Iterator[None]:
     connection.begin()
     try:
         yield
-        connection.commit()
     except BaseException:
-        connection.rollback()
+        with contextlib.suppress(Exception):  # what went wrong first is what counts
+            connection.rollback()
         raise
+    connection.commit()
 
 
 @contextlib.contextmanager

@@ -3,7 +3,8 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from spanreplay.store.encoding import Json, to_readable_json
@@ -48,11 +49,9 @@ def put_runs(
     connection.execute("DELETE FROM steps WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
     connection.execute("DELETE FROM run_traces WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
     origins = _origins(connection, runs) if origin is None else {}
-    _append(
-        connection, "runs", RUN_COLUMNS, (_row(run, RUN_COLUMNS, {"origin": run.origin or origins.get(run.run_id, origin)}) for run in runs)
-    )
+    _append(connection, "runs", RUN_COLUMNS, (_run_row(run, origins.get(run.run_id, origin)) for run in runs))
     _append(connection, "run_traces", ("run_id", "trace_id"), ((run.run_id, trace_id) for run in runs for trace_id in run.trace_ids))
-    _append(connection, "steps", STEP_COLUMNS, (_row(step, STEP_COLUMNS, {}) for step in steps))
+    _append(connection, "steps", STEP_COLUMNS, map(_step_row, steps))
     limits = [seen.get(trace_id, 2**63 - 1) for trace_id in trace_ids]
     connection.execute(
         "DELETE FROM stale USING (SELECT unnest($1) AS id, unnest($2) AS seen) AS done"
@@ -82,13 +81,25 @@ def _append(connection: "Connection", table: str, columns: Sequence[str], rows: 
     appender.flush()
 
 
-def _row(item: RunRow | StepRow, columns: Sequence[str], filled: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(_storable(column, filled.get(column) if column in filled else getattr(item, column)) for column in columns)
+_values_of_run: Final = attrgetter(*RUN_COLUMNS)
+_values_of_step: Final = attrgetter(*STEP_COLUMNS)
+
+
+def _run_row(run: RunRow, origin: str | None) -> tuple[Any, ...]:
+    return tuple(map(_storable, RUN_COLUMNS, _values_of_run(run if run.origin is not None else replace(run, origin=origin))))
+
+
+def _step_row(step: StepRow) -> tuple[Any, ...]:
+    return tuple(map(_storable, STEP_COLUMNS, _values_of_step(step)))
 
 
 def _storable(column: str, value: Any) -> Any:
+    if value is None:
+        return None
     if isinstance(value, str):
-        return queryable(value) if column in _JSON_COLUMNS else _SURROGATE.sub("\ufffd", value)
+        if column in _JSON_COLUMNS:
+            return queryable(value)
+        return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
     if type(value) is int and not -(2**63) <= value < 2**63:
         return None
     return value
@@ -96,7 +107,8 @@ def _storable(column: str, value: Any) -> Any:
 
 def queryable(text: str) -> str:
     """A JSON text that DuckDB's JSON functions accept: they refuse lone surrogates, which become U+FFFD (spans keep the exact value)."""
-    if _ESCAPED_SURROGATE.search(text) is None:
+    # Looking for the letters first is many times faster than the expression, in texts that hold neither.
+    if ("\\ud" not in text and "\\uD" not in text) or _ESCAPED_SURROGATE.search(text) is None:
         return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
     try:
         return to_readable_json(_clean(json.loads(text)))

@@ -110,7 +110,7 @@ class Store:
         for batch, last in importer.batches(records):
             if not batch.size and not whole:
                 break
-            with self._database.writing() as connection, transaction(connection):
+            with self._database.writing(much=True) as connection, transaction(connection):
                 generation = compaction.next_generation(connection)
                 effects = batch.load(connection, generation)
                 if derive is not None:

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check fix bench full wheel clean
+.PHONY: demo test check fix bench foreign full wheel clean
 
 .venv/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -35,8 +35,11 @@ fix: .venv/.dev ## Mend what can be mended by a machine.
 bench: .venv/.dev ## Measure; results also in bench-results.json.
 	PYTHONPATH=tests $(BIN)/python -m bench
 
-full: .venv/.dev ## The tests at the sizes that are claimed.
-	SPANREPLAY_TEST_SIZE=full $(BIN)/pytest --numprocesses auto --timeout 3600
+foreign: .venv/.dev ## Run agents of seven frameworks again from what others recorded of them; makes an environment for each.
+	SPANREPLAY_FOREIGN=1 $(BIN)/pytest tests/foreign --numprocesses auto
+
+full: .venv/.dev ## The tests at the sizes that are claimed, those of `foreign` too.
+	SPANREPLAY_FOREIGN=1 SPANREPLAY_TEST_SIZE=full $(BIN)/pytest --numprocesses auto --timeout 3600
 
 wheel: .venv/.dev ## Build the wheel and the source archive into dist/.
 	rm -rf dist

@@ -113,7 +113,7 @@ class Dialect(Protocol):
     """Lower is asked first: 0 for our own, below 900 for whatever is recognised by names of its own, 900 for the general conventions."""
 
     def claims(self, span: SpanRecord) -> bool:
-        """Whether this dialect is the one to read the span. Cheap: looks at names only."""
+        """Whether this dialect is the one to read the span. Cheap: looks at names, and at a value only where they do not tell."""
         ...
 
     def read(self, span: SpanRecord, logs: Sequence[LogRecord]) -> StepDraft | None:
@@ -133,8 +133,3 @@ def registry() -> tuple[Dialect, ...]:
         importlib.import_module(f"{dialects.__name__}.{module.name}").DIALECT for module in pkgutil.iter_modules(dialects.__path__)
     ]
     return tuple(sorted(found, key=lambda dialect: (dialect.PRIORITY, dialect.NAME)))
-
-
-def claimants(span: SpanRecord) -> list[Dialect]:
-    """The dialects that can read a span: the first is the one to read it, the others may fill what it lacks."""
-    return [dialect for dialect in registry() if dialect.claims(span)]

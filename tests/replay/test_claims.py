@@ -1,0 +1,77 @@
+"""Which dialects claim a span is remembered only where the names alone say so."""
+
+from dataclasses import replace
+
+import pytest
+
+from fixtures.runs.spans import span
+from recordings.reading import recordings, spans_file
+from spanreplay.replay import claims
+from spanreplay.replay.claims import claimants
+from spanreplay.replay.dialect import Dialect, registry
+from spanreplay.replay.source import open_source
+from spanreplay.spans.record import Scope, SpanRecord
+
+
+def asked(record: SpanRecord) -> tuple[Dialect, ...]:
+    return tuple(dialect for dialect in registry() if dialect.claims(record))
+
+
+def test_recordings_are_claimed_by_those_who_claim_them() -> None:
+    claimed = 0
+    for folder in recordings():
+        for record in open_source(str(spans_file(folder))).records:
+            if isinstance(record, SpanRecord):
+                for one in (record, replace(record, dropped_attributes=1), replace(record, scope=Scope()), replace(record, name="x")):
+                    assert claimants(one) == asked(one) == claimants(one)
+                    claimed += bool(asked(one))
+    assert claimed
+
+
+class _Claims:
+    NAME = "test"
+    PRIORITY = 1
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+
+class _ByName(_Claims):
+    def claims(self, record: SpanRecord) -> bool:
+        self.asked += 1
+        return "key" in record.attributes and record.attributes.get("absent") is None and record.scope.name != "s"
+
+
+class _ByValue(_Claims):
+    def claims(self, record: SpanRecord) -> bool:
+        self.asked += 1
+        return record.attributes.get("key") == 1
+
+
+class _ByStatus(_Claims):
+    def claims(self, record: SpanRecord) -> bool:
+        self.asked += 1
+        return record.status == 2
+
+
+@pytest.mark.parametrize(
+    ("dialect", "once"),
+    [(_ByName(), True), (_ByValue(), False), (_ByStatus(), False)],
+    ids=["name", "value", "status"],
+)
+def test_a_claim_that_looks_closer_is_asked_each_time(dialect: _Claims, once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "registry", lambda: (dialect,))
+    monkeypatch.setattr(claims, "_known", {})
+    alike = [span(number, attributes={"key": number % 2}, status=number % 3) for number in range(12)]
+    assert [bool(claimants(one)) for one in alike] == [dialect.claims(one) for one in alike]  # type: ignore[attr-defined]
+    assert dialect.asked == len(alike) + (1 if once else len(alike) + 1)
+    assert not claimants(span(1, scope=Scope(name="s"), attributes={"other": 0}))
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    known: dict[object, object] = {}
+    monkeypatch.setattr(claims, "_known", known)
+    monkeypatch.setattr(claims, "_KINDS", 5)
+    for number in range(20):
+        claimants(span(number, name=f"work {number}"))
+    assert len(known) <= 5

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from spanreplay.replay.claims import claimants
+from spanreplay.replay.claimants import claimants
 from spanreplay.replay.dialect import OWN, Dialect, StepDraft
 from spanreplay.replay.drafting import filled, lacks
 from spanreplay.replay.events import with_content

@@ -7,7 +7,7 @@ import pytest
 from fixtures.runs.spans import span
 from recordings.reading import recordings, spans_file
 from spanreplay.replay import claims
-from spanreplay.replay.claims import claimants
+from spanreplay.replay.claimants import claimants
 from spanreplay.replay.dialect import Dialect, registry
 from spanreplay.replay.source import open_source
 from spanreplay.spans.record import Scope, SpanRecord

@@ -213,7 +213,7 @@ def _fold_tools(folded: Folded, outer: Candidate, alike: Sequence[Candidate]) ->
         return [outer.key]
     if len(same) != 1 or len(alike) != 1:
         return [outer.key]
-    proven = outer.draft.call_id is not None and outer.draft.call_id == same[0].draft.call_id
+    proven = outer.draft.transport or (outer.draft.call_id is not None and outer.draft.call_id == same[0].draft.call_id)
     return [_fold_two(folded, outer, same[0])] if proven or apart(outer, same[0]) else [outer.key]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from spanreplay.replay.model import Reason, Step
+from spanreplay.replay.placed import Placed
 from spanreplay.replay.reasons import AGENTS_MIXED
 
 
@@ -29,13 +30,21 @@ def histories(steps: Iterable[Step]) -> dict[History, list[Step]]:
     return found
 
 
-def mixed(steps: Sequence[Step]) -> Iterator[Reason]:
-    """A reason for each history in which model calls ran at the same time: one agent waits for its model, so these are of several."""
+def mixed(steps: Sequence[Step], placed: Iterable[Placed]) -> Iterator[Reason]:
+    """A reason for each history in which model calls ran at the same time: one agent waits for its model, so these may be of several.
+
+    Args:
+        steps: of one run, in order.
+        placed: the same; whether a step itself names its agent or its conversation.
+    """
+    known = {
+        step.seq for step in placed if step.draft.path is not None or step.draft.agent is not None or step.draft.session_id is not None
+    }
     for history, calls in histories(steps).items():
         members = {step.seq for step in calls}
         beside = [step.seq for step in calls if not members.isdisjoint(step.overlaps)]
-        if beside:
+        if beside and not known.issuperset(beside):
             who = f"the agent {history.agent}" if history.agent is not None else "no agent that is named"
             shown = ", ".join(map(str, beside[:8])) + (f" and {len(beside) - 8} more" if len(beside) > 8 else "")
-            detail = f"model calls ran at the same time under {who} (steps {shown}); if these are of several agents, nothing says whose"
+            detail = f"model calls ran at the same time under {who} (steps {shown}); if they are of several agents, nothing says so"
             yield Reason(code=AGENTS_MIXED, detail=detail)

@@ -103,7 +103,7 @@ class _Linker:
     def _match(self, calls: Sequence[Placed], requests: Iterable[Request], rule: "_Rule") -> list[Placed]:
         """Gives each call, in order, the open request before it that it answers by a rule; gives back the calls that got none."""
         waiting: dict[Hashable, list[deque[Request]]] = {}
-        alone: dict[Hashable, int] = {}
+        sure: dict[Hashable, tuple[int, Request]] = {}
         left: list[Placed] = []
         coming = deque(request for request in requests if not request.answered)
         for call in calls:
@@ -112,36 +112,36 @@ class _Linker:
                 answers = waiting.setdefault(key := rule.of_request(request), [])
                 if not answers or answers[-1][0].seq != request.seq:
                     answers.append(deque())
-                    alone.pop(key, None)
+                    sure.pop(key, None)
                 answers[-1].append(request)
             key = rule.of_call(call)
             answers = waiting.get(key, [])
-            found = self._nearest_fit(answers, call, rule)
-            if found is None:
+            fits = [
+                (answer, place)
+                for answer in answers[-_COMPARED:]
+                for place, request in enumerate(islice(answer, _COMPARED))
+                if rule.fits(request, call)
+            ]
+            if not fits:
                 left.append(call)
-                if key in alone:  # one request and two calls that may have answered it
-                    self._doubt(alone.pop(key))
+                if key in sure and rule.fits(sure[key][1], call):  # one request and two calls that may have answered it
+                    self._doubt(sure.pop(key)[0])
                 continue
-            answer, place = found
-            only = len(answers) == 1 and len(answer) == 1
-            self._answer(call, answer[place], rule.why if only else None)
-            if only:
-                alone[key] = call.seq
+            answer, place = self._nearest(fits, call)
+            request = answer[place]
+            self._answer(call, request, rule.why if len(fits) == 1 else None)
+            if len(fits) == 1:
+                sure[key] = call.seq, request
             del answer[place]
             if not answer:
                 del answers[_last_index(answers, answer)]
         return left
 
-    def _nearest_fit(self, answers: Sequence[deque[Request]], call: Placed, rule: "_Rule") -> tuple[deque[Request], int] | None:
-        fits: list[tuple[deque[Request], int]] = []
-        for answer in answers[-_COMPARED:]:
-            place = next((n for n, request in enumerate(islice(answer, _COMPARED)) if rule.fits(request, call)), None)
-            if place is not None:
-                fits.append((answer, place))
-        if len(fits) < 2:
-            return fits[0] if fits else None
+    def _nearest(self, fits: Sequence[tuple[deque[Request], int]], call: Placed) -> tuple[deque[Request], int]:
+        if len({id(answer) for answer, _ in fits}) == 1 and len({answer[place].asked.name for answer, place in fits}) == 1:
+            return fits[0]  # of equal requests in one answer the first is taken first
         near = self._nearness(call)
-        return max(fits, key=lambda fit: (fit[0][fit[1]].asked.name == call.draft.name, *near(fit[0][fit[1]].seq)))
+        return max(fits, key=lambda fit: (fit[0][fit[1]].asked.name == call.draft.name, *near(fit[0][fit[1]].seq), -fit[1]))
 
     def _nearness(self, call: Placed) -> Callable[[int], tuple[int, int]]:
         """How near an answer is to a call, larger is nearer: by the steps around both, then the latest."""

@@ -86,7 +86,7 @@ def _run(assembly: Assembly, losses: Mapping[str, int]) -> Run:
     lacking = dangling(made.links.open, made.placed, [draft.output])
     steps = _with_reasons(made.steps, lacking.of_steps)
     grade, reasons = _grade(assembly, root, steps)
-    also = [*lacking.of_run, *mixed(steps)]
+    also = [*lacking.of_run, *mixed(steps, made.placed)]
     also += from_model_calls(first, last)
     if not made.overlaps.whole:
         also.append(Reason(code=BESIDE_CUT, detail="too many steps ran at the same time; not all are listed as beside each other"))

@@ -112,7 +112,11 @@ def _models(draft: StepDraft) -> set[str]:
 
 
 def _same_model(one: str, other: str) -> bool:
-    shorter, longer = sorted((one, other), key=len)
+    ours, theirs = {one, one.rpartition("/")[2]}, {other, other.rpartition("/")[2]}
+    return any(_extends(*sorted((a, b), key=len, reverse=True)) for a in ours for b in theirs)
+
+
+def _extends(longer: str, shorter: str) -> bool:
     place = longer.find(shorter)
     while place >= 0:
         if _BEFORE_MODEL.search(longer[:place]) and _AFTER_MODEL.match(longer, place + len(shorter)):

@@ -6,7 +6,7 @@ import pytest
 
 from fixtures.runs.spans import span
 from recordings.reading import recordings, spans_file
-from spanreplay.replay import claims
+from spanreplay.replay import claimants as module
 from spanreplay.replay.claimants import claimants
 from spanreplay.replay.dialect import Dialect, registry
 from spanreplay.replay.source import open_source
@@ -60,8 +60,8 @@ class _ByStatus(_Claims):
     ids=["name", "value", "status"],
 )
 def test_a_claim_that_looks_closer_is_asked_each_time(dialect: _Claims, once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claims, "registry", lambda: (dialect,))
-    monkeypatch.setattr(claims, "_known", {})
+    monkeypatch.setattr(module, "registry", lambda: (dialect,))
+    monkeypatch.setattr(module, "_known", {})
     alike = [span(number, attributes={"key": number % 2}, status=number % 3) for number in range(12)]
     assert [bool(claimants(one)) for one in alike] == [dialect.claims(one) for one in alike]  # type: ignore[attr-defined]
     assert dialect.asked == len(alike) + (1 if once else len(alike) + 1)
@@ -70,8 +70,8 @@ def test_a_claim_that_looks_closer_is_asked_each_time(dialect: _Claims, once: bo
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     known: dict[object, object] = {}
-    monkeypatch.setattr(claims, "_known", known)
-    monkeypatch.setattr(claims, "_KINDS", 5)
+    monkeypatch.setattr(module, "_known", known)
+    monkeypatch.setattr(module, "_KINDS", 5)
     for number in range(20):
         claimants(span(number, name=f"work {number}"))
     assert len(known) <= 5

@@ -1,5 +1,7 @@
-"""The shipped Collector configurations hold together: they parse, and every component a pipeline names is there."""
+"""The shipped configurations hold together, as far as can be told without the programs that read them; with them: tests/backends."""
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,13 +9,134 @@ import pytest
 import yaml
 
 FOLDER = Path(__file__).parent.parent / "collector-config"
+COLLECTORS = ["dev", "gateway", "agent-loadbalance", "replay-from-file"]
+README = (FOLDER / "README.md").read_text(encoding="utf-8")
+
+KNOWN: dict[str, set[str]] = {
+    "extensions": {"health_check", "file_storage", "jaeger_storage", "jaeger_query", "healthcheckv2"},
+    "receivers": {"otlp", "otlp_json_file"},
+    "processors": {"memory_limiter", "transform", "redaction", "tail_sampling"},
+    "exporters": {"file", "otlp_http", "load_balancing", "jaeger_storage_exporter"},
+}
+"""Names of today; ``batch``, ``otlp``/``otlphttp`` as exporters, ``loadbalancing``, ``otlpjsonfile`` are of yesterday."""
+CORE = {"otlp", "memory_limiter", "file", "otlp_http"}
+MIB_64 = 67108864
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda p: p.name)
-def test_every_component_of_a_pipeline_is_configured(path: Path) -> None:
-    config: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    for pipeline in config["service"]["pipelines"].values():
-        for section in ("receivers", "processors", "exporters"):
-            assert set(pipeline.get(section, [])) <= set(config.get(section, {}))
-    assert not any(name.split("/")[0] == "batch" for name in config.get("processors", {})), "the batch processor is on its way out"
-    assert path.name in (FOLDER / "README.md").read_text(encoding="utf-8")
+def load(name: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    return loaded
+
+
+def configuration(name: str) -> dict[str, Any]:
+    """One that a program starts with: ``second-view`` goes on top of ``gateway``."""
+    if name != "second-view":
+        return load(name)
+    below, above = load("gateway"), load(name)
+    below["exporters"].update(above["exporters"])
+    for pipeline, parts in above["service"]["pipelines"].items():
+        below["service"]["pipelines"][pipeline].update(parts)
+    return below
+
+
+WITH_PIPELINES = [*COLLECTORS, "second-view", "jaeger"]
+
+
+@pytest.mark.parametrize("name", WITH_PIPELINES)
+def test_every_component_is_known_configured_and_used(name: str) -> None:
+    config = configuration(name)
+    used: dict[str, set[str]] = {"extensions": set(config["service"].get("extensions", []))}
+    for section in ("receivers", "processors", "exporters"):
+        used[section] = {part for pipeline in config["service"]["pipelines"].values() for part in pipeline.get(section, [])}
+    for section, names in used.items():
+        configured = set(config.get(section, {}))
+        assert names == configured, section
+        assert {part.split("/")[0] for part in configured} <= KNOWN[section], section
+
+
+def test_dev_needs_the_core_distribution_only() -> None:
+    config = load("dev")
+    assert {part.split("/")[0] for s in ("receivers", "processors", "exporters", "extensions") for part in config.get(s, {})} <= CORE
+
+
+@pytest.mark.parametrize("name", WITH_PIPELINES)
+def test_nothing_is_dropped_where_it_overflows(name: str) -> None:
+    for exporter, settings in configuration(name)["exporters"].items():
+        if exporter.startswith(("otlp_http", "load_balancing")):
+            queue = settings["sending_queue"]
+            assert queue["block_on_overflow"] is True
+            assert (queue.get("storage") == "file_storage") == (name in {"gateway", "second-view", "agent-loadbalance"})
+        if exporter.startswith("file"):
+            assert settings["rotation"], "without it the file is emptied at every start, and written late"
+    assert all(
+        "memory_limiter" in (p.get("processors") or ["memory_limiter"])[0] for p in configuration(name)["service"]["pipelines"].values()
+    )
+
+
+def _receivers(config: dict[str, Any]) -> dict[str, Any]:
+    holder = config.get("distributor", config)
+    protocols: dict[str, Any] = holder["receivers"]["otlp"]["protocols"]
+    return protocols
+
+
+@pytest.mark.parametrize("name", ["dev", "gateway", "agent-loadbalance", "jaeger", "tempo"])
+def test_messages_of_64_mib_come_in(name: str) -> None:
+    protocols = _receivers(load(name))
+    assert protocols["grpc"]["max_recv_msg_size_mib"] == 64
+    assert protocols["http"]["max_request_body_size"] == MIB_64
+
+
+def test_tempo_cuts_nothing() -> None:
+    config = load("tempo")
+    assert config["distributor"]["max_attribute_bytes"] == 0
+    assert config["overrides"]["defaults"]["global"]["max_bytes_per_trace"] > MIB_64
+    assert config["overrides"]["defaults"]["ingestion"]["burst_size_bytes"] > MIB_64
+
+
+@pytest.mark.parametrize("profile", ["jaeger", "tempo", "full"])
+def test_the_services_of_a_profile_find_their_files_and_each_other(profile: str) -> None:
+    compose = load("docker-compose")
+    services = {name: s for name, s in compose["services"].items() if profile in s["profiles"]}
+    assert len([name for name in services if name.startswith("gateway")]) == 1
+    ports: list[str] = []
+    for service in services.values():
+        ports += (published.rsplit(":", 1)[0] for published in service["ports"])
+        mounted = {}
+        for volume in service.get("volumes", []):
+            source, target = volume.split(":")[:2]
+            if source == "./traces":
+                continue
+            assert source in compose["volumes"] or (FOLDER / source).exists(), volume
+            mounted[target] = source
+        for argument in service.get("command", []):
+            path = re.search(r"/etc/.*\.yaml", argument)
+            assert path is None or path[0] in mounted, argument
+        for variable, value in service.get("environment", {}).items():
+            if variable.endswith("VIEW_ENDPOINT"):
+                assert value.removeprefix("http://").removesuffix(":4318") in services
+    assert len(ports) == len(set(ports))
+    assert all(port.startswith("127.0.0.1:") for port in ports), "nothing is open to the network unless somebody asks for it"
+
+
+def test_every_variable_has_a_default_and_is_explained() -> None:
+    for path in FOLDER.glob("*.yaml"):
+        for name, default in re.findall(r"\$\{env:(\w+)(:-[^}]*)?\}", path.read_text(encoding="utf-8")):
+            assert default, f"{path.name}: {name}"
+            assert name in README or name.startswith("JAEGER_"), f"{path.name}: {name}"
+
+
+def test_the_readme_names_every_file() -> None:
+    for path in FOLDER.glob("*.yaml"):
+        assert f"`{path.name}`" in README
+
+
+def test_grafana_finds_its_data_source_and_dashboard() -> None:
+    sources = yaml.safe_load((FOLDER / "grafana/provisioning/datasources/datasources.yaml").read_text(encoding="utf-8"))["datasources"]
+    (provider,) = yaml.safe_load((FOLDER / "grafana/provisioning/dashboards/dashboards.yaml").read_text(encoding="utf-8"))["providers"]
+    grafana = load("docker-compose")["services"]["grafana"]
+    assert any(volume.split(":")[1] == provider["options"]["path"] for volume in grafana["volumes"])
+    for path in (FOLDER / "grafana/dashboards").glob("*.json"):
+        for panel in json.loads(path.read_text(encoding="utf-8"))["panels"]:
+            assert panel["datasource"]["uid"] in {source["uid"] for source in sources}
+            for target in panel["targets"]:
+                assert target["query"].count("{") == target["query"].count("}") > 0

@@ -2,16 +2,19 @@
 
 import importlib
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures.runs.spans import event, span
+from fixtures.runs.spans import event, log, span
 from spanreplay.replay import dialects, messages, spoken
 from spanreplay.replay.dialect import Dialect, registry
 from spanreplay.replay.events import with_content
+from spanreplay.replay.gathering import gathered
+from spanreplay.replay.tree import build
 from spanreplay.semconv import attributes as conventions
 from spanreplay.spans.record import Scope
 from support.size import FULL
@@ -57,6 +60,10 @@ def test_nothing_is_raised(dialect: Dialect, data: st.DataObject) -> None:
         attributes={name: value for name, value in data.draw(st.dictionaries(names, values, max_size=7)).items() if value is not None},
         events=tuple(event(data.draw(st.sampled_from([*sorted(spoken.NAMES), "exception"])), data.draw(told)) for _ in range(2)),
     )
-    full = with_content(record, ()).span
-    if dialect.claims(full):
-        dialect.read(full, ())
+    inner = replace(record, span_id="2" * 16, parent_span_id=record.span_id, name=data.draw(st.sampled_from(own)))
+    logs = [log(1, data.draw(st.sampled_from(own)), data.draw(told), body=data.draw(values)) for _ in range(2)]
+    seen = {key.span_id: (span, logs) for key, (span, logs, _) in gathered(build([record, inner, *logs])).items()}
+    for one, said in ((record, logs), *seen.values()):
+        full = with_content(one, said).span
+        if dialect.claims(full):
+            dialect.read(full, said)

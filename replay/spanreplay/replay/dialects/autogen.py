@@ -35,7 +35,8 @@ class AutogenDialect:
 
     def claims(self, span: SpanRecord) -> bool:
         """By ``gen_ai.system``, which is there on no span of others."""
-        return span.attributes.get(OLD_SYSTEM) == SYSTEM and span.attributes.get(a.GEN_AI_OPERATION_NAME) in _KINDS
+        operation = span.attributes.get(a.GEN_AI_OPERATION_NAME)
+        return span.attributes.get(OLD_SYSTEM) == SYSTEM and isinstance(operation, str) and operation in _KINDS
 
     def read(self, span: SpanRecord, logs: Sequence[LogRecord]) -> StepDraft | None:
         """The step, without content."""

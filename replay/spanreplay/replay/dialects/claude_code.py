@@ -29,6 +29,28 @@ SCOPE: Final = "com.anthropic.claude_code.tracing"
 EVENTS_SCOPE: Final = "com.anthropic.claude_code.events"
 SPAN_TYPE: Final = "span.type"
 AGENT: Final = "claude-code"
+USER_PROMPT: Final = "user_prompt"
+MODEL: Final = "model"
+STATUS_CODE: Final = "status_code"
+ERROR: Final = "error"
+ERROR_TYPE: Final = "error_type"
+SUCCESS: Final = "success"
+STOP_REASON: Final = "stop_reason"
+MODEL_OUTPUT: Final = "response.model_output"
+HAS_TOOL_CALL: Final = "response.has_tool_call"
+NEW_CONTEXT: Final = "new_context"
+REQUEST_ID: Final = "request_id"
+TOOL_NAME: Final = "tool_name"
+TOOL_USE_ID: Final = "tool_use_id"
+TOOL_INPUT: Final = "tool_input"
+FULL_COMMAND: Final = "full_command"
+FILE_PATH: Final = "file_path"
+BODY: Final = "body"
+BODY_REF: Final = "body_ref"
+BODY_LENGTH: Final = "body_length"
+RESPONSE: Final = "response"
+DECISION: Final = "decision"
+SOURCE: Final = "source"
 
 _TYPES: Final = frozenset({"interaction", "llm_request", "tool", "tool.execution", "tool.blocked_on_user"})
 _PARTS: Final = frozenset({"tool.execution", "tool.blocked_on_user"})
@@ -62,19 +84,16 @@ class ClaudeCodeDialect:
 
     def claims(self, span: SpanRecord) -> bool:
         """By the scope and the type of the span; by the name, where a back end lost the scope."""
-        if span.attributes.get(SPAN_TYPE) not in _TYPES:
-            return False
-        return span.scope.name == SCOPE or span.name.startswith("claude_code.")
+        return _type(span) in _TYPES and (span.scope.name == SCOPE or span.name.startswith("claude_code."))
 
     def about(self, told: SpanRecord | LogRecord, around: SpanRecord, inside: Sequence[SpanRecord]) -> SpanRecord | None:
         """A tool's parts are about the tool; a log record is about the request that it was written in, or the tool that it names."""
         if isinstance(told, SpanRecord):
-            whole = told.attributes.get(SPAN_TYPE) in _PARTS and around.attributes.get(SPAN_TYPE) == "tool"
-            return around if whole else None
+            return around if _type(told) in _PARTS and _type(around) == "tool" else None
         event = event_name(told)
         if event in _OF_TOOLS:
-            call = told.attributes.get("tool_use_id")
-            return next((span for span in inside if call is not None and span.attributes.get("tool_use_id") == call), None)
+            call = told.attributes.get(TOOL_USE_ID)
+            return next((span for span in inside if call is not None and span.attributes.get(TOOL_USE_ID) == call), None)
         return _request(told, event, inside) if event in _ASKING or event in _ANSWERING else None
 
     def unspanned(self, log: LogRecord) -> str | None:
@@ -97,18 +116,21 @@ class ClaudeCodeDialect:
 DIALECT: Final = ClaudeCodeDialect()
 
 
+def _type(span: SpanRecord) -> str | None:
+    kind = span.attributes.get(SPAN_TYPE)
+    return kind if isinstance(kind, str) else None
+
+
 def _request(log: LogRecord, event: str, inside: Sequence[SpanRecord]) -> SpanRecord | None:
     """The request that a record was written in: of several at once the one with its id, else the one that just began or ended."""
     time = log.time_ns or log.observed_ns
     open_then = [
         span
         for span in inside
-        if span.attributes.get(SPAN_TYPE) == "llm_request"
-        and span.start_ns - _MS <= time
-        and (span.end_ns is None or time <= span.end_ns + _MS)
+        if _type(span) == "llm_request" and span.start_ns - _MS <= time and (span.end_ns is None or time <= span.end_ns + _MS)
     ]
-    named = log.attributes.get("request_id")
-    same = [span for span in open_then if named is not None and span.attributes.get("request_id") == named]
+    named = log.attributes.get(REQUEST_ID)
+    same = [span for span in open_then if named is not None and span.attributes.get(REQUEST_ID) == named]
     if event in _ASKING:
         return min(open_then, key=lambda span: abs(time - span.start_ns), default=None)
     return min(same or open_then, key=lambda span: abs(time - (span.end_ns or time)), default=None)
@@ -118,7 +140,7 @@ def _request(log: LogRecord, event: str, inside: Sequence[SpanRecord]) -> SpanRe
 
 
 def _interaction(span: SpanRecord, fields: Fields) -> StepDraft:
-    prompt = fields.text("user_prompt") if "user_prompt" in fields else None
+    prompt = fields.text(USER_PROMPT) if USER_PROMPT in fields else None
     found = Found(
         kind="agent",
         name=AGENT,
@@ -138,8 +160,8 @@ def _model(span: SpanRecord, fields: Fields, said: Mapping[str, Mapping[str, Any
     whole = True
     asked = _body(fields, said.get("api_request_body", {}), "request", reasons)
     given = input_view(asked)
-    if given is None and "new_context" in fields:
-        given = input_view(_news(_text(fields, "new_context") or ""))
+    if given is None and NEW_CONTEXT in fields:
+        given = input_view(_news(_text(fields, NEW_CONTEXT) or ""))
         reasons.append(Reason(code=INPUT_ABSENT, detail="of the request only what was new in it is recorded"))
         whole = False
     answered = output_view(_body(fields, said.get("api_response_body", {}), "response", reasons))
@@ -148,15 +170,15 @@ def _model(span: SpanRecord, fields: Fields, said: Mapping[str, Mapping[str, Any
         if lacks_calls and answered is not None:
             reasons.append(Reason(code=OUTPUT_ABSENT, detail="of the answer only the text is recorded, not the calls of tools"))
             whole = False
-    failed = span.status == STATUS_ERROR or fields.attributes.get("success") is False
-    status = fields.integer("status_code")
+    failed = span.status == STATUS_ERROR or fields.attributes.get(SUCCESS) is False
+    status = fields.integer(STATUS_CODE)
     found = Found(
         kind="model_call",
-        name=fields.text(a.GEN_AI_REQUEST_MODEL, "model") or span.name,
+        name=fields.text(a.GEN_AI_REQUEST_MODEL, MODEL) or span.name,
         asked=given,
         answered=answered,
         usage={kind: number for name, kind in _USAGE.items() if (number := fields.integer(name)) is not None},
-        error={"type": None if status is None else str(status), "message": fields.text("error")} if failed else None,
+        error={"type": None if status is None else str(status), "message": fields.text(ERROR)} if failed else None,
         response_id=fields.identifier(a.GEN_AI_RESPONSE_ID),
         grade="exact" if whole else "structure",
         reasons=tuple(reasons),
@@ -171,16 +193,16 @@ def _news(text: str) -> list[dict[str, Json]]:
         if label == "USER":
             said.append({"role": "user", "content": content})
         else:
-            said.append({"role": "user", "content": [{"type": "tool_result", "tool_use_id": call, "content": decoded_json(content)[0]}]})
+            said.append({"role": "user", "content": [{"type": "tool_result", TOOL_USE_ID: call, "content": decoded_json(content)[0]}]})
     return said or [{"role": "user", "content": text}]
 
 
 def _body(fields: Fields, told: Mapping[str, Any], what: str, reasons: list[Reason]) -> Json:
     """A body as it was logged: whole, cut, or only the name of the file that it was written to."""
-    elsewhere = told.get("body_ref")
+    elsewhere = told.get(BODY_REF)
     if isinstance(elsewhere, str):
         reasons.append(Reason(code=CONTENT_ELSEWHERE, detail=f"the body of the {what} was written to {elsewhere}"))
-    body = told.get("body")
+    body = told.get(BODY)
     if not isinstance(body, str):
         return None
     value, _ = decoded_json(body)
@@ -192,13 +214,13 @@ def _body(fields: Fields, told: Mapping[str, Any], what: str, reasons: list[Reas
 
 def _spoken(fields: Fields, told: Mapping[str, Any]) -> tuple[Json, bool]:
     """The text of an answer, and whether there were calls of tools that it lacks."""
-    text = _text(fields, "response.model_output")
-    if text is None and isinstance(told.get("response"), str) and told["response"] not in NOT_CAPTURED:
-        text = told["response"]
+    text = _text(fields, MODEL_OUTPUT)
+    if text is None and isinstance(told.get(RESPONSE), str) and told[RESPONSE] not in NOT_CAPTURED:
+        text = told[RESPONSE]
     if text is None:
         return None, False
-    finish = fields.text("stop_reason")
-    calls = fields.attributes.get("response.has_tool_call") is True or finish in _ASKED_FOR
+    finish = fields.text(STOP_REASON)
+    calls = fields.attributes.get(HAS_TOOL_CALL) is True or finish in _ASKED_FOR
     return {**output_view(text), "finish": finish}, calls
 
 
@@ -226,10 +248,10 @@ def _tool(span: SpanRecord, fields: Fields, said: Mapping[str, Mapping[str, Any]
         outcome = "rejected"
     found = Found(
         kind="tool_call",
-        name=fields.text("tool_name") or span.name,
+        name=fields.text(TOOL_NAME) or span.name,
         asked=asked,
         answered=answered if error is None else None,
-        call_id=fields.identifier(a.GEN_AI_TOOL_CALL_ID, "tool_use_id"),
+        call_id=fields.identifier(a.GEN_AI_TOOL_CALL_ID, TOOL_USE_ID),
         error=error,
         outcome=outcome,
         grade="structure" if any(reason.code == INPUT_ABSENT for reason in reasons) else "exact",
@@ -239,15 +261,15 @@ def _tool(span: SpanRecord, fields: Fields, said: Mapping[str, Mapping[str, Any]
 
 
 def _arguments(fields: Fields, told: Mapping[str, Any], reasons: list[Reason]) -> Json:
-    labelled = _text(fields, "tool_input")
+    labelled = _text(fields, TOOL_INPUT)
     if labelled is not None:
         return {"arguments": decoded_json(_LABEL.sub("", labelled))[0]}
-    given = told.get("tool_input")
+    given = told.get(TOOL_INPUT)
     if isinstance(given, str):
         if _ABBREVIATED.search(given):
-            fields.cut("tool_input", "the arguments are recorded abbreviated")
+            fields.cut(TOOL_INPUT, "the arguments are recorded abbreviated")
         return {"arguments": decoded_json(given)[0]}
-    for name, argument in (("full_command", "command"), ("file_path", "file_path")):
+    for name, argument in ((FULL_COMMAND, "command"), (FILE_PATH, "file_path")):
         if name in fields:
             reasons.append(Reason(code=INPUT_ABSENT, detail=f"of the arguments only {argument} is recorded"))
             return {"arguments": {argument: fields.text(name)}}
@@ -255,11 +277,11 @@ def _arguments(fields: Fields, told: Mapping[str, Any], reasons: list[Reason]) -
 
 
 def _result(fields: Fields, output: Mapping[str, Any], reasons: list[Reason]) -> Json:
-    labelled = _text(fields, "new_context")
+    labelled = _text(fields, NEW_CONTEXT)
     if labelled is not None:
         return {"result": decoded_json(_LABEL.sub("", labelled))[0]}
     # What a Write is said to have as ``content`` is what it was given.
-    name = next((n for n in ("output", "diff", "content") if n in output and (n != "content" or fields.text("tool_name") != "Write")), None)
+    name = next((n for n in ("output", "diff", "content") if n in output and (n != "content" or fields.text(TOOL_NAME) != "Write")), None)
     if name is None:
         return None
     text = output[name]
@@ -272,11 +294,11 @@ def _result(fields: Fields, output: Mapping[str, Any], reasons: list[Reason]) ->
 
 
 def _failure(told: Mapping[str, Any], execution: Mapping[str, Any]) -> tuple[Json, OutcomeName | None]:
-    failed = told.get("success") == "false" or execution.get("success") is False or FAILED in execution
+    failed = told.get(SUCCESS) == "false" or execution.get(SUCCESS) is False or FAILED in execution
     if not failed:
         return None, None
-    kind = told.get("error_type")
-    message = told.get("error", execution.get("error", execution.get(FAILED)))
+    kind = told.get(ERROR_TYPE)
+    message = told.get(ERROR, execution.get(ERROR, execution.get(FAILED)))
     reported = kind == "McpToolCallError"  # the server answered, and what it answered is that it failed
     return {"type": kind if isinstance(kind, str) else None, "message": message if isinstance(message, str) else None}, (
         "tool_error" if reported else None
@@ -284,5 +306,5 @@ def _failure(told: Mapping[str, Any], execution: Mapping[str, Any]) -> tuple[Jso
 
 
 def _decision(told: Mapping[str, Any]) -> dict[str, Json] | None:
-    outcome = _DECISIONS.get(str(told.get("decision")))
-    return None if outcome is None else {"outcome": outcome, "source": told.get("source")}
+    outcome = _DECISIONS.get(str(told.get(DECISION)))
+    return None if outcome is None else {"outcome": outcome, "source": told.get(SOURCE)}

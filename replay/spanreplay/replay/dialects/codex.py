@@ -24,6 +24,23 @@ REQUEST: Final = "try_run_sampling_request"
 TOOL: Final = "tool_source"
 """What only the span of a tool call has, beside its name and id."""
 EVENT_NAME: Final = "event.name"
+USER_PROMPT: Final = "codex.user_prompt"
+PROMPT: Final = "prompt"
+AGENT_RESPONSE: Final = "codex.agent_response"
+RESPONSE: Final = "response"
+API_REQUEST: Final = "codex.api_request"
+STATUS_CODE: Final = "http.response.status_code"
+ERROR_MESSAGE: Final = "error.message"
+TOOL_RESULT: Final = "codex.tool_result"
+TOOL_NAME: Final = "tool_name"
+CALL_ID: Final = "call_id"
+ARGUMENTS: Final = "arguments"
+OUTPUT: Final = "output"
+OUTPUT_TRUNCATED: Final = "output_truncated"
+SUCCESS: Final = "success"
+ABORTED: Final = "aborted"
+CONVERSATION: Final = "conversation.id"
+MODEL: Final = "model"
 
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     TURN: ("session_task.run",),
@@ -70,7 +87,7 @@ class CodexDialect:
 
     def unspanned(self, log: LogRecord) -> str | None:
         """Without an exporter of traces there are log events alone."""
-        told = log.attributes.get(EVENT_NAME) in ("codex.api_request", "codex.tool_result")
+        told = log.attributes.get(EVENT_NAME) in (API_REQUEST, TOOL_RESULT)
         return "configure otel.trace_exporter for Codex, beside otel.exporter" if told else None
 
     def read(self, span: SpanRecord, logs: Sequence[LogRecord]) -> StepDraft | None:
@@ -106,13 +123,13 @@ def _said(span: SpanRecord, logs: Sequence[LogRecord]) -> dict[str, dict[str, An
 
 
 def _session(said: Mapping[str, Mapping[str, Any]]) -> str | None:
-    return next((told["conversation.id"] for told in said.values() if isinstance(told.get("conversation.id"), str)), None)
+    return next((told[CONVERSATION] for told in said.values() if isinstance(told.get(CONVERSATION), str)), None)
 
 
 def _turn(span: SpanRecord, fields: Fields, said: Mapping[str, Mapping[str, Any]]) -> StepDraft:
-    prompt = said.get("codex.user_prompt", {}).get("prompt")
-    answer = said.get("codex.agent_response", {}).get("response")
-    model = fields.text("model")
+    prompt = said.get(USER_PROMPT, {}).get(PROMPT)
+    answer = said.get(AGENT_RESPONSE, {}).get(RESPONSE)
+    model = fields.text(MODEL)
     found = Found(
         kind="agent",
         name=AGENT,
@@ -131,7 +148,7 @@ def _turn(span: SpanRecord, fields: Fields, said: Mapping[str, Mapping[str, Any]
 
 
 def _request(span: SpanRecord, fields: Fields, said: Mapping[str, Mapping[str, Any]]) -> StepDraft:
-    model = fields.text("model")
+    model = fields.text(MODEL)
     counted = {
         name.removeprefix(_REQUEST_USAGE).replace(".", "_"): number
         for name, value in said.get("handle_responses", {}).items()
@@ -142,7 +159,7 @@ def _request(span: SpanRecord, fields: Fields, said: Mapping[str, Mapping[str, A
         name=model or span.name,
         session_id=_session(said),
         usage=counted,
-        error=_failure(said.get("codex.api_request", {})),
+        error=_failure(said.get(API_REQUEST, {})),
         versions={"model": {"request": model}} if model is not None else {},
     )
     return drafted(span, fields, found)
@@ -150,27 +167,27 @@ def _request(span: SpanRecord, fields: Fields, said: Mapping[str, Mapping[str, A
 
 def _failure(told: Mapping[str, Any]) -> Json:
     """How the last attempt at a request failed, if it did."""
-    status, message = whole(told.get("http.response.status_code")), told.get("error.message")
+    status, message = whole(told.get(STATUS_CODE)), told.get(ERROR_MESSAGE)
     if message is None and (status is None or status < 400):
         return None
     return {"type": None if status is None else str(status), "message": message if isinstance(message, str) else None}
 
 
 def _tool(span: SpanRecord, fields: Fields, said: Mapping[str, Mapping[str, Any]]) -> StepDraft:
-    told = said.get("codex.tool_result", {})
-    failed = told.get("success") == "false"
-    output = told.get("output")
-    if told.get("output_truncated") is True:
-        fields.cut("codex.tool_result", "the output of the tool was cut where it was logged")
-    message = output if isinstance(output, str) else told.get("error.message")
+    told = said.get(TOOL_RESULT, {})
+    failed = told.get(SUCCESS) == "false"
+    output = told.get(OUTPUT)
+    if told.get(OUTPUT_TRUNCATED) is True:
+        fields.cut(TOOL_RESULT, "the output of the tool was cut where it was logged")
+    message = output if isinstance(output, str) else told.get(ERROR_MESSAGE)
     found = Found(
         kind="tool_call",
-        name=fields.text("tool_name") or span.name,
-        asked={"arguments": decoded_json(told["arguments"])[0]} if "arguments" in told else None,
+        name=fields.text(TOOL_NAME) or span.name,
+        asked={"arguments": decoded_json(told[ARGUMENTS])[0]} if ARGUMENTS in told else None,
         answered={"result": output} if isinstance(output, str) and not failed else None,
-        call_id=fields.identifier("call_id", a.GEN_AI_TOOL_CALL_ID),
-        session_id=fields.identifier("conversation.id"),
+        call_id=fields.identifier(CALL_ID, a.GEN_AI_TOOL_CALL_ID),
+        session_id=fields.identifier(CONVERSATION),
         error={"type": None, "message": message if isinstance(message, str) else None} if failed else None,
-        outcome="cancelled" if fields.attributes.get("aborted") is True else None,
+        outcome="cancelled" if fields.attributes.get(ABORTED) is True else None,
     )
     return drafted(span, fields, found)

@@ -30,6 +30,12 @@ REQUEST_TEXT: Final = "request_text"
 
 TOOL_CALL: Final = "gemini_cli.tool_call"
 """The log record of a tool call."""
+FUNCTION_NAME: Final = "function_name"
+FUNCTION_ARGS: Final = "function_args"
+SUCCESS: Final = "success"
+ERROR: Final = "error"
+ERROR_TYPE: Final = "error_type"
+API_REQUEST: Final = "gemini_cli.api_request"
 
 _KINDS: Final[Mapping[str, Kind | None]] = {
     "llm_call": "model_call",
@@ -54,14 +60,18 @@ class GeminiCliDialect:
     def claims(self, span: SpanRecord) -> bool:
         """By the operation, which no other has, and the scope or the agent's name."""
         operation = span.attributes.get(a.GEN_AI_OPERATION_NAME, span.name)
-        return isinstance(operation, str) and operation in _KINDS and (span.scope.name == SCOPE or span.attributes.get(a.GEN_AI_AGENT_NAME) == SCOPE)
+        return (
+            isinstance(operation, str)
+            and operation in _KINDS
+            and (span.scope.name == SCOPE or span.attributes.get(a.GEN_AI_AGENT_NAME) == SCOPE)
+        )
 
     def about(self, told: SpanRecord | LogRecord, around: SpanRecord, inside: Sequence[SpanRecord]) -> SpanRecord | None:
         """What is logged of a tool call in the batch around it names the tool only: it is about the only call of that tool."""
         del around
         if isinstance(told, SpanRecord) or event_name(told) != TOOL_CALL:
             return None
-        name = told.attributes.get("function_name")
+        name = told.attributes.get(FUNCTION_NAME)
         calls = [span for span in inside if name is not None and span.attributes.get(a.GEN_AI_TOOL_NAME) == name]
         return calls[0] if len(calls) == 1 else None
 
@@ -70,7 +80,7 @@ class GeminiCliDialect:
         # What the conventions call the name of a prompt is the id of what the user said here.
         span = replace(span, attributes={name: value for name, value in span.attributes.items() if name != a.GEN_AI_PROMPT_NAME})
         fields = Fields(span.attributes)
-        kind = _KINDS[fields.text(a.GEN_AI_OPERATION_NAME) or span.name]
+        kind = _KINDS.get(_operation(span))
         if kind == "model_call":
             return _model(span, fields, logs)
         if kind == "tool_call":
@@ -79,6 +89,11 @@ class GeminiCliDialect:
 
 
 DIALECT: Final = GeminiCliDialect()
+
+
+def _operation(span: SpanRecord) -> str:
+    operation = span.attributes.get(a.GEN_AI_OPERATION_NAME)
+    return operation if isinstance(operation, str) and operation else span.name
 
 
 def _value(fields: Fields, name: str) -> Json:
@@ -121,7 +136,7 @@ def _asked(fields: Fields, logs: Sequence[LogRecord]) -> Json:
     if isinstance(given, str) and _CUT.search(given) is None and given:
         return fields.json(a.GEN_AI_INPUT_MESSAGES)
     events = {event_name(log): log.attributes for log in logs}
-    for event, name in ((a.GEN_AI_INFERENCE_DETAILS_EVENT, a.GEN_AI_INPUT_MESSAGES), ("gemini_cli.api_request", REQUEST_TEXT)):
+    for event, name in ((a.GEN_AI_INFERENCE_DETAILS_EVENT, a.GEN_AI_INPUT_MESSAGES), (API_REQUEST, REQUEST_TEXT)):
         value, whole = decoded_json(events.get(event, {}).get(name))
         if isinstance(value, list) and whole:
             return value
@@ -184,8 +199,8 @@ def _tool(span: SpanRecord, fields: Fields, said: Mapping[str, Mapping[str, Any]
     if results and (error is None or outcome == "tool_error"):
         answered = {"result": results[0] if len(results) == 1 else results}
     asked: Json = None
-    if "args" in request or "function_args" in told:
-        asked = {"arguments": request["args"] if "args" in request else decoded_json(told["function_args"])[0]}
+    if "args" in request or FUNCTION_ARGS in told:
+        asked = {"arguments": request["args"] if "args" in request else decoded_json(told[FUNCTION_ARGS])[0]}
     name = fields.text(a.GEN_AI_TOOL_NAME) or span.name
     call_id = fields.identifier(CALL_ID, a.GEN_AI_TOOL_CALL_ID)
     found = Found(
@@ -212,9 +227,9 @@ def _ended(state: Mapping[str, Any], response: Mapping[str, Any], results: Seque
 
 def _logged(told: Mapping[str, Any]) -> tuple[Json, OutcomeName | None]:
     """How a call ended, from its log record."""
-    if told.get("success") is not False:
+    if told.get(SUCCESS) is not False:
         return None, None
-    kind, message = told.get("error_type"), told.get("error")
+    kind, message = told.get(ERROR_TYPE), told.get(ERROR)
     return {"type": kind, "message": message}, "tool_error" if kind == _REPORTED else "error"
 
 

@@ -44,7 +44,8 @@ class SemanticKernelDialect:
 
     def claims(self, span: SpanRecord) -> bool:
         """By the scope, which is the name of the module that opened the span."""
-        return span.scope.name.startswith(SCOPES) and span.attributes.get(a.GEN_AI_OPERATION_NAME) in _KINDS
+        operation = span.attributes.get(a.GEN_AI_OPERATION_NAME)
+        return span.scope.name.startswith(SCOPES) and isinstance(operation, str) and operation in _KINDS
 
     def read(self, span: SpanRecord, logs: Sequence[LogRecord]) -> StepDraft | None:
         """The step."""

@@ -95,7 +95,7 @@ class VercelDialect:
         if OPERATION in span.attributes:
             return True
         operation = span.attributes.get(a.GEN_AI_OPERATION_NAME)
-        return operation == _STEP or (span.scope.name == SCOPE and operation in _LATEST)
+        return operation == _STEP or (span.scope.name == SCOPE and isinstance(operation, str) and operation in _LATEST)
 
     def read(self, span: SpanRecord, logs: Sequence[LogRecord]) -> StepDraft | None:
         """The step; ``None`` for what only stands around the steps of embeddings and rankings, and for the rounds of version 7."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fixtures.runs.spans import RUN, TRACE, agent, asking, chat, fixture, log, own, own_root, said, sid, span, tool, wired
 from spanreplay.replay import grouping
-from spanreplay.replay.dialect import claimants
+from spanreplay.replay.claimants import claimants
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.runs import build_runs, index, load_command, load_run
 from spanreplay.semconv import attributes as a

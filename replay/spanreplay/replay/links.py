@@ -82,7 +82,8 @@ class _Linker:
             calls = self._match([step for step in left if step.draft.kind == "tool_call"], requests, _SAME_ARGUMENTS)
             calls = self._match([step for step in calls if step.draft.call_id is None], requests, _SAME_VALUES)
             self._match(calls, requests, _SAME_NAME)
-            self._match([step for step in left if step.draft.kind in ("handoff", "agent")], requests, _AGENT_NAMED)
+            for kind in ("handoff", "agent"):
+                self._match([step for step in left if step.draft.kind == kind], requests, _AGENT_NAMED)
         self.links.open = [request for request in requests if not request.answered]
 
     def _answers_id(self, step: Placed, by_id: dict[str, list[Request]]) -> bool:
@@ -104,6 +105,7 @@ class _Linker:
         """Gives each call, in order, the open request before it that it answers by a rule; gives back the calls that got none."""
         waiting: dict[Hashable, list[deque[Request]]] = {}
         sure: dict[Hashable, tuple[int, Request]] = {}
+        unsure: set[tuple[Hashable, int]] = set()
         left: list[Placed] = []
         coming = deque(request for request in requests if not request.answered)
         for call in calls:
@@ -129,9 +131,12 @@ class _Linker:
                 continue
             answer, place = self._nearest(fits, call)
             request = answer[place]
-            self._answer(call, request, rule.why if len(fits) == 1 else None)
-            if len(fits) == 1:
+            certain = len(fits) == 1 and (key, request.seq) not in unsure
+            self._answer(call, request, rule.why if certain else None)
+            if certain:
                 sure[key] = call.seq, request
+            else:
+                unsure.update((key, answer[place].seq) for answer, place in fits)
             del answer[place]
             if not answer:
                 del answers[_last_index(answers, answer)]

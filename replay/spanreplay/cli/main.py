@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "export": "Write a run to a file.",
     "send": "Send a run to an OTLP endpoint, to look at in Jaeger or Tempo.",
     "query": "Ask the store in SQL, read-only.",
+    "collector-config": "Print a configuration of the Collector, Jaeger or Tempo.",
 }
 """Command name to its one-line help, so that ``--help`` imports no command. Each is a module of this package."""
 
@@ -46,7 +47,7 @@ class LazyGroup(click.Group):
         """Import one command."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"spanreplay.cli.{cmd_name}_command")
+        module = importlib.import_module(f"spanreplay.cli.{cmd_name.replace('-', '_')}_command")
         command: click.Command = module.command
         return command
 

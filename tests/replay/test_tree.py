@@ -212,3 +212,19 @@ def test_touching_is_not_overlapping() -> None:
 
 def test_what_never_ended_runs_on() -> None:
     assert overlapping([moment("a", start=0, end=None), moment("b", start=5, end=9)]).beside == {"a": ["b"], "b": ["a"]}
+
+
+def test_more_pairs_than_are_compared_are_said_to_be_missing() -> None:
+    moments = [moment(str(n), start=n, end=None) for n in range(20)]
+    assert overlapping(moments, most=190).whole
+    cut = overlapping(moments, most=50)
+    assert not cut.whole
+    assert sum(map(len, cut.beside.values())) == 100
+
+
+def test_causes_decide_between_what_started_together_but_not_against_the_tree() -> None:
+    together = [moment(name, "p", start=5, end=end) for name, end in (("a", 6), ("b", 7), ("c", 8))]
+    top = moment("p", start=1, end=90)
+    assert in_order([top, *together], [("c", "b"), ("b", "a")]) == ["p", "c", "b", "a"]
+    assert in_order([top, *together], [("a", "p")]) == ["p", "a", "b", "c"], "a parent comes first all the same"
+    assert sorted(in_order([top, *together], [("a", "b"), ("b", "a")])) == ["a", "b", "c", "p"]

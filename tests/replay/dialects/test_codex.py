@@ -64,6 +64,8 @@ def test_a_turn_is_the_run_and_what_was_asked_is_logged_deep_inside() -> None:
     assert (run.agent_name, run.agent_version, run.session_id) == ("codex", "0.171.0", "s1")
     assert run.input["messages"] == [{"role": "user", "parts": [{"type": "text", "content": "What?"}]}]
     assert one(*request(), wrote(4, "codex.user_prompt", {"prompt": "[REDACTED]"})).input is None
+    (alone,) = build_runs([work(1, None, "session_task.turn", {"thread.id": "s2"})])
+    assert (alone.agent_name, alone.session_id) == ("codex", "s2"), "a back end may keep no more of it"
 
 
 def test_a_request_has_its_tokens_and_nothing_of_what_was_said() -> None:

@@ -40,6 +40,8 @@ OUTPUT_TRUNCATED: Final = "output_truncated"
 SUCCESS: Final = "success"
 ABORTED: Final = "aborted"
 CONVERSATION: Final = "conversation.id"
+THREAD: Final = "thread.id"
+"""Of a turn the id of the conversation; of other spans the number of an operating system's thread."""
 MODEL: Final = "model"
 
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -135,7 +137,7 @@ def _turn(span: SpanRecord, fields: Fields, said: Mapping[str, Mapping[str, Any]
         name=AGENT,
         agent=AGENT,
         agent_version=Fields(span.resource.attributes).text("service.version"),
-        session_id=_session(said),
+        session_id=_session(said) or fields.text(THREAD),
         asked=input_view(prompt) if isinstance(prompt, str) and prompt != "[REDACTED]" else None,
         answered={"messages": [{"role": "assistant", "parts": [{"type": "text", "content": answer}]}], "finish": None}
         if isinstance(answer, str)

@@ -21,8 +21,8 @@ SPANREPLAY_STORE: Final = "SPANREPLAY_STORE"
 """Folder of the store. Default: ``.spanreplay`` in the working directory."""
 
 SPANREPLAY_SPAN_CONTENT: Final = "SPANREPLAY_SPAN_CONTENT"
-"""What OpenTelemetry spans carry of the content: ``full``, ``view`` (default; the ``gen_ai.*`` view, not the wire) or ``none``.
-The store has everything whatever this says."""
+"""What OpenTelemetry spans carry of the content: ``full`` (everything: a run that comes back from a Collector replays exactly), ``view``
+(default; the ``gen_ai.*`` view, not the wire, and no text above 256 KiB) or ``none``. The store has everything whatever this says."""
 
 SPANREPLAY_RUN_PER: Final = "SPANREPLAY_RUN_PER"
 """What a run is: ``auto`` (default; the outermost agent, else the command), ``agent`` or ``command``."""

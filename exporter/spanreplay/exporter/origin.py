@@ -3,10 +3,15 @@
 import os
 import socket
 import sys
+from pathlib import Path
+from typing import Final
 from urllib.parse import unquote
 
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import Resource, Value
+
+_WITH_VALUE: Final = ("-W", "-X", "--check-hash-based-pycs")
+"""Options of Python whose value is an argument of its own."""
 
 
 def process_resource() -> Resource:
@@ -25,5 +30,20 @@ def process_resource() -> Resource:
     service = os.environ.get("OTEL_SERVICE_NAME")
     if service:
         attributes[names.SERVICE_NAME] = service
-    attributes.setdefault(names.SERVICE_NAME, "unknown_service")
+    attributes.setdefault(names.SERVICE_NAME, program() or "unknown_service")
     return Resource(attributes=attributes)
+
+
+def program() -> str | None:
+    """What people know this program by: ``agent`` of ``python agent.py``, ``shop.worker`` of ``python -m shop.worker``."""
+    arguments = iter(sys.orig_argv[1:])
+    for argument in arguments:
+        if argument == "-m":
+            return next(arguments, None)
+        if argument.startswith("-c") or argument == "-":
+            return None
+        if argument in _WITH_VALUE:
+            next(arguments, None)
+        elif not argument.startswith("-"):
+            return Path(argument).stem or None
+    return None

@@ -64,10 +64,10 @@ def for_span(attributes: Mapping[str, Any], session: "Session", contents: dict[s
             continue
         value = attributes[name]
         long = False
+        content = session.content
         if isinstance(value, str):
             contents[name] = value
-            long = len(value) > session.span_limit
-        content = session.content
+            long = content != "full" and len(value) > session.span_limit
         if long or content == "none" or (content == "view" and (name in _EXACT or name.startswith(names.WIRE_PREFIX))):
             del kept[name]
     return kept

@@ -88,7 +88,7 @@ class Session:
         redactor: applied to every text before anything else sees it.
         open_spans: open an OpenTelemetry span for each step.
         content: what of the content the spans carry.
-        span_limit: characters above which an attribute leaves the span and only its digest stays there.
+        span_limit: characters above which an attribute leaves the span and only its digest stays there; content ``full`` has no limit.
         run_per: what a run is; see the command line's ``--run-per``.
         attributes: added to every step (session, user, target environment).
         clock: nanoseconds since the epoch.

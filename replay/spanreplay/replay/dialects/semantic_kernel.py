@@ -77,7 +77,7 @@ DIALECT: Final = SemanticKernelDialect()
 
 def _in_order(view: Json) -> Json:
     """The messages in the order of the history, without its numbers."""
-    said: list[dict[str, Any]] | None = view["messages"] if view is not None else None
+    said: list[dict[str, Any]] | None = view["messages"] if isinstance(view, dict) else None
     if not said or not all(isinstance(message.get(INDEX), int) for message in said):
         return view
     ordered = sorted(said, key=lambda message: message[INDEX])

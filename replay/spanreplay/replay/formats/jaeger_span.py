@@ -79,7 +79,7 @@ def read_span(raw: dict[str, Any], resource: Resource, faults: list[Fault], loss
     scope = Scope(name=_first_text(own, SCOPE_NAMES), version=_first_text(own, SCOPE_VERSIONS))
     kind = take(own, SPAN_KIND, lambda value: isinstance(value, str) and value in KINDS, last=True)
     trace_state = take(own, TRACE_STATE, _is_text, last=True)
-    parent, links = _relations(raw, trace_id, faults, losses)
+    parent, links = _relations(raw, trace_id, span_id, faults, losses)
     events, dropped_events = _events(raw, faults, losses, texts)
     attributes = as_attributes(own, "tags", faults)
     losses.of("values-flattened", any(_looks_flattened(value) for value in attributes.values()))
@@ -183,7 +183,9 @@ def _list(message: dict[str, Any], name: str) -> list[Any]:
     return items if isinstance(items, list) else []
 
 
-def _relations(raw: dict[str, Any], trace_id: str, faults: list[Fault], losses: Losses) -> tuple[str | None, tuple[LinkRecord, ...]]:
+def _relations(
+    raw: dict[str, Any], trace_id: str, span_id: str, faults: list[Fault], losses: Losses
+) -> tuple[str | None, tuple[LinkRecord, ...]]:
     """The parent, as Jaeger finds it, and the other references as links.
 
     The parent is the first ``CHILD_OF`` of the same trace, else the first ``FOLLOWS_FROM`` of it, else ``parentSpanID``, which old
@@ -195,7 +197,7 @@ def _relations(raw: dict[str, Any], trace_id: str, faults: list[Fault], losses: 
             references.append(_reference(item))
         except FormatError as error:
             faults.append((LINK_DROPPED, join(f"references[{index}]", error.where), error.expected, error.found))
-    here = [reference for reference in references if reference.trace_id == trace_id]
+    here = [found for found in references if found.trace_id == trace_id and (found.kind == CHILD_OF or found.span_id != span_id)]
     parent = next((found for found in here if found.kind == CHILD_OF), here[0] if here else None)
     if parent is None:
         losses.of("parent-elsewhere", any(found.kind == CHILD_OF for found in references))

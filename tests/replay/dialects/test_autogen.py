@@ -1,7 +1,7 @@
 import json
 
 from fixtures.runs.spans import asking, chat, span
-from spanreplay.replay.dialect import claimants
+from spanreplay.replay.claimants import claimants
 from spanreplay.replay.dialects.autogen import DIALECT
 from spanreplay.replay.runs import build_runs
 from spanreplay.semconv import attributes as a

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from fixtures.runs.spans import span
-from spanreplay.replay.dialect import StepDraft, claimants
+from spanreplay.replay.claimants import claimants
+from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.dialects.langfuse import DIALECT
 from spanreplay.replay.runs import build_runs
 from spanreplay.spans.record import STATUS_ERROR, SpanRecord

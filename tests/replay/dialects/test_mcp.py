@@ -3,7 +3,8 @@ import json
 import pytest
 
 from fixtures.runs.spans import span
-from spanreplay.replay.dialect import StepDraft, claimants
+from spanreplay.replay.claimants import claimants
+from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.dialects.mcp import DIALECT
 from spanreplay.replay.runs import build_runs
 from spanreplay.semconv import attributes as a

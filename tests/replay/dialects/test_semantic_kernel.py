@@ -4,7 +4,8 @@ from typing import Any
 import pytest
 
 from fixtures.runs.spans import log, span
-from spanreplay.replay.dialect import StepDraft, claimants
+from spanreplay.replay.claimants import claimants
+from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.dialects.semantic_kernel import DIALECT
 from spanreplay.replay.events import with_content
 from spanreplay.replay.runs import build_runs

@@ -4,7 +4,8 @@ from typing import Any
 import pytest
 
 from fixtures.runs.spans import event, span
-from spanreplay.replay.dialect import StepDraft, claimants
+from spanreplay.replay.claimants import claimants
+from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.dialects.vercel import DIALECT
 from spanreplay.replay.runs import build_runs
 from spanreplay.semconv import attributes as a

@@ -59,5 +59,5 @@ def test_an_instrumented_client_of_the_model_tells_the_rest() -> None:
 
 
 def test_the_spans_of_the_runtime_are_no_steps() -> None:
-    assert claimants(spans()[-1]) == []
+    assert claimants(spans()[-1]) == ()
     assert claimants(spans()[2])[0].NAME == "autogen"

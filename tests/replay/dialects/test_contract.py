@@ -58,4 +58,4 @@ def test_own_spans_are_read_as_ours_although_they_have_standard_attributes() -> 
     found = claimants(both)[0]
     assert found is not None
     assert found.NAME == "spanreplay"
-    assert claimants(span(1)) == []
+    assert claimants(span(1)) == ()

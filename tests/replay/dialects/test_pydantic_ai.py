@@ -226,7 +226,7 @@ def test_spans_are_known_by_scope_or_by_their_own_names() -> None:
     assert DIALECT.claims(one("running tool", {a.GEN_AI_TOOL_NAME: "add", "tool_arguments": "{}"}, scope=none))
     assert not DIALECT.claims(one("chat m", {a.GEN_AI_OPERATION_NAME: "chat"}, scope=none))
     assert not DIALECT.claims(one("work", {"agent_name": "x"}, scope=none))
-    assert claimants(one("running tools", {"tools": ["add"], "logfire.msg": "running 1 tool"})) == []
+    assert claimants(one("running tools", {"tools": ["add"], "logfire.msg": "running 1 tool"})) == ()
 
 
 def test_other_operations_are_left_to_the_conventions() -> None:

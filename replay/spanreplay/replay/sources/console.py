@@ -25,6 +25,8 @@ NAME: Final = "console"
 _MARK: Final = '"trace_id"'
 _FIRST: Final = re.compile(r'\s+"')
 """How the second line of an object goes on behind what is put before each line."""
+_FIRST_FIELD: Final = re.compile(r'\{\n\s+"(?:name|body)":')
+"""How a span or a log record begins, of which no more is known to be left."""
 _DECODER: Final = json.JSONDecoder()
 
 
@@ -128,7 +130,7 @@ class _Open:
     def finished(self) -> Iterator[_Text]:
         """The object, if it may be a record."""
         text = "\n".join(self._lines)
-        if _MARK in text:
+        if _MARK in text or (not self._whole and _FIRST_FIELD.match(text)):
             yield _Text(text, self._line, self._whole)
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from spanreplay.boundary.call import Kind
 from spanreplay.boundary.contents import for_span
 from spanreplay.boundary.session import Session, SpanContent
 from spanreplay.semconv import attributes as names
@@ -26,6 +27,13 @@ STEP = {
 )
 def test_full_is_everything_however_long(content: SpanContent, carried: set[str]) -> None:
     digested: dict[str, str] = {}
-    kept = for_span(STEP, Session(mode="record", content=content, span_limit=10), digested)
+    kept = for_span(STEP, Session(mode="record", content=content, span_limit=10), digested, "model_call")
     assert kept == {name: STEP[name] for name in carried}
     assert set(digested) == set(STEP) - {names.STEP_NAME}, "what is left off is proved by its digest"
+
+
+@pytest.mark.parametrize(("kind", "typed"), [("tool_call", False), ("agent", False), ("decision", True), ("io", True), ("mcp", True)])
+def test_what_has_no_standard_attribute_is_viewed_as_it_is(kind: Kind, typed: bool) -> None:
+    kept = for_span({names.STEP_INPUT: SHORT, names.STEP_RESULT: SHORT}, Session(mode="record"), {}, kind)
+    assert (kept == {names.STEP_INPUT: SHORT, names.STEP_RESULT: SHORT}) is typed
+    assert (kept == {}) is not typed

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from json.encoder import encode_basestring_ascii as quoted
 from typing import TYPE_CHECKING, Any, Final
 
+from spanreplay.boundary.call import Kind
 from spanreplay.content.digests import text_digest
 from spanreplay.semconv import attributes as names
 
@@ -25,6 +26,8 @@ _CONTENT: Final = _EXACT | {
 }
 
 
+_VIEWED: Final[frozenset[Kind]] = frozenset({"model_call", "agent", "tool_call"})
+"""Kinds whose content has standard attributes to be looked at in; of the others the typed values are all there is to see."""
 _NAMES: Final = 4096
 
 
@@ -48,15 +51,17 @@ def digests_json(contents: Mapping[str, str]) -> str:
     return "{" + ",".join([f"{quoted(name)}:{text_digest(contents[name]).json}" for name in sorted(contents)]) + "}"
 
 
-def for_span(attributes: Mapping[str, Any], session: "Session", contents: dict[str, str]) -> dict[str, Any]:
+def for_span(attributes: Mapping[str, Any], session: "Session", contents: dict[str, str], kind: Kind) -> dict[str, Any]:
     """What of a step's attributes its OpenTelemetry span carries, by the session's settings.
 
     Args:
         attributes: of the step.
         session: whose settings count.
         contents: gets the texts that :func:`digests_json` is to name, whether or not the span carries them.
+        kind: of the step.
     """
     kept = dict(attributes)
+    viewed = kind in _VIEWED
     for name in attributes.keys() - _ordinary:
         if not is_content(name):
             if len(_ordinary) < _NAMES:
@@ -68,7 +73,7 @@ def for_span(attributes: Mapping[str, Any], session: "Session", contents: dict[s
         if isinstance(value, str):
             contents[name] = value
             long = content != "full" and len(value) > session.span_limit
-        if long or content == "none" or (content == "view" and (name in _EXACT or name.startswith(names.WIRE_PREFIX))):
+        if long or content == "none" or (content == "view" and ((viewed and name in _EXACT) or name.startswith(names.WIRE_PREFIX))):
             del kept[name]
     return kept
 

@@ -253,7 +253,7 @@ class Step:
             return None
         try:
             if span is not None and span.is_recording():
-                self._on_span = spans.put(span, for_span(attributes, self.session, self._contents), 0)
+                self._on_span = spans.put(span, for_span(attributes, self.session, self._contents, self.call.kind), 0)
         except Exception:  # noqa: BLE001 — telemetry never breaks the agent
             self.session.failed(f"the attributes of the span of {self.path}")
         return span
@@ -422,7 +422,7 @@ class Step:
             return
         expected, self._on_span = self._on_span, -1
         try:
-            on_span = for_span(more, self.session, self._contents)
+            on_span = for_span(more, self.session, self._contents, self.call.kind)
             on_span[names.STEP_DIGESTS] = digests_json(self._contents)
             self._on_span = spans.put(span, on_span, expected)
             for event in events:

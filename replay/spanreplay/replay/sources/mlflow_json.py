@@ -25,8 +25,7 @@ REQUEST_ID: Final = "mlflow.traceRequestId"
 TAG: Final = "mlflow.traceTag."
 METADATA: Final = "mlflow.traceMetadata."
 INFO: Final = "mlflow.traceInfo."
-_USER: Final = "user.id"
-_NAMED: Final[Mapping[str, str]] = {"mlflow.trace.session": a.SESSION_ID, "mlflow.trace.user": _USER}
+_NAMED: Final[Mapping[str, str]] = {"mlflow.trace.session": a.SESSION_ID, "mlflow.trace.user": a.USER_ID}
 """Metadata of a trace by the attribute of its root span."""
 _METADATA_FIELDS: Final = ("trace_metadata", "request_metadata")
 _PREFIX: Final = "tr-"

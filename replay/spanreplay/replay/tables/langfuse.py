@@ -15,6 +15,7 @@ from spanreplay.replay.model import Json
 from spanreplay.replay.source import ReadReport
 from spanreplay.replay.tables.values import plain
 from spanreplay.replay.timestamps import iso_ns
+from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_ERROR, STATUS_UNSET, Resource, Scope, SpanRecord, Value
 
 OBSERVATION: Final = "langfuse.observation."
@@ -39,8 +40,8 @@ _TEXTS: Final[Mapping[str, str]] = {
     "version": "langfuse.version",
     "release": "langfuse.release",
     "environment": "langfuse.environment",
-    "user_id": "user.id",
-    "session_id": "session.id",
+    "user_id": a.USER_ID,
+    "session_id": a.SESSION_ID,
     "trace_name": f"{TRACE}name",
 }
 """Fields by the attribute that the SDK writes; objects are JSON text there."""

@@ -38,8 +38,8 @@ _OPERATIONS: Final[Mapping[str, str]] = {
     "prompt": "chat",
 }
 _TOKENS: Final[Mapping[str, str]] = {
-    "prompt_tokens": "gen_ai.usage.input_tokens",
-    "completion_tokens": "gen_ai.usage.output_tokens",
+    "prompt_tokens": a.GEN_AI_USAGE_INPUT_TOKENS,
+    "completion_tokens": a.GEN_AI_USAGE_OUTPUT_TOKENS,
     "total_tokens": "gen_ai.usage.total_tokens",
 }
 _PARAMETERS: Final = ("max_tokens", "temperature", "top_p", "frequency_penalty", "presence_penalty")

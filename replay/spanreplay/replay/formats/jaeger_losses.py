@@ -14,7 +14,10 @@ _RAW: Final = "ask with ?raw=true, which the UI calls Trace JSON (unadjusted)"
 
 _TABLE: Final[Table] = {
     "time-us": ("has times cut to microseconds", _OTLP),
-    "dropped-counts-lost": ("is without the counts of what the limits of the SDK left out", _OTLP),
+    "dropped-counts-lost": (
+        "is without its flags and the counts of what the limits of the SDK left out, and has empty values as empty texts",
+        _OTLP,
+    ),
     "values-flattened": ("has lists or maps as JSON text, which no longer differ from a text that was one", _OTLP),
     "values-text": ("comes from Elasticsearch's form, where numbers are texts and have 10 digits", _OTLP),
     "scope-attributes-lost": ("is without the attributes and the schema url of its scope, if there were any", _OTLP),

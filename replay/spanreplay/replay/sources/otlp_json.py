@@ -6,6 +6,7 @@ What a document may look like: :mod:`spanreplay.spans.otlp_json`; how documents 
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
+from spanreplay.replay.formats.jaeger_answers import is_of_jaeger, restored
 from spanreplay.replay.formats.otlp_answers import is_of_grafana, is_partial, note_grafana, note_part, refuse_error
 from spanreplay.replay.input_stream import document_limit
 from spanreplay.replay.json_stream import documents, key_paths
@@ -41,6 +42,9 @@ def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
                 for record in decode(document, place, problems):
                     note_grafana(report, record)
                     yield record
+            elif is_of_jaeger(document):
+                for record in decode(document, place, problems):
+                    yield restored(record, report)
             else:
                 yield from decode(document, place, problems)
         except FormatError as error:

@@ -52,10 +52,10 @@ def derived(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     seen: list[int] = []
     ended = whole.WholeTraces.ended
 
-    def counting(self: whole.WholeTraces, *, everything: bool) -> dict[str, list[Record]]:
-        found = ended(self, everything=everything)
-        seen.append(sum(map(len, found.values())))
-        return found
+    def counting(self: whole.WholeTraces, *, everything: bool) -> Iterator[dict[str, list[Record]]]:
+        for found in ended(self, everything=everything):
+            seen.append(sum(map(len, found.values())))
+            yield found
 
     monkeypatch.setattr(whole.WholeTraces, "ended", counting)
     return seen

@@ -18,7 +18,6 @@ Mix: TypeAlias = Literal["agents", "small"]
 SPANS_A_BATCH: Final = 200
 """As the Collector's batch processor makes them, about."""
 AT_ONCE: Final = 8
-"""Runs that go on at the same time, so that their spans lie between each other."""
 
 _START: Final = 1_764_000_000_000_000_000
 _WORDS: Final = (
@@ -41,14 +40,21 @@ _MODEL_SCOPE: Final = Scope(name="opentelemetry.instrumentation.openai_v2", vers
 _FRAME_SCOPE: Final = Scope(name="app.framework", version="0.9.1")
 
 
-def batches(count: int, *, mix: Mix = "agents", seed: int = 1) -> Iterator[list[SpanRecord]]:
-    """``count`` batches, each of :data:`SPANS_A_BATCH` spans of several runs, made when asked for; the same for the same arguments."""
+def batches(count: int, *, mix: Mix = "agents", seed: int = 1, at_once: int = AT_ONCE) -> Iterator[list[SpanRecord]]:
+    """``count`` batches, each of :data:`SPANS_A_BATCH` spans, made when asked for; the same for the same arguments.
+
+    Args:
+        count: how many.
+        mix: what the runs are of.
+        seed: of all that is left to chance.
+        at_once: runs that go on at the same time, so that their spans lie between each other.
+    """
     chance = random.Random(seed)
     running: list[Iterator[SpanRecord]] = []
     for _ in range(count):
         batch: list[SpanRecord] = []
         while len(batch) < SPANS_A_BATCH:
-            while len(running) < AT_ONCE:
+            while len(running) < at_once:
                 running.append(_run(chance, mix))
             turn = chance.randrange(len(running))
             span = next(running[turn], None)

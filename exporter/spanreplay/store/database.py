@@ -39,9 +39,14 @@ _CONFIG: Final[_Config] = {
     "python_enable_replacements": "false",  # a table is a table, never a variable of whoever calls
 }
 _ROW_GROUP: Final = 4096
-"""Rows that are compressed and skipped together, in what is written from now on. A checkpoint writes unfilled groups anew: at DuckDB's own
-122,880, each span of a large import would be written many times over, and with it all content of the group. It is also what a look-up
-of one run reads at least."""
+"""Rows that are compressed and skipped together, in what is written from now on. A checkpoint puts small groups together, which writes all
+they hold anew: at DuckDB's own 122,880, each span of a large import would be written many times over. It is also what a look-up of one run
+reads at least."""
+_GROUP_BYTES: Final = 128_000_000
+"""Where a group of rows would hold more than this, none are put together: it would have to fit into memory several times over."""
+_MEMORY_FOR_MUCH: Final = "200MB"
+_SMALL_FILE: Final = 16_000_000
+"""A database of so many bytes holds no such group."""
 _SEALED_CONFIG: Final[_Config] = {**_CONFIG, "enable_external_access": "false"}
 
 _threads: dict[str, threading.Lock] = {}
@@ -101,11 +106,17 @@ class Database:
             try:
                 with self._failures_named():
                     migrate(connection)
-                    if much:
-                        connection.execute("SET checkpoint_threshold = '1KB'")
+                    self._set_up(connection, much=much)
                     yield connection
             finally:
                 connection.close()
+
+    def _set_up(self, connection: "Connection", *, much: bool) -> None:
+        """How checkpoints go: after little was written a few small groups of rows are put together, so that none pile up."""
+        if much:
+            connection.execute(f"SET checkpoint_threshold = '1KB'; SET memory_limit = '{_MEMORY_FOR_MUCH}'")
+        together = not much and (self.path.stat().st_size < _SMALL_FILE or _largest_group(connection) < _GROUP_BYTES)
+        connection.execute(f"SET max_vacuum_tasks = {2 if together else 0}")
 
     @contextlib.contextmanager
     def reading(self, *, sealed: bool = False) -> "Iterator[Connection]":
@@ -215,11 +226,14 @@ class Database:
         pause = 0.01
         while True:
             try:
-                return opened(self.path, config)
+                connection = opened(self.path, config)
+                connection.execute("SET enable_progress_bar = false")  # a bar of its own after two seconds, terminal or not
             except duckdb.Error as error:
                 problem = named(error, self.path)
                 if not isinstance(problem, LockedStoreError) or time.monotonic() > deadline:
                     raise problem from error
+            else:
+                return connection
             time.sleep(pause)
             pause = min(pause * 1.5, 0.1)
 
@@ -252,6 +266,16 @@ def _open_for_writing(path: Path, config: _Config) -> "Connection":
         connection.close()
         raise
     return connection
+
+
+def _largest_group(connection: "Connection") -> int:
+    """Bytes of content in the group of rows that holds most of it, if all groups were full."""
+    (found,) = connection.execute(
+        "SELECT CAST(max(held) AS BIGINT) FROM (SELECT sum(bytes) AS held FROM blobs GROUP BY rowid // $1"
+        " UNION ALL SELECT sum(bytes) FROM steps GROUP BY rowid // $1)",
+        [_ROW_GROUP],
+    ).fetchall()[0]
+    return found or 0
 
 
 @contextlib.contextmanager

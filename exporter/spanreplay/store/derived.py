@@ -51,7 +51,7 @@ def put_runs(
     origins = _origins(connection, runs) if origin is None else {}
     _append(connection, "runs", RUN_COLUMNS, (_run_row(run, origins.get(run.run_id, origin)) for run in runs))
     _append(connection, "run_traces", ("run_id", "trace_id"), ((run.run_id, trace_id) for run in runs for trace_id in run.trace_ids))
-    _append(connection, "steps", STEP_COLUMNS, map(_step_row, steps))
+    _append(connection, "steps", (*STEP_COLUMNS, "bytes"), map(_step_row, steps))
     limits = [seen.get(trace_id, 2**63 - 1) for trace_id in trace_ids]
     connection.execute(
         "DELETE FROM stale USING (SELECT unnest($1) AS id, unnest($2) AS seen) AS done"
@@ -90,7 +90,7 @@ def _run_row(run: RunRow, origin: str | None) -> tuple[Any, ...]:
 
 
 def _step_row(step: StepRow) -> tuple[Any, ...]:
-    return tuple(map(_storable, STEP_COLUMNS, _values_of_step(step)))
+    return *map(_storable, STEP_COLUMNS, _values_of_step(step)), len(step.input or "") + len(step.output or "")
 
 
 def _storable(column: str, value: Any) -> Any:

@@ -115,12 +115,14 @@ class Store:
                 effects = batch.load(connection, generation)
                 if derive is not None:
                     whole.take(batch, generation)
-                    _put_ended(connection, whole.ended(everything=last), derive, origin)
+                    for ended in whole.ended(everything=last):
+                        _put_ended(connection, ended, derive, origin)
             report.new += effects["new"]
             report.same += effects["same"]
             report.changed += effects["changed"]
             report.beside += effects["beside"]
             report.rejected += batch.rejected
+            del batch  # before the next one is filled
         report.rejected += importer.refused
         return report
 
@@ -259,8 +261,6 @@ class Store:
 
 
 def _put_ended(connection: "Connection", ended: Mapping[str, list[Record]], derive: Derive, origin: str) -> None:
-    if not ended:
-        return
     traces = sorted(ended)
     try:
         runs, steps = derive([record for trace_id in traces for record in ended[trace_id]])

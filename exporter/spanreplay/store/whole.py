@@ -6,7 +6,7 @@ database has.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -21,8 +21,11 @@ Derive: TypeAlias = Callable[[list[Record]], tuple[Sequence[RunRow], Sequence[St
 
 QUIET_BATCHES: Final = 2
 """A trace that nothing more has come of for so many batches has probably ended."""
-HELD_BYTES: Final = 48_000_000
+HELD_BYTES: Final = 32_000_000
 """How much is held, about; beyond it the traces that are quiet for longest are taken to have ended."""
+
+_GIVEN_BYTES: Final = 8_000_000
+"""What is given away at a time; what is derived of it takes several times the room."""
 
 _START: Final = COLUMNS.index("start_ns")
 _SEQ: Final = COLUMNS.index("seq_start")
@@ -84,16 +87,22 @@ class WholeTraces:
     def __bool__(self) -> bool:
         return bool(self._traces)
 
-    def ended(self, *, everything: bool) -> dict[str, list[Record]]:
-        """Gives away the traces that seem to have ended, or all of them."""
+    def ended(self, *, everything: bool) -> Iterator[dict[str, list[Record]]]:
+        """Gives away the traces that seem to have ended, or all of them: some at a time, each with its records."""
         given: dict[str, list[Record]] = {}
+        size = 0
         while self._traces:
             trace_id, trace = next(iter(self._traces.items()))
             if not everything and self._size <= HELD_BYTES and self._batch - trace.touched < QUIET_BATCHES:
                 break
             self._drop(trace_id)
             given[trace_id] = _in_order(trace.gained)
-        return given
+            size += trace.size
+            if size > _GIVEN_BYTES:
+                yield given
+                given, size = {}, 0
+        if given:
+            yield given
 
     def _drop(self, trace_id: str) -> None:
         trace = self._traces.pop(trace_id, None)

@@ -2,11 +2,12 @@
 
 from typing import Final
 
-from spanreplay.store.migrations import m0001_tables, m0002_views
+from spanreplay.store.migrations import m0001_tables, m0002_views, m0003_sizes
 
 MIGRATIONS: Final[tuple[tuple[int, str, tuple[str, ...]], ...]] = (
     (1, "tables", m0001_tables.STATEMENTS),
     (2, "views", m0002_views.STATEMENTS),
+    (3, "sizes", m0003_sizes.STATEMENTS),
 )
 """Number, name and SQL statements, in order."""
 

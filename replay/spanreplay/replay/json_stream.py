@@ -7,6 +7,7 @@ a document that is cut or damaged, the whole elements of its lists are kept.
 import json
 import re
 from collections.abc import Collection, Iterator
+from itertools import pairwise
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from spanreplay.replay.source import ReadReport
@@ -170,6 +171,7 @@ class _Reader:
         self._where = where
         self._report = report
         self._starts = starts
+        self._start = re.compile("|".join(rf'\{{"{re.escape(name)}"' for name in sorted(starts)) or r"(?!)")
         self._lists = lists
         self._first_line = 0
         self._depth = 0
@@ -239,6 +241,28 @@ class _Reader:
             yield from self._damaged(rest, self._first_line + text.count("\n", 0, at), error)
 
     def _damaged(self, text: str, number: int, error: Exception) -> Iterator[tuple[str, Any]]:
+        whole = self._torn(text)
+        for part in whole:
+            values, at, wrong = _decode_all(part)
+            for value in values:
+                yield f"line {number}", value
+            if wrong is not None:
+                yield from self._broken(part[at:], number, wrong)
+        if not whole:
+            yield from self._broken(text, number, error)
+
+    def _torn(self, text: str) -> list[str]:
+        """A document whose writer died in the middle, and what another one wrote behind it on the same line; empty if it is no such text.
+
+        The mark of a beginning cannot be part of a document that has one already: inside a string its quotes are escaped.
+        """
+        starts = [found.start() for found in self._start.finditer(text)]
+        seams = starts if starts and starts[0] > 0 else starts[1:]
+        if not seams or not (starts[0] == 0 or any(f'{{"{name}"'.startswith(text[: seams[0]]) for name in self._starts)):
+            return []
+        return [text[begin:end] for begin, end in pairwise([0, *seams, len(text)])]
+
+    def _broken(self, text: str, number: int, error: Exception) -> Iterator[tuple[str, Any]]:
         expected, found = "a JSON document", "nesting too deep to read"
         if isinstance(error, json.JSONDecodeError):
             start = len(error.doc) - len(text)

@@ -1,4 +1,4 @@
-"""``python -m recordings make FOLDER…`` and ``python -m recordings expect FOLDER…``; see README.md."""
+"""``python -m recordings make|replace|expect FOLDER…``; see README.md."""
 
 import json
 import os
@@ -7,10 +7,12 @@ import subprocess
 import sys
 import tempfile
 import venv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from recordings.reading import HEAD, as_read, spans_file
+from recordings.replaced import Replaced
 from recordings.scrub import Scrubber
 from recordings.servers import Model, Receiver
 from spanreplay.spans import otlp_json
@@ -22,12 +24,12 @@ SECONDS = 600
 def main() -> int:
     """Runs one verb over the folders given."""
     verb, *folders = sys.argv[1:] or ["help"]
-    if verb not in ("make", "expect") or not folders:
+    done = {"make": make, "replace": replace, "expect": expect}.get(verb)
+    if done is None or not folders:
         print(__doc__)
         return 2
     for name in folders:
-        folder = Path(name).resolve()
-        (make if verb == "make" else expect)(folder)
+        done(Path(name).resolve())
     return 0
 
 
@@ -60,6 +62,19 @@ def make(folder: Path) -> None:
         if lines:
             text = "".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines)
             (folder / "spans.jsonl").write_text(text, encoding="utf-8")
+    _replace(folder, ("spans.json", "spans.jsonl"))
+
+
+def replace(folder: Path) -> None:
+    """Replaces the words of others in what is kept already."""
+    _replace(folder, ("spans.json", "spans.jsonl", "expected.json"))
+
+
+def _replace(folder: Path, names: Sequence[str]) -> None:
+    replaced = Replaced.of(folder)
+    for path in (folder / name for name in names):
+        if path.exists():
+            path.write_text(replaced.text(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def expect(folder: Path) -> None:

@@ -34,8 +34,15 @@ def get_alerts(city: str) -> dict:
     raise RuntimeError("alert service unavailable")
 
 
+PROMPTS = {  # in place of those that the framework ships
+    "system_prompt": "You are a weather assistant. You give your answer with the tool final_answer.",
+    "planning": {"initial_plan": "", "update_plan_pre_messages": "", "update_plan_post_messages": ""},
+    "managed_agent": {"task": "", "report": ""},
+    "final_answer": {"pre_messages": "", "post_messages": ""},
+}
+
 agent = ToolCallingAgent(
-    tools=[get_weather, get_alerts], model=OpenAIServerModel("gpt-4o-mini"), instructions="You are a weather assistant.", verbosity_level=0
+    tools=[get_weather, get_alerts], model=OpenAIServerModel("gpt-4o-mini"), prompt_templates=PROMPTS, verbosity_level=0
 )
 agent.run("What is the weather in Paris and in Oslo?")
 provider.shutdown()

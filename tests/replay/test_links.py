@@ -243,3 +243,15 @@ def test_of_equal_starts_a_cause_comes_before_what_it_caused(low: int) -> None:
     told = tells(second, ("c1", 1), start=500)
     run = one(records[0], records[1], span(8, 1, start=1), told)
     assert [int(step.span_id, 16) for step in run.steps] == [first, call, second]
+
+
+def test_other_arguments_than_were_asked_for_are_told() -> None:
+    run = one(asks(2, ("c1", "f", {"n": 1})), tool(3, 1, name="f", call="c1", args='{"n":2}', start=300))
+    assert asked_by(run, 3) == 2, "an approver may have changed them"
+    assert len(reasons(run, "arguments-differ")) == 1
+    again = one(
+        asks(2, ("c1", "f", {"n": 1})),
+        tool(3, 1, name="f", call="c1", args='{"n":1}', start=300),
+        tool(4, 1, name="f", call="c1", args='{"n":2}', start=400),
+    )
+    assert asked_by(again, 4) is None, "that request is answered, and asked for something else"

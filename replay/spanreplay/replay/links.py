@@ -19,7 +19,7 @@ from spanreplay.replay.fields import NULL_IDS
 from spanreplay.replay.messages import Asked, asked_for
 from spanreplay.replay.model import Json, Reason
 from spanreplay.replay.placed import Placed, outwards
-from spanreplay.replay.reasons import CALL_ID_INFERRED
+from spanreplay.replay.reasons import ARGUMENTS_DIFFER, CALL_ID_INFERRED
 from spanreplay.replay.same_call import arguments, arguments_conflict, last_name, mentions, same_tool
 
 _ANSWERING: Final[frozenset[Kind]] = frozenset({"tool_call", "handoff", "agent", "decision", "human"})
@@ -48,7 +48,7 @@ class Links:
     call_ids: dict[int, str] = field(default_factory=dict)
     """Ids of calls whose spans have none, where it is certain which request they answer."""
     reasons: dict[int, Reason] = field(default_factory=dict)
-    """How such an id was found."""
+    """How such an id was found, and what does not fit about a request."""
     open: list[Request] = field(default_factory=list)
     """Requests that no step answers."""
 
@@ -90,6 +90,8 @@ class _Linker:
         known = by_id.get(step.draft.call_id or "", [])[-_COMPARED:]
         if step.requested_by is not None:
             known = [request for request in known if request.seq == step.requested_by]
+        else:
+            known = [r for r in known if not (r.answered and _is_another(r, step))]  # the id is used again, and that request is not here
         if not known:
             return step.requested_by is not None
         best = known[0]
@@ -99,6 +101,11 @@ class _Linker:
         best.answered = True
         self.links.requested_by[step.seq] = best.seq
         self.links.answers[step.seq] = best
+        if arguments_conflict(step.draft.input, {"arguments": best.asked.arguments}):
+            detail = (
+                f"its arguments are not those that step {best.seq} asked for with its call id: they were changed, or the id is used again"
+            )
+            self.links.reasons[step.seq] = Reason(code=ARGUMENTS_DIFFER, detail=detail)
         return True
 
     def _match(self, calls: Sequence[Placed], requests: Iterable[Request], rule: "_Rule") -> list[Placed]:
@@ -185,6 +192,10 @@ class _Rule:
     of_call: Callable[[Placed], Hashable]
     """Only requests and calls with equal values are compared."""
     fits: Callable[[Request, Placed], bool]
+
+
+def _is_another(request: Request, call: Placed) -> bool:
+    return not _name_fits(request, call) or arguments_conflict(call.draft.input, {"arguments": request.asked.arguments})
 
 
 def _name_fits(request: Request, call: Placed) -> bool:

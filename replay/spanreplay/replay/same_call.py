@@ -142,7 +142,7 @@ def last_name(tool: str) -> str:
 def arguments_conflict(one: Json, other: Json) -> bool:
     """Whether two inputs say the same kind of thing and not the same: equal keys with other values, or other values that have none."""
     ours, theirs = arguments(one), arguments(other)
-    if ours is None or theirs is None or type(ours) is not type(theirs):
+    if ours is None or theirs is None or type(ours) is not type(theirs) or ours == theirs:
         return False
     if isinstance(ours, dict) and ours.keys() != theirs.keys():
         return False

@@ -24,7 +24,7 @@ from support.size import FULL
 
 KINDS = {"model": "model_call", "tool": "tool_call", "agent": "agent"}
 MILLISECOND, MICROSECOND = 1_000_000, 1_000
-EXAMPLES = 400 if FULL else 12
+EXAMPLES = 200 if FULL else 12
 
 choices = st.randoms(use_true_random=False)
 

@@ -97,7 +97,7 @@ class _Linker:
         best = known[0]
         if len(known) > 1:
             near = self._nearness(step)
-            best = max(known, key=lambda request: (request.asked.name == step.draft.name, *near(request.seq), not request.answered))
+            best = max(known, key=lambda request: (not _is_another(request, step), *near(request.seq), not request.answered))
         best.answered = True
         self.links.requested_by[step.seq] = best.seq
         self.links.answers[step.seq] = best

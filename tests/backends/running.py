@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import time
@@ -109,6 +110,13 @@ class Collector:
     """OTLP over gRPC, ``grpc://HOST:PORT``."""
     traces: Path
     """What its file exporter writes."""
+
+    @property
+    def waiting(self) -> int:
+        """Bytes that wait for the place to look at."""
+        page = (get(f"http://127.0.0.1:{self.running.environment['METRICS_PORT']}/metrics") or b"").decode()
+        found = re.search(r'^otelcol_exporter_queue_size\{[^}]*exporter="otlp_http/view"[^}]*\} (\S+)$', page, re.MULTILINE)
+        return int(float(found[1])) if found else 0
 
     @property
     def lines(self) -> list[str]:

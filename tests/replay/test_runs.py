@@ -1,6 +1,7 @@
 import json
 import random
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
@@ -420,6 +421,12 @@ class FakeStore:
         groups = {tuple(t for t in everything if t == trace or self._runs(t) & self._runs(trace)) for trace in trace_ids}
         return sorted(groups)
 
+    def sizes(self, trace_ids: Sequence[str]) -> dict[str, int]:
+        return dict.fromkeys(trace_ids, 1_000)
+
+    def reading(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
     def traces(self, trace_ids: Sequence[str]) -> Iterator[SpanRecord]:
         return (r for r in self.records if isinstance(r, SpanRecord) and r.trace_id in trace_ids)
 
@@ -479,6 +486,15 @@ def test_indexing_writes_whole_runs_and_leaves_nothing_stale() -> None:
     assert json.loads(steps[1].output or "") == {"result": "NaN"}, "strict JSON"
     assert (steps[0].output or "").isascii()
     assert index(store) == 0
+
+
+def test_large_traces_are_derived_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    store: Any = stored()
+    put: list[Sequence[str]] = []
+    monkeypatch.setattr(store, "sizes", lambda traces: dict.fromkeys(traces, 7_000_000))
+    monkeypatch.setattr(store, "put_runs", lambda traces, runs, steps: put.append(traces))
+    assert index(store) == 3
+    assert sorted(map(len, put)) == [1, 1, 2], "traces of one run stay together"
 
 
 def test_loading_a_run_and_its_command() -> None:

@@ -231,6 +231,23 @@ def _run_pairs(connection: "Connection", trace_ids: list[str]) -> set[tuple[str,
     return pairs
 
 
+def sizes(connection: "Connection", trace_ids: Sequence[str]) -> dict[str, int]:
+    """About how many bytes the spans of these traces hold: their attributes, and the long content that these refer to."""
+    rows = connection.execute(
+        """
+        WITH wanted AS (SELECT trace_id, coalesce(attributes, '') || coalesce(events, '') AS text FROM spans
+            WHERE trace_id IN (SELECT unnest($1))),
+        referred AS (SELECT trace_id, unnest(regexp_extract_all(text, 'sha256:[0-9a-f]{64}')) AS digest FROM wanted)
+        SELECT trace_id, CAST(sum(held) AS BIGINT) FROM (
+            SELECT trace_id, strlen(text) AS held FROM wanted
+            UNION ALL SELECT trace_id, bytes FROM referred JOIN blobs USING (digest))
+        GROUP BY trace_id
+        """,
+        [list(trace_ids)],
+    ).fetchall()
+    return {trace_id: held for trace_id, held in rows if held}
+
+
 def losses(connection: "Connection", process_ids: Sequence[str]) -> dict[str, int]:
     """Records that are known to be lost, by process: dropped while recording, or damaged in the journal."""
     rows = connection.execute(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 _TRACES_AT_ONCE: Final = 64
+_MUCH: Final = 2_000_000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -177,12 +178,18 @@ class Store:
         with self._database.reading() as connection:
             return derived.connected(connection, trace_ids)
 
+    def sizes(self, trace_ids: Sequence[str]) -> dict[str, int]:
+        """About how many bytes the spans of each of these traces hold; 0 is left out."""
+        with self._database.reading() as connection:
+            return derived.sizes(connection, trace_ids)
+
     def put_runs(self, trace_ids: Sequence[str], runs: Sequence[RunRow], steps: Sequence[StepRow]) -> None:
         """Replaces the derived rows of these traces in one transaction; they are stale no more.
 
         A trace that has changed again since this object's last :meth:`stale_traces` stays stale.
         """
-        with self._database.writing() as connection, transaction(connection):
+        much = sum(len(step.input or "") + len(step.output or "") for step in steps) > _MUCH
+        with self._database.writing(much=much) as connection, transaction(connection):
             derived.put_runs(connection, trace_ids, runs, steps, self._seen_stale)
 
     def find_runs(

@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 OWN: Final = "spanreplay"
 """The dialect whose steps hold the exact exchange."""
 TRACES_AT_ONCE: Final = 64
-"""Traces whose runs are derived together."""
+"""Traces whose runs are derived together, at most."""
+BYTES_AT_ONCE: Final = 8_000_000
+"""What these traces may hold together; what is made of it takes several times the room."""
 _YEAR_NS: Final = 365 * 24 * 3600 * 10**9
 
 
@@ -249,22 +251,26 @@ def index(store: "Store") -> int:
     if not stale:
         return 0
     written = 0
-    for batch in _batches(store.connected(stale)):
-        runs, services = _load(store, batch)
+    for batch in _batches(store.connected(stale), store.sizes(stale)):
+        with store.reading():
+            runs, services = _load(store, batch)
         rows = [run_row(run, services) for run in runs]
         store.put_runs(batch, rows, [step_row(run, step) for run in runs for step in run.steps])
         written += len(rows)
     return written
 
 
-def _batches(groups: Iterable[Sequence[str]]) -> Iterator[list[str]]:
+def _batches(groups: Iterable[Sequence[str]], sizes: Mapping[str, int]) -> Iterator[list[str]]:
     # Opening the database costs more than reading a small trace: small groups go together, a group is never split.
     batch: list[str] = []
+    held = 0
     for connected in groups:
-        if batch and len(batch) + len(connected) > TRACES_AT_ONCE:
+        size = sum(sizes.get(trace_id, 0) for trace_id in connected)
+        if batch and (len(batch) + len(connected) > TRACES_AT_ONCE or held + size > BYTES_AT_ONCE):
             yield batch
-            batch = []
+            batch, held = [], 0
         batch += connected
+        held += size
     if batch:
         yield batch
 

@@ -26,6 +26,8 @@ HELD_BYTES: Final = 32_000_000
 
 _GIVEN_BYTES: Final = 8_000_000
 """What is given away at a time; what is derived of it takes several times the room."""
+_CHANCES: Final = 20
+_REMEMBERED: Final = 100_000
 
 _START: Final = COLUMNS.index("start_ns")
 _SEQ: Final = COLUMNS.index("seq_start")
@@ -51,6 +53,11 @@ class WholeTraces:
         self._generation: int | None = None
         self._traces: OrderedDict[str, _Trace] = OrderedDict()
         """The one that is quiet for longest comes first."""
+        self._given: set[str] = set()
+        self._count = 0
+        """How many were given away before the end."""
+        self._returned = 0
+        """How many of these had not ended."""
 
     def take(self, batch: RecordBatch, generation: int) -> None:
         """Takes what a batch has just brought into the database.
@@ -64,6 +71,8 @@ class WholeTraces:
             self._size = 0
         self._generation = generation
         self._batch += 1
+        self._returned += len(batch.met & self._given)
+        self._given -= batch.met
         left_out = {trace_id for trace_id in batch.met if trace_id not in self._traces} | batch.unsettled
         for changed in batch.unsettled & self._traces.keys():
             self._drop(changed)
@@ -96,6 +105,12 @@ class WholeTraces:
             if not everything and self._size <= HELD_BYTES and self._batch - trace.touched < QUIET_BATCHES:
                 break
             self._drop(trace_id)
+            if not everything:
+                if self._returned > _CHANCES and self._returned * 2 > self._count:
+                    continue  # here traces lie between each other all over: what is derived now is derived again later
+                self._count += 1
+                if len(self._given) < _REMEMBERED:
+                    self._given.add(trace_id)
             given[trace_id] = _in_order(trace.gained)
             size += trace.size
             if size > _GIVEN_BYTES:

@@ -43,6 +43,8 @@ def test_texts_of_tempos_default_are_told_even_if_they_are_no_json() -> None:
     assert survey.limits() == {TEMPO_LIMIT: 2}
     assert "max_attribute_bytes: 0" in survey.findings()[0].advice
     assert surveyed(with_text(1, "a" * TEMPO_LIMIT)).limits() == {}, "one may be chance"
+    of_every_size = [with_text(n, "a" * (TEMPO_LIMIT - 20 + n % 40)) for n in range(120)]
+    assert surveyed(*of_every_size).limits() == {}, "so may three, where every size has its three"
 
 
 @pytest.mark.parametrize("character", ["é", "日", "🎈"])

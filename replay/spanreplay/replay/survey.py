@@ -16,6 +16,7 @@ from spanreplay.spans.record import Record, SpanRecord, Value
 SHORTEST: Final = 64
 """Bytes; no limit that anybody sets is below."""
 LENGTHS_KEPT: Final = 20_000
+_NEAR: Final = 16
 CUT_VALUES: Final = "cut-values"
 DROPPED: Final = "dropped"
 UNSPANNED: Final = "log-outside-spans"
@@ -81,19 +82,22 @@ class Survey:
             if advice is not None:
                 self._unspanned[advice] += 1
             return
-        for kind, count in (
-            ("attributes", record.dropped_attributes),
-            ("events", record.dropped_events),
-            ("links", record.dropped_links),
-        ):
-            if count:
-                self._dropped[kind] += 1
+        if record.dropped_attributes or record.dropped_events or record.dropped_links:
+            for kind, count in (
+                ("attributes", record.dropped_attributes),
+                ("events", record.dropped_events),
+                ("links", record.dropped_links),
+            ):
+                if count:
+                    self._dropped[kind] += 1
         sizes: set[int] = set()
         broken: set[int] = set()
         for text in texts_of(record):
             sizes.add(text.size)
             if text.broken:
                 broken.add(text.size)
+        if not sizes:
+            return
         self._broken.update(broken)
         if len(self._sizes) < LENGTHS_KEPT:
             self._sizes.update(sizes)
@@ -101,12 +105,14 @@ class Survey:
     def limits(self) -> dict[int, int]:
         """Sizes in bytes at which values were cut, and in how many spans.
 
-        The known default of Tempo counts once two spans have it, any other only where the same size was cut twice, or a cut value has it
-        and nothing is longer: half a JSON text alone may have been written so.
+        The known default of Tempo counts once two spans have it, and far more than have any size near it: in a large input each size is
+        somebody's. Any other counts only where the same size was cut twice, or a cut value has it and nothing is longer: half a JSON text
+        alone may have been written so.
         """
         longest = max(self._sizes, default=0)
         found = {size: max(count, self._sizes[size]) for size, count in self._broken.items() if count > 1 or size == longest}
-        if self._sizes[TEMPO_LIMIT] > 1 or self._broken[TEMPO_LIMIT]:
+        near = max(self._sizes[TEMPO_LIMIT + distance] for distance in range(-_NEAR, _NEAR + 1) if distance)
+        if self._sizes[TEMPO_LIMIT] > max(1, 4 * near) or self._broken[TEMPO_LIMIT]:
             found[TEMPO_LIMIT] = max(self._sizes[TEMPO_LIMIT], self._broken[TEMPO_LIMIT])
         return dict(sorted(found.items()))
 

@@ -10,12 +10,14 @@ from typing import Any, Final
 from spanreplay.boundary.call import Kind, OutcomeName
 from spanreplay.content.codec import encode
 from spanreplay.replay.dialect import RunDraft, StepDraft
+from spanreplay.replay.evidence import proof
 from spanreplay.replay.fields import Fields
 from spanreplay.replay.messages import finish_reason, usage
 from spanreplay.replay.model import Grade, Json, Reason
 from spanreplay.replay.outcomes import failure, outcome
 from spanreplay.replay.reasons import (
     CONTENT_ELSEWHERE,
+    CUT,
     DROPPED_ATTRIBUTES,
     DROPPED_EVENTS,
     INPUT_ABSENT,
@@ -158,9 +160,11 @@ def _grade(span: SpanRecord, fields: Fields, found: Found, ended: OutcomeName) -
         if count:
             held.append("incomplete")
             reasons.append(Reason(code=code, detail=f"{count} dropped by the recording SDK's limits"))
-    if fields.reasons:
+    proved = [reason for _, reason in proof(span, fields)[0] if reason.code == CUT] if a.STEP_DIGESTS in span.attributes else []
+    seen = [reason for reason in fields.reasons.values() if reason.field not in {known.field for known in proved}]
+    if proved or seen:
         held.append("incomplete")
-        reasons += fields.reasons.values()
+        reasons += (*proved, *seen)
     return worst(held), tuple(reasons)
 
 

@@ -1,4 +1,5 @@
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -382,3 +383,13 @@ def test_a_tool_named_by_the_conventions_without_an_operation_is_a_tool_call() -
     assert draft.input == {"arguments": {"name": "Bob"}}
     assert draft.output == {"result": "Hello Bob!"}
     assert not DIALECT.claims(span(1, attributes={"input.value": "x"}))
+
+
+def test_digests_beside_anybodys_content_prove_that_it_was_cut() -> None:
+    """What the gateway of ``collector-config/`` writes beside the texts that it shortens for the view."""
+    digests = json.dumps(
+        {a.GEN_AI_INPUT_MESSAGES: ["0" * 64, 99_000], a.GEN_AI_OUTPUT_MESSAGES: [sha256(said("hi", "assistant").encode()).hexdigest(), 9]}
+    )
+    (run,) = build_runs([chat(1, attributes={a.STEP_DIGESTS: digests})])
+    assert run.grade == "incomplete"
+    assert [(reason.code, reason.field) for reason in run.steps[0].reasons if reason.code == "cut"] == [("cut", a.GEN_AI_INPUT_MESSAGES)]

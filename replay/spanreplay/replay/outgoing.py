@@ -25,6 +25,9 @@ def with_digests(span: SpanRecord) -> SpanRecord:
 
 
 def view_of(span: SpanRecord) -> SpanRecord:
-    """The span without its wire content: what people look at."""
+    """The span without its wire content, and with the names that viewers know: what people look at."""
     kept = {k: v for k, v in span.attributes.items() if not k.startswith(names.WIRE_PREFIX)}
-    return span if len(kept) == len(span.attributes) else replace(span, attributes=kept)
+    written = kept.get(names.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS)
+    if written is not None:
+        kept.setdefault(names.GEN_AI_USAGE_CACHE_CREATION_INPUT_TOKENS, written)
+    return span if kept == span.attributes else replace(span, attributes=kept)

@@ -141,6 +141,15 @@ def test_the_members_that_only_one_record_has_are_added() -> None:
     assert step.input["params"]["temperature"] == 0.5
 
 
+def test_a_conversation_made_one_text_does_not_hide_its_messages() -> None:
+    asked = {a.GEN_AI_OUTPUT_MESSAGES: asking(("c1", "search", {}))}
+    flat = {a.GEN_AI_INPUT_MESSAGES: said("system: be brief\nuser: hello"), a.GEN_AI_OUTPUT_MESSAGES: said("None", "assistant")}
+    records = [chat(2, 1, start=5, end=100, scope=FRAMEWORK, attributes=asked), chat(3, 2, start=6, scope=CLIENT, attributes=flat)]
+    run = one([agent(1, end=900), *records, tool(4, 1, start=200)])
+    assert run.steps[0].span_id == sid(2)
+    assert run.steps[1].call_id == "c1"
+
+
 # ---- models and tools, side by side ----------------------------------------------------------------------------------
 
 

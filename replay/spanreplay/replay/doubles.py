@@ -13,6 +13,7 @@ from typing import Final
 
 from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.drafting import combined
+from spanreplay.replay.messages import asked_for
 from spanreplay.replay.model import GRADE_ORDER, Reason
 from spanreplay.replay.reasons import DOUBLED
 from spanreplay.replay.same_call import (
@@ -226,19 +227,24 @@ def _same_other(outer: Candidate, inner: Candidate) -> bool:
 
 
 def _fold_two(folded: Folded, outer: Candidate, inner: Candidate, *, inner_first: bool = False) -> SpanKey:
-    """The span with the better grade is the step; else that of a model call nearest to the provider, of others what the agent saw."""
-    ranks = [GRADE_ORDER.index(candidate.draft.grade) for candidate in (outer, inner)]
-    if outer.draft.root or inner.draft.root:
-        keeper, other = (outer, inner) if outer.draft.root else (inner, outer)
-    elif ranks[0] == ranks[1]:
-        keeper, other = (inner, outer) if inner_first else (outer, inner)
-    else:
-        keeper, other = (outer, inner) if ranks[0] < ranks[1] else (inner, outer)
+    """The span that tells most is the step; else that of a model call nearest to the provider, of others what the agent saw."""
+    keeper, other = sorted((outer, inner), key=lambda step: (*_rank(step.draft), (step is outer) == inner_first))
     folded.join(keeper, other)
     if outer.draft.kind == "tool_call" and keeper is inner and keeper.draft.name != outer.draft.name:
         kept = folded.steps[keeper.key]
         folded.steps[keeper.key] = replace(kept, draft=replace(kept.draft, name=outer.draft.name))
     return keeper.key
+
+
+def _rank(draft: StepDraft) -> tuple[bool, bool, int, int, int, int]:
+    """Lower for a record that tells more. Some write a conversation as one text: messages and requests tell more than a text of them."""
+    lacking = (draft.input is None) + (draft.output is None)
+    requests, messages = 0, 0
+    if draft.kind == "model_call":
+        requests = sum(1 for _ in asked_for(draft.output))
+        if isinstance(draft.input, dict):
+            messages = len(draft.input.get("messages") or ()) + bool(draft.input.get("system"))
+    return not draft.root, draft.grade != "exact", lacking, -requests, -messages, GRADE_ORDER.index(draft.grade)
 
 
 def _with_end(draft: StepDraft, keeper: Candidate, other: Candidate) -> StepDraft:
@@ -320,12 +326,7 @@ def _same_beside(one: Candidate, other: Candidate) -> bool:
 
 
 def _join_beside(folded: Folded, one: Candidate, other: Candidate) -> SpanKey:
-    def rank(candidate: Candidate) -> tuple[bool, int, int, SpanKey]:
-        draft = candidate.draft
-        lacking = (draft.input is None) + (draft.output is None)
-        return not draft.root, GRADE_ORDER.index(draft.grade), lacking, candidate.key
-
-    keeper, double = sorted((one, other), key=rank)
+    keeper, double = sorted((one, other), key=lambda step: (*_rank(step.draft), step.key))
     folded.join(keeper, double)
     here, there = (folded.inside.get(step.key, step.key) for step in (keeper, double))
     if folded.places[there].depth > folded.places[here].depth:

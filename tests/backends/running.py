@@ -51,7 +51,7 @@ def get(url: str) -> bytes | None:
 
 @dataclass(slots=True)
 class Running:
-    """A process with a health page."""
+    """A process with a health page, or none."""
 
     command: Sequence[str]
     environment: Mapping[str, str]
@@ -77,7 +77,7 @@ class Running:
         def well() -> bool:
             assert self._process is not None
             assert self._process.poll() is None, self.log[-4000:]
-            return get(self.health) is not None
+            return not self.health or get(self.health) is not None
 
         until(self.health, well)
 

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanreplay.replay import input_stream
-from spanreplay.replay.input_stream import HEAD_BYTES, Limits
+from spanreplay.replay.input_stream import HEAD_BYTES, HEADS, Limits
+from spanreplay.replay.json_stream import key_paths
 from spanreplay.replay.source import KEPT_REJECTIONS, Opened, ReadReport, UnreadableSource, open_source, registry
 from spanreplay.spans import otlp_json, otlp_proto
 from spanreplay.spans.record import LogRecord, Record, SpanRecord
@@ -173,6 +174,49 @@ def test_a_read_error_keeps_what_came_before() -> None:
     records = list(opened.records)
     assert len(records) > 100
     assert opened.report.rejections[0].found == "Input/output error"
+
+
+class Pipe(io.RawIOBase):
+    """Bytes that come once and in small pieces, as through a pipe; it counts them."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.given = data, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        part = self.data[self.given : self.given + min(size, 5000)]
+        self.given += len(part)
+        return part
+
+
+@pytest.mark.parametrize("pack", [bytes, packed_text], ids=["plain", "packed"])
+def test_a_format_that_shows_late_is_recognised_and_read_from_its_beginning(pack: Any) -> None:
+    big = span(attributes={"k": "v" * 3_000_000})
+    late = json.dumps([{"attributes": {"k": "v" * 3_000_000}, "trace_id": TRACE, "span_id": f"{1:016x}", "name": "", "start_time": 1}])
+    for data, form in ((late.encode(), "span-list"), (line(big, span(2)), "otlp-json"), (otlp_proto.encode([big, span(2)]), "otlp-proto")):
+        opened = open_source("-", stdin=Pipe(pack(data)))  # type: ignore[arg-type]
+        assert opened.format == form
+        assert next(iter(opened.records)).attributes == big.attributes
+
+
+def test_more_is_looked_at_only_where_less_was_not_enough() -> None:
+    ordinary, never = Pipe(line(span()) * 10_000), Pipe(b"[" + b"5, " * (HEADS[-1] // 2) + b"5]")
+    open_source("-", stdin=ordinary)  # type: ignore[arg-type]
+    assert ordinary.given < 2 * HEAD_BYTES
+    with pytest.raises(UnreadableSource, match="byte 0: expected a trace"):
+        open_source("-", stdin=never)  # type: ignore[arg-type]
+    assert never.given < HEADS[-1] + HEAD_BYTES < len(never.data)
+
+
+def test_keys_without_number_or_end_are_looked_at_no_further_than_tells_formats_apart() -> None:
+    many = "{" + ",".join(f'"k{n}": {{"a": 1}}' for n in range(100_000)) + "}"
+    assert len(key_paths(many.encode())) < 20_000
+    long = json.dumps({"k" * 1_000_000: {f"{n}": 1 for n in range(1000)}})
+    assert sum(map(len, key_paths(long.encode()))) < 1_000_000
+    deep = '{"a":' * 1000
+    assert len(key_paths(deep.encode(), depth=5)) == 5
 
 
 def test_an_opened_source_left_unread_holds_no_file(tmp_path: Path) -> None:

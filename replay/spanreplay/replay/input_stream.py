@@ -15,6 +15,8 @@ from typing import Any, BinaryIO, Final, Protocol
 from spanreplay.spans.errors import FormatError
 
 HEAD_BYTES: Final = 65_536
+HEADS: Final = (HEAD_BYTES, 1 << 20, 16 << 20)
+"""How much of an input is looked at to tell its format: more only where less was not enough."""
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
 ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
@@ -38,7 +40,7 @@ class InputStream(io.BufferedReader):
     """A buffered reader over ``raw`` from its present position, unpacked. Closing it closes ``raw``, if ``owned``.
 
     Attributes:
-        head: The first :data:`HEAD_BYTES` unpacked bytes; they are still to be read.
+        head: The first :data:`HEAD_BYTES` unpacked bytes, or as many as were looked at; they are still to be read.
         limits: The bounds that hold.
     """
 
@@ -51,7 +53,16 @@ class InputStream(io.BufferedReader):
         if unpack := _unpacker(start, packed, limits):
             chunks = self._unpacked = _Unpacked(unpack, packed, limits)
         self.head = _fill(chunks, HEAD_BYTES)
-        super().__init__(_Joined(self.head, chunks, raw if owned else None), HEAD_BYTES)
+        self._chunks = chunks
+        self._joined = _Joined(self.head, chunks, raw if owned else None)
+        super().__init__(self._joined, HEAD_BYTES)
+
+    def look(self, size: int) -> bytes:
+        """The first ``size`` unpacked bytes, or all there are; for use before anything was read."""
+        if len(self.head) < size:
+            self.head += _fill(self._chunks, size - len(self.head))
+            self._joined.head = memoryview(self.head)
+        return self.head
 
     @property
     def fault(self) -> FormatError | None:
@@ -111,7 +122,7 @@ class _Joined(io.RawIOBase):
     """The head again, then the rest."""
 
     def __init__(self, head: bytes, rest: _Readable, raw: BinaryIO | None) -> None:
-        self._head = memoryview(head)
+        self.head = memoryview(head)
         self._rest = rest
         self._raw = raw
 
@@ -120,8 +131,8 @@ class _Joined(io.RawIOBase):
 
     def readinto(self, buffer: Any, /) -> int:
         part: bytes | memoryview
-        if self._head:
-            part, self._head = self._head[: len(buffer)], self._head[len(buffer) :]
+        if self.head:
+            part, self.head = self.head[: len(buffer)], self.head[len(buffer) :]
         else:
             part = self._rest.read1(len(buffer))
         buffer[: len(part)] = part

@@ -6,8 +6,9 @@ a document that is cut or damaged, the whole elements of its lists are kept.
 
 import json
 import re
-from collections.abc import Collection, Iterator
-from itertools import pairwise
+from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
+from itertools import islice, pairwise
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from spanreplay.replay.source import ReadReport
@@ -21,25 +22,38 @@ _STRING: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 _TOKEN: Final = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|["{}\[\]:\n]')
 _CLOSER: Final = {"{": "}", "[": "]"}
 
+_DEEPEST: Final = 5
+_KEY: Final = 128
+"""Characters of a key that are looked at."""
+_PATHS: Final = 10_000
+_TOKENS: Final = 1 << 18
+"""Paths that are kept and tokens that are looked at: far more than the first span of any format has, and an end for everything else."""
+
 
 def key_paths(head: bytes, depth: int = 3) -> frozenset[str]:
     """The paths of object keys at the beginning of a JSON text, which may be cut anywhere; arrays add nothing to a path.
 
     ``{"trace": {"resourceSpans": [{"resource": …`` gives ``trace``, ``trace.resourceSpans`` and ``trace.resourceSpans.resource``. Empty
-    if the text does not begin with an object or an array.
+    if the text does not begin with an object or an array. A very large head is not looked at further than tells formats apart.
 
     Args:
         head: The first bytes.
-        depth: How many keys a path may have; deeper ones are passed over.
+        depth: How many keys a path may have, at most five; deeper ones are passed over.
     """
+    return frozenset(path for path, level in _levels(head).items() if level <= depth)
+
+
+@lru_cache(maxsize=1)  # every source asks about the same head
+def _levels(head: bytes) -> Mapping[str, int]:
+    """Each path with its number of keys."""
     text = head.removeprefix(BOM).lstrip()
     if text[:1] not in (b"{", b"["):
-        return frozenset()
-    found: set[str] = set()
+        return {}
+    found: dict[str, int] = {}
     stack: list[_Frame] = []
     string = ""
     damaged = False
-    for match in _TOKEN.finditer(text.decode("utf-8", "replace")):
+    for match in islice(_TOKEN.finditer(text.decode("utf-8", "replace")), _TOKENS):
         mark = match.group()
         if damaged:
             # A line that ends within a string: start anew on the next one.
@@ -51,17 +65,26 @@ def key_paths(head: bytes, depth: int = 3) -> frozenset[str]:
         elif mark in "{[":
             path, level = (stack[-1].path, stack[-1].level) if stack else ("", 0)
             if stack and stack[-1].opener == "{":
-                path, level = (f"{path}.{string}" if path else string), level + 1
+                path, level = _under(stack[-1], string), level + 1
             stack.append(_Frame(mark, path, level))
         elif mark in "}]":
             if stack:
                 stack.pop()
         elif mark == ":":
-            if stack and stack[-1].level < depth:
-                found.add(f"{stack[-1].path}.{string}" if stack[-1].path else string)
+            if stack and (level := stack[-1].level + 1) <= _DEEPEST:
+                path = _under(stack[-1], string)
+                found[path] = min(level, found.get(path, level))
+                if len(found) == _PATHS:
+                    break
         elif mark != "\n":
-            string = mark[1:-1]
-    return frozenset(found)
+            string = mark[1 : _KEY + 1] if len(mark) > _KEY + 2 else mark[1:-1]
+    return found
+
+
+def _under(frame: "_Frame", key: str) -> str:
+    if frame.level >= _DEEPEST:
+        return frame.path
+    return f"{frame.path}.{key}" if frame.path else key
 
 
 class _Frame(NamedTuple):

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol, cast
 
-from spanreplay.replay.input_stream import DEFAULT_LIMITS, HEAD_BYTES, InputStream, Limits
+from spanreplay.replay.input_stream import DEFAULT_LIMITS, HEADS, InputStream, Limits
 from spanreplay.replay.survey import Survey
 from spanreplay.spans.errors import REJECTED, SIGNAL_SKIPPED, FormatError, Problem, Problems
 from spanreplay.spans.record import Record, SpanRecord
@@ -186,7 +186,8 @@ class Source(Protocol):
         """Whether an input that begins with ``head`` is in this format. At most one source says yes; none looks at a file name.
 
         Args:
-            head: The first :data:`~spanreplay.replay.input_stream.HEAD_BYTES` bytes, or all there are, already unpacked. Never empty.
+            head: The first bytes, or all there are, already unpacked: first 64 KiB, then, as long as no source says yes, more of
+                :data:`~spanreplay.replay.input_stream.HEADS`. Never empty.
         """
         ...
 
@@ -322,13 +323,17 @@ def _source_of(file: str, stream: InputStream) -> Source:
         if stream.fault is not None:
             raise UnreadableSource(file, stream.fault.where, stream.fault.expected, stream.fault.found)
         raise UnreadableSource(file, "byte 0", f"a trace ({_format_names()})", "an empty file")
-    for source in registry():
-        if source.handles(stream.head):
-            return source
+    for size in HEADS:
+        head = stream.look(size)
+        for source in registry():
+            if source.handles(head):
+                return source
+        if len(head) < size:
+            break
     if stream.head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         hint = "convert it with: iconv -f UTF-16 -t UTF-8"
         raise UnreadableSource(file, "byte 0", "UTF-8 text or a binary format", "UTF-16 text", hint=hint)
-    if stream.fault is not None and len(stream.head) < HEAD_BYTES:
+    if stream.fault is not None:
         raise UnreadableSource(file, stream.fault.where, stream.fault.expected, stream.fault.found)
     raise UnreadableSource(file, "byte 0", f"a trace ({_format_names()})", _glimpse(stream.head))
 

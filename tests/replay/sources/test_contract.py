@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from spanreplay.replay.input_stream import HEAD_BYTES
+from spanreplay.replay.input_stream import HEAD_BYTES, HEADS
 from spanreplay.replay.source import UnreadableSource, open_source, registry
 from spanreplay.spans import otlp_json
 from spanreplay.spans.record import Record
@@ -179,3 +179,46 @@ def test_any_value_anywhere_gives_records_or_the_projects_own_error(path: Path) 
             owner, key = chance.choice(nodes(changed))
             owner[key] = copy.deepcopy(chance.choice(ODD))
         json.dumps(otlp_json.encode(read("\n".join(map(json.dumps, changed)).encode())))
+
+
+BULK = "x" * 200_000
+"""More than is looked at first to tell the format."""
+
+
+def with_bulk(document: Any, chance: random.Random) -> Iterator[Any]:
+    """The document with a large value in one of its objects, first or anywhere; for each object on the way to its first span."""
+    waiting: list[list[Any]] = [[]]
+    while waiting:
+        way = waiting.pop()
+        changed = copy.deepcopy(document)
+        owner, here = None, changed
+        for step in way:
+            owner, here = here, here[step]
+        if isinstance(here, list):
+            waiting += [[*way, 0]] if here else []
+        elif isinstance(here, dict):
+            waiting += [[*way, key] for key in here]
+            fields = list(here.items())
+            fields.insert(chance.choice((0, chance.randint(0, len(fields)))), ("note", BULK))
+            if owner is None:
+                changed = dict(fields)
+            else:
+                owner[way[-1]] = dict(fields)
+            yield changed
+
+
+@pytest.mark.parametrize("path", [path for path in fixtures() if documents(path)], ids=shown)
+def test_a_large_value_before_what_tells_the_format_does_not_hide_it(path: Path) -> None:
+    first, *rest = documents(path)
+    known = open_source(str(path)).format
+    for changed in with_bulk(first, random.Random(len(BULK))):
+        data = "\n".join(map(json.dumps, [changed, *rest])).encode()
+        for head in dict.fromkeys(data[:size] for size in HEADS):
+            claims = [source.NAME for source in registry() if source.handles(head)]
+            assert claims in ([], [known])
+        assert claims == [known]
+
+
+@pytest.mark.parametrize("path", [path for path in fixtures() if path.suffix == ".txt"], ids=shown)
+def test_a_long_line_before_what_tells_the_format_does_not_hide_it(path: Path) -> None:
+    assert open_source("-", stdin=io.BytesIO(f"{BULK}\n".encode() + path.read_bytes())).format == open_source(str(path)).format

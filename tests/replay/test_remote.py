@@ -1,7 +1,10 @@
 """Traces are fetched from running back ends, by id and by search."""
 
 import base64
+import contextlib
 import json
+import socket
+import threading
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -194,6 +197,7 @@ def test_what_is_no_trace_is_said(reply: Reply, expected: str) -> None:
         ("jaeger+http:///abc", "a URL with a host"),
         ("phoenix+http://h/abc", "…/PROJECT/TRACEID"),
         ("zipkin+http://h/abc", "a URL of a back end (jaeger+http://"),
+        ("jaeger+ftp://h/abc", "expected jaeger+http:// or jaeger+https://, found ftp://"),
     ],
 )
 def test_a_url_that_does_not_say_what_is_wanted(url: str, expected: str) -> None:
@@ -207,6 +211,32 @@ def test_an_answer_without_end_is_left() -> None:
     with back_end(lambda path, query, headers: ok({"result": TRACES, "more": "x" * 100_000})) as (url, _):
         with pytest.raises(UnreadableSource, match="at most 50000 bytes"):
             open_remote(f"jaeger+{url}/{TRACE}", Access(), limits=Limits(document=50_000))
+
+
+def test_an_answer_that_drips_in_has_to_be_whole_in_time() -> None:
+    enough = threading.Event()
+
+    def drip(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
+        with contextlib.suppress(OSError):
+            while not enough.wait(0.05):
+                connection.sendall(b"1\r\n \r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            with server.accept()[0] as connection:
+                drip(connection)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            with pytest.raises(UnreadableSource, match=r"expected an answer within 0\.3 s"):
+                spans(f"jaeger+http://127.0.0.1:{server.getsockname()[1]}/{TRACE}", Access(timeout_s=0.3))
+        finally:
+            enough.set()
+            thread.join()
 
 
 def test_a_certificate_of_ones_own_authority(tmp_path: Any) -> None:

@@ -165,9 +165,10 @@ def load_steps(connection: "Connection", run_id: str) -> list[StepRow]:
 
 
 def run_ids(connection: "Connection", prefix: str) -> list[str]:
-    """Ids of runs that begin so, newest first."""
+    """Ids of runs that begin so, with or without the zeros of a trace id of 64 bits, newest first."""
     rows = connection.execute(
-        "SELECT run_id FROM runs WHERE starts_with(run_id, $1) ORDER BY started_ns DESC, run_id DESC", [prefix]
+        "SELECT run_id FROM runs WHERE starts_with(run_id, $1) OR starts_with(run_id, $2) ORDER BY started_ns DESC, run_id DESC",
+        [prefix, "0" * 16 + prefix],
     ).fetchall()
     return [run_id for (run_id,) in rows]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from spanreplay.cli.options import detail, many
 from spanreplay.replay.model import Json, Run
 from spanreplay.replay.reasons import untaped
-from spanreplay.replay.showing import short
+from spanreplay.replay.showing import short, short_id
 
 if TYPE_CHECKING:
     from spanreplay.cli.target import Loaded
@@ -16,7 +16,7 @@ def about(loaded: "Loaded") -> None:
     """Say, with ``-v``, what is known of the runs as wholes."""
     for run in loaded.runs:
         for line in facts(run):
-            detail(f"run {run.run_id[:12]}: {line}")
+            detail(f"run {short_id(run.run_id)}: {line}")
 
 
 def facts(run: Run) -> Iterator[str]:

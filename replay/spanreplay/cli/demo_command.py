@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from spanreplay.cli.options import common, print_json, print_text, quiet, say, store_path
+from spanreplay.replay.showing import short_id
 
 
 @click.command("demo")
@@ -85,6 +86,6 @@ def command(store: Path | None, as_json: bool) -> None:
         print_text("\nThe e-mail sent once more, past the recorded tool.\n")
         print_text(render_verdict(again.verdict, [run]))
         print_text(f"\ne-mails sent: {sent} while recording, {after_attempt - sent} while replaying")
-        say(f"the run is kept in {path}: spanreplay show {run.run_id[:12]}")
+        say(f"the run is kept in {path}: spanreplay show {short_id(run.run_id)}")
     if not all(checks.values()):
         raise click.ClickException("the demo did not show what it should: " + ", ".join(k for k, ok in checks.items() if not ok))

@@ -58,6 +58,8 @@ def command(target: str, form: str, output: Path, store: Path | None, as_json: b
     data = writer.write(records, loaded.runs)
     if not data:
         say(f"nothing to write as {form}: no model call of {many(len(loaded.runs), 'run')} has its messages")
+    if form == "jaeger" and (odd := sum(s.end_ns is None or s.end_ns < s.start_ns for s in spans)):
+        say(f"{many(odd, 'span')} without an end, or with an end before the start: Jaeger has no form for it, written as 0 long")
     if left_out:
         say(f"{many(left_out, 'log record')} left out: {form} holds spans only; otlp-json holds both")
     if output == _STDOUT:

@@ -70,7 +70,7 @@ def command(context: click.Context, sources: tuple[str, ...], store: Path | None
 
     SOURCE is a file, a folder, another store, - for standard input, or a URL of a back end: jaeger+, tempo+, langfuse+ or phoenix+http(s)://HOST
     with /TRACEID, or with a search such as /?service=NAME&since=2h. A format is recognised by its content. Of several, one that cannot
-    be read does not keep the others out; the exit code is 3 then.
+    be read does not keep the others out; the exit code is 3 then. In a folder, files that are no traces are passed over and listed.
 
     \b
     spanreplay import traces.jsonl

@@ -33,10 +33,12 @@ def command(sql: str, form: str, store: Path | None, as_json: bool) -> None:
     if as_json or form == "json":
         print_json({"schema": 1, "columns": columns, "rows": [_exact(columns, row) for row in rows]})
     elif form == "csv":
+        from spanreplay.replay.showing import safe_lines
+
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows(rows)
+        writer.writerows([safe_lines(v) if isinstance(v, str) else v for v in row] for row in rows)
         print_text(text.getvalue().removesuffix("\n"))
     else:
         from spanreplay.replay.reports.text import render_table

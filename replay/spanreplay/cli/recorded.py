@@ -9,6 +9,7 @@ from spanreplay.cli.options import many
 from spanreplay.cli.stored import processes_of, records_of, runs_of
 from spanreplay.replay.model import GRADE_WORDS, Grade, Run
 from spanreplay.replay.reasons import untaped
+from spanreplay.replay.showing import short_id
 
 if TYPE_CHECKING:
     from spanreplay.store.store import Store
@@ -44,7 +45,7 @@ class Kept:
 
     def lines(self) -> list[str]:
         """For people."""
-        named = [f"{r.run_id[:12]}{f' ({r.agent_name})' if r.agent_name else ''}" for r in self.runs if r.steps]
+        named = [f"{short_id(r.run_id)}{f' ({r.agent_name})' if r.agent_name else ''}" for r in self.runs if r.steps]
         shown = ", ".join(named[:_RUNS_NAMED]) + (f" and {len(named) - _RUNS_NAMED} more" if len(named) > _RUNS_NAMED else "")
         lines = [f"spanreplay: kept {many(self.steps, 'step')} of {many(len(named), 'run')}" + (f": {shown}" if shown else "")]
         for (grade, step, why), number in self.inexact().most_common():

@@ -12,6 +12,7 @@ from spanreplay.cli.joining import joining
 from spanreplay.cli.main import user_command
 from spanreplay.cli.options import WrongUse, common, complain, detail, many, print_json, print_text, say
 from spanreplay.replay.model import GRADE_ORDER
+from spanreplay.replay.showing import short_id
 
 if TYPE_CHECKING:
     from spanreplay.cli.target import Loaded
@@ -56,7 +57,8 @@ def command(
     URL such as jaeger+http://localhost:16686/TRACEID, or SOURCE#RUN. With last, all
     runs of that run's command must come again; with a run id only that one.
 
-    Exit code: 0 equal or rebuilt, 1 a difference, 4 an action on the outside was refused, 125 the record cannot judge it.
+    Exit code: 0 equal or rebuilt, 1 a difference, 2 wrong use, 3 the input cannot be read, 4 an action on the outside was
+    refused, 125 the record cannot judge it.
 
     \b
     spanreplay replay last
@@ -129,7 +131,7 @@ def _re_execute(
         run_id, step = done.verdict.cut_short[0]
         where = f"at step {step}" if step else "before its first step"
         complain(
-            f"cannot be judged: the record of run {run_id[:12]} is cut short {where}, and what came then is not known; "
+            f"cannot be judged: the record of run {short_id(run_id)} is cut short {where}, and what came then is not known; "
             "--accept-incomplete judges as far as it goes"
         )
     detail(f"the command exited with {done.exit_code}; {many(done.verdict.processes, 'Python process', 'Python processes')} took part")

@@ -10,6 +10,7 @@ import click
 from spanreplay.cli.fetching import fetching
 from spanreplay.cli.joining import joining
 from spanreplay.cli.options import WrongUse, common, print_json, print_text
+from spanreplay.replay.showing import short_id
 
 if TYPE_CHECKING:
     from spanreplay.replay.model import Run
@@ -48,7 +49,7 @@ def command(target: str, step: int | None, tree: bool, store: Path | None, as_js
         found = next((s for s in run.steps if s.seq == step), None)
         if found is None:
             has = f"has steps 1 to {len(run.steps)}" if run.steps else "has no steps"
-            raise WrongUse(f"run {run.run_id[:12]} {has}; found --step {step}")
+            raise WrongUse(f"run {short_id(run.run_id)} {has}; found --step {step}")
         if as_json:
             print_json({"schema": 1, "run_id": run.run_id, "step": found.to_json()})
         else:

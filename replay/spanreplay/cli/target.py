@@ -11,6 +11,7 @@ from spanreplay.cli.main import STDIN
 from spanreplay.cli.options import WrongUse, detail, many, say_some, store_path
 from spanreplay.cli.stored import ready_store, records_of, runs_of
 from spanreplay.replay.model import Run
+from spanreplay.replay.showing import begins, short_id
 from spanreplay.spans.record import Record, SpanRecord
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ def _names(runs: Sequence[Run]) -> str:
 
 
 def _listed(ids: Sequence[str]) -> str:
-    return ", ".join(i[:12] for i in ids[:_NAMED]) + (f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else "")
+    return ", ".join(short_id(i) for i in ids[:_NAMED]) + (f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else "")
 
 
 def _run_id(store: "Store", name: str, path: Path) -> str:
@@ -220,7 +221,7 @@ def _chosen(where: str, name: str, runs: Sequence[Run], listed: Sequence[Run]) -
         if back >= len(newest):
             raise WrongUse(f"{name}: {where} has {many(len(newest), 'run')}")
         return [newest[back]]
-    found = [r for r in runs if r.run_id.startswith(name)]
+    found = [r for r in runs if begins(r.run_id, name)]
     exact = [r for r in found if r.run_id == name]
     if not found:
         raise WrongUse(f"{where} has no run whose id begins with {name!r}; it has {_names(listed) or 'none'}")

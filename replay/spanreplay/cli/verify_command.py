@@ -30,7 +30,7 @@ def command(context: click.Context, target: str, store: Path | None, as_json: bo
     TARGET is last, last~2, a run id or its beginning, a file or folder of traces, - for standard input, a
     URL such as jaeger+http://localhost:16686/TRACEID, or SOURCE#RUN.
 
-    Exit code: 0 nothing is missing, 1 something is.
+    Exit code: 0 nothing is missing, 1 something is, or there is no run, 2 wrong use, 3 the input cannot be read.
 
     \b
     spanreplay verify
@@ -42,7 +42,7 @@ def command(context: click.Context, target: str, store: Path | None, as_json: bo
     loaded = load(target, store)
     found = gaps(loaded.runs, loaded.records)
     lost = losses(loaded.fidelity)
-    whole = not lost and not any(found.values())
+    whole = bool(found) and not lost and not any(found.values())
     if as_json:
         source = {"format": loaded.format, "spans": loaded.spans, "fidelity": list(loaded.fidelity)}
         runs = [{"run_id": i, "whole": not listed, "gaps": [gap.to_json() for gap in listed]} for i, listed in found.items()]
@@ -53,12 +53,12 @@ def command(context: click.Context, target: str, store: Path | None, as_json: bo
 
 
 def _print(runs: "Sequence[Run]", found: "Mapping[str, Sequence[Gap]]", lost: Sequence[Mapping[str, Any]]) -> None:
-    from spanreplay.replay.showing import safe_lines
+    from spanreplay.replay.showing import safe_lines, short_id
 
     lines = ["; ".join(filter(None, (f"the source: {entry['spans']} {entry['detail']}", str(entry.get("advice", ""))))) for entry in lost]
     for run in runs:
         listed = found[run.run_id]
-        name = f"run {run.run_id[:12]}{f' ({run.agent_name})' if run.agent_name else ''}, {many(len(run.steps), 'step')}"
+        name = f"run {short_id(run.run_id)}{f' ({run.agent_name})' if run.agent_name else ''}, {many(len(run.steps), 'step')}"
         lines.append(f"{name}: {many(len(listed), 'gap') if listed else 'whole'}")
         shown = listed if verbose() else listed[:_SHOWN]
         for gap in shown:
@@ -70,5 +70,5 @@ def _print(runs: "Sequence[Run]", found: "Mapping[str, Sequence[Gap]]", lost: Se
             lines.append(f"  and {len(listed) - len(shown)} more; -v lists all")
         lines += [f"  → {advice}" for advice in dict.fromkeys(gap.advice for gap in listed if gap.advice)]
     if not runs:
-        lines.append("no runs")
+        lines.append("no runs: there is nothing to verify")
     print_text("\n".join(safe_lines(line) for line in lines))

@@ -8,6 +8,7 @@ import importlib
 import io
 import pkgutil
 import re
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -27,10 +28,12 @@ DEFAULT_LIMIT: Final = 20
 """Traces that a search gives unless it says otherwise."""
 DEFAULT_SINCE: Final = timedelta(hours=24)
 
-_URL: Final = re.compile(r"(?P<scheme>[a-z]+)\+(?P<rest>https?://.*)", re.DOTALL)
+_URL: Final = re.compile(r"(?P<scheme>[a-z]+)\+(?P<rest>[a-z]+://.*)", re.DOTALL)
 _AGO: Final = re.compile(r"(\d{1,6})([smhd])")
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _CHUNK: Final = 1 << 16
+_MOST: Final = 256 << 20
+"""Bytes of one answer, unpacked. A trace that is larger has to come as a file, which is read in parts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +51,7 @@ class Access:
     cert: Path | None = None
     key: Path | None = None
     timeout_s: float = 30.0
+    """Seconds for each whole answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +188,8 @@ def locate(url: str) -> Location:
         host, port = parts.hostname, parts.port
     except ValueError as error:
         raise UnreadableSource(url, "", "a URL", str(error)) from None
+    if parts.scheme not in ("http", "https"):
+        raise UnreadableSource(url, "", f"{found['scheme']}+http:// or {found['scheme']}+https://", f"{parts.scheme}://")
     if not host:
         raise UnreadableSource(url, "", "a URL with a host", "none")
     if parts.username is not None:
@@ -223,7 +229,7 @@ def open_remote(url: str, access: Access, *, limits: Limits = DEFAULT_LIMITS) ->
         session.verify = str(access.ca)
     if access.cert is not None:
         session.cert = (str(access.cert), str(access.key)) if access.key is not None else str(access.cert)
-    fetch = _Fetching(session, location, access.timeout_s, limits.document)
+    fetch = _Fetching(session, location, access.timeout_s, min(limits.document, _MOST))
     bodies = ((name, cast("BinaryIO", io.BytesIO(body))) for name, body in remote.documents(location, fetch))
     return open_documents(url, bodies, limits=limits)
 
@@ -241,11 +247,12 @@ class _Fetching:
         import requests
 
         wrong = self._location.wrong
+        until = time.monotonic() + self._timeout_s
         try:
             with self._session.get(url, params=params, timeout=self._timeout_s, allow_redirects=False, stream=True) as answer:
                 if answer.status_code == requests.codes.not_found:
                     return None
-                body = self._body(answer)
+                body = self._body(answer, until)
         except requests.Timeout:
             raise wrong(f"an answer within {self._timeout_s:g} s", "none", "--timeout waits longer") from None
         except requests.exceptions.SSLError as error:
@@ -260,15 +267,19 @@ class _Fetching:
             raise wrong(f"200 from {url}", f"{answer.status_code} {answer.reason}{moved}{_said(body)}")
         return body
 
-    def _body(self, answer: "requests.Response") -> bytes:
-        parts: list[bytes] = []
-        size = 0
-        for part in answer.iter_content(_CHUNK):
-            size += len(part)
-            if size > self._most:
-                raise self._location.wrong(f"an answer of at most {self._most} bytes", "a longer one")
-            parts.append(part)
-        return b"".join(parts)
+    def _body(self, answer: "requests.Response", until: float) -> bytes:
+        import requests
+
+        body = bytearray()
+        # One read of the socket at a time: what drips in would else never come to an end.
+        while part := answer.raw.read1(_CHUNK, decode_content=True):
+            body += part
+            if len(body) > self._most:
+                hint = "save it to a file, and give that"
+                raise self._location.wrong(f"an answer of at most {self._most} bytes", "a longer one", hint)
+            if time.monotonic() > until:
+                raise requests.Timeout
+        return bytes(body)
 
 
 def _said(body: bytes) -> str:

@@ -21,6 +21,21 @@ _UNSAFE: Final = re.compile(
 _NAMED: Final[Mapping[str, str]] = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\x1b": "\\e"}
 
 
+SHORT_ID: Final = 12
+_NARROW: Final = "0" * 16
+"""What a trace id of 64 bits, as older tracers have, begins with."""
+
+
+def short_id(run_id: str) -> str:
+    """The beginning of a run's id that tells it from others; of an id of 64 bits what comes behind its zeros."""
+    return run_id.removeprefix(_NARROW)[:SHORT_ID] if len(run_id) == 2 * len(_NARROW) else run_id[:SHORT_ID]
+
+
+def begins(run_id: str, prefix: str) -> bool:
+    """Whether an id is meant by its beginning, with or without the zeros of an id of 64 bits."""
+    return run_id.startswith(prefix) or (run_id.startswith(_NARROW) and run_id.removeprefix(_NARROW).startswith(prefix))
+
+
 def safe(text: str) -> str:
     """One line of text that does nothing to a terminal: every character that is no printing one is written out."""
     return _UNSAFE.sub(_written, text)

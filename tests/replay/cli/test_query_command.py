@@ -93,3 +93,13 @@ def test_every_table_that_the_help_names_is_there(demo: CommandLine) -> None:
     assert len(names) >= 10
     for name in names:
         assert demo("query", f"select count(*) from {name.split(' ')[0]}").code == 0
+
+
+def test_no_table_of_any_form_sends_a_terminal_what_it_obeys(spanreplay: CommandLine) -> None:
+    from fixtures.runs.spans import tool
+
+    assert spanreplay("import", spanreplay.file("t.json", tool(1, name="evil\x1b[31m\x07"))).code == 0
+    for form in ("table", "csv", "json"):
+        printed = spanreplay("query", "select tool from tool_calls", "--format", form).out
+        assert "evil" in printed
+        assert not {"\x1b", "\x07"} & set(printed)

@@ -190,3 +190,15 @@ def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "a/b",
         "a#b",
     ]
+
+
+def test_ids_of_64_bits_are_told_apart_by_what_is_behind_their_zeros(spanreplay: CommandLine) -> None:
+    ids = ["0" * 16 + "4bf92f3577b34da6", "0" * 16 + "9c1d2e3f4a5b6c7d"]
+    path = spanreplay.file("t.json", *(chat(1, trace=i) for i in ids))
+    assert spanreplay("import", path).code == 0
+    listed = spanreplay("runs").out
+    assert "4bf92f3577b3" in listed
+    assert "9c1d2e3f4a5b" in listed
+    for name in ("4bf92f", ids[0][:20]):
+        assert spanreplay("show", name, "--json").json["runs"][0]["run_id"] == ids[0]
+    assert spanreplay("show", f"{path}#9c1d", "--json").json["runs"][0]["run_id"] == ids[1]

@@ -31,6 +31,13 @@ def test_a_cut_value_is_named_with_span_field_limit_and_what_to_change(spanrepla
     assert (gap["span_id"], gap["field"], gap["limit"], gap["code"]) == (whole.span_id, a.GEN_AI_INPUT_MESSAGES, 2048, "cut")
 
 
+def test_without_a_run_nothing_is_verified(spanreplay: CommandLine) -> None:
+    path = spanreplay.folder / "none.json"
+    path.write_text('{"resourceSpans": []}', encoding="utf-8")
+    done = spanreplay("verify", path)
+    assert (done.code, done.out) == (1, "no runs: there is nothing to verify\n")
+
+
 def test_a_source_that_was_cut_is_not_whole_although_what_is_left_is(spanreplay: CommandLine) -> None:
     path = spanreplay.file("t.json", agent(1), chat(2, 1))
     text = path.read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from spanreplay.replay.grouping import read_spans
 from spanreplay.replay.lines import BAD, DIM, GOOD, LOUD, Line, Piece, rendered
 from spanreplay.replay.messages import asked_for
 from spanreplay.replay.model import GRADE_WORDS, Json, Reason, Run, Step, Wire
-from spanreplay.replay.showing import call_text, duration, json_text, moment, safe, safe_lines, short, size, width
+from spanreplay.replay.showing import call_text, duration, json_text, moment, safe, safe_lines, short, short_id, size, width
 from spanreplay.replay.tree import Forest, SpanKey, build
 from spanreplay.spans.record import STATUS_ERROR, Record
 from spanreplay.store.rows import RunRow
@@ -44,7 +44,7 @@ def render_run(run: Run, *, colour: bool | None = None) -> str:
 
 
 def _heading(run: Run) -> list[Line]:
-    title = [Piece("run ", DIM), Piece(safe(run.run_id[:12]), LOUD)]
+    title = [Piece("run ", DIM), Piece(safe(short_id(run.run_id)), LOUD)]
     if run.agent_name:
         title.append(Piece(f" · {safe(run.agent_name)}{' ' + safe(run.agent_version) if run.agent_version else ''}"))
     title += [Piece(" · "), Piece(run.outcome, GOOD if run.outcome == "ok" else BAD)]
@@ -153,7 +153,13 @@ def _error_text(error: Json) -> str:
 def _tokens(steps: Sequence[Step]) -> str:
     asked = [step.usage["input_tokens"] for step in steps if "input_tokens" in step.usage]
     said = [step.usage["output_tokens"] for step in steps if "output_tokens" in step.usage]
-    return f"{sum(asked)} tokens in, {sum(said)} out" if asked or said else ""
+    if not said:
+        return f"{sum(asked)} tokens in" if asked else ""
+    return f"{sum(asked)} tokens in, {sum(said)} out" if asked else f"{sum(said)} tokens out"
+
+
+def _in_and_out(asked: int | None, said: int | None) -> str:
+    return "" if asked is None and said is None else " / ".join("–" if count is None else str(count) for count in (asked, said))
 
 
 def _count(number: int, word: str) -> str:
@@ -256,7 +262,7 @@ def render_runs(rows: Sequence[RunRow], *, colour: bool | None = None) -> str:
     columns = ("run", "started", "agent", "model", "steps", "outcome", "grade", "took", "tokens")
     cells = [
         (
-            row.run_id[:12],
+            short_id(row.run_id),
             moment(row.started_ns)[:19],
             row.agent or "",
             row.model or "",
@@ -266,7 +272,7 @@ def render_runs(rows: Sequence[RunRow], *, colour: bool | None = None) -> str:
             if not row.n_steps and row.grade == "exact"
             else next((w for g, w in GRADE_WORDS.items() if g == row.grade), row.grade),
             duration(row.started_ns, row.ended_ns),
-            "" if row.input_tokens is None and row.output_tokens is None else f"{row.input_tokens or 0} / {row.output_tokens or 0}",
+            _in_and_out(row.input_tokens, row.output_tokens),
         )
         for row in rows
     ]

@@ -1,15 +1,14 @@
 """The spans of one run, sorted: its root, its steps without doubles, what is around what, the decisions that were told."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from spanreplay.replay.dialect import RunDraft, StepDraft
-from spanreplay.replay.doubles import Folded, fold
+from spanreplay.replay.doubles import fold
 from spanreplay.replay.events import Decided, decisions
+from spanreplay.replay.folded import Folded
 from spanreplay.replay.grouping import Group, Reading, group
-from spanreplay.replay.model import Reason, Step
-from spanreplay.replay.reasons import MISSING_PARENT
 from spanreplay.replay.roots import around, nearest, root_of
 from spanreplay.replay.same_call import Candidate, Recorder
 from spanreplay.replay.subagents import Placing, placed, without_loops
@@ -181,20 +180,3 @@ def notes(forest: Forest, readings: Mapping[SpanKey, Reading]) -> dict[SpanKey, 
         if assembly.root is not None:
             found[assembly.root] = "the run"
     return found
-
-
-def orphan_reasons(assembly: Assembly, steps: Iterable[Step]) -> list[Reason]:
-    """One reason for each absent span that spans which are no steps name as their parent."""
-    shown = {SpanKey(step.trace_id, step.span_id) for step in steps}
-    counts: dict[str, int] = {}
-    for key in assembly.group.keys:
-        missing = assembly.forest.orphans.get(key)
-        if missing is not None and key not in shown:
-            counts[missing] = counts.get(missing, 0) + 1
-    return [
-        Reason(
-            code=MISSING_PARENT,
-            detail=f"{count} span{'s' if count > 1 else ''} inside span {missing}, which is not here; kept under the run",
-        )
-        for missing, count in counts.items()
-    ]

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from spanreplay.replay.dialect import StepDraft
-from spanreplay.replay.doubles import Folded
+from spanreplay.replay.folded import Folded
 from spanreplay.replay.grouping import Group
 from spanreplay.replay.order import NEVER
 from spanreplay.replay.tree import Forest, SpanKey

@@ -4,30 +4,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from spanreplay.replay.assembly import Assembly, assemble, orphan_reasons
+from spanreplay.replay.assembly import Assembly, assemble
 from spanreplay.replay.dangling import dangling
 from spanreplay.replay.dialect import RunDraft
 from spanreplay.replay.ends import ends, from_model_calls, outcome_without_root
 from spanreplay.replay.fields import Fields
+from spanreplay.replay.grading import grade
 from spanreplay.replay.grouping import group, read_spans
 from spanreplay.replay.histories import mixed
 from spanreplay.replay.joins import Join, session_of
 from spanreplay.replay.joins import join as join_groups
-from spanreplay.replay.model import Grade, Reason, Run, Step
-from spanreplay.replay.reasons import (
-    BESIDE_CUT,
-    CYCLE,
-    DOUBLED,
-    FOREIGN,
-    JOINED,
-    LOG_WITHOUT_SPAN,
-    NO_ROOT,
-    RECORDS_DROPPED,
-    SEVERAL_ROOTS,
-    UNTAPED,
-    untaped,
-    worst,
-)
+from spanreplay.replay.model import Reason, Run, Step
+from spanreplay.replay.reasons import BESIDE_CUT, RECORDS_DROPPED
 from spanreplay.replay.rows import run_row, step_row
 from spanreplay.replay.steps import Ordered, ordered
 from spanreplay.replay.tree import build
@@ -38,8 +26,6 @@ from spanreplay.spans.record import Record, SpanRecord
 if TYPE_CHECKING:
     from spanreplay.store.store import Store
 
-OWN: Final = "spanreplay"
-"""The dialect whose steps hold the exact exchange."""
 TRACES_AT_ONCE: Final = 64
 """Traces whose runs are derived together, at most."""
 BYTES_AT_ONCE: Final = 8_000_000
@@ -87,14 +73,14 @@ def _run(assembly: Assembly, losses: Mapping[str, int]) -> Run:
     first, last = told.first if draft.input is None else None, told.last if draft.output is None else None
     lacking = dangling(made.links.open, made.placed, [draft.output])
     steps = _with_reasons(made.steps, lacking.of_steps)
-    grade, reasons = _grade(assembly, root, steps)
+    graded, reasons = grade(assembly, root, steps)
     also = [*lacking.of_run, *mixed(steps, made.placed)]
     also += from_model_calls(first, last)
     if not made.overlaps.whole:
         also.append(Reason(code=BESIDE_CUT, detail="too many steps ran at the same time; not all are listed as beside each other"))
     lost = _losses(spans, losses)
     if lost:
-        grade = "incomplete"
+        graded = "incomplete"
     reasons = (*(Reason(code=RECORDS_DROPPED, detail=f"process {name} lost {n} records") for name, n in lost.items()), *reasons, *also)
     of_spans = len(assembly.folded.steps) + (named is not None)
     return Run(
@@ -107,7 +93,7 @@ def _run(assembly: Assembly, losses: Mapping[str, int]) -> Run:
         ended_ns=forest.spans[named].end_ns if named is not None else _last_end(spans),
         outcome=draft.outcome,
         error=draft.error,
-        grade=grade,
+        grade=graded,
         grade_reasons=reasons,
         definition=draft.definition,
         input=draft.input if first is None else first.draft.input,
@@ -179,60 +165,6 @@ def _losses(spans: Iterable[SpanRecord], losses: Mapping[str, int]) -> dict[str,
         return {}
     processes = {Fields(span.attributes).identifier(PROCESS_ID) for span in spans}
     return {process: count for process, count in losses.items() if process in processes and count}
-
-
-def _grade(assembly: Assembly, root: RunDraft | None, steps: Sequence[Step]) -> tuple[Grade, tuple[Reason, ...]]:
-    forest, keys = assembly.forest, assembly.group.keys
-    grades: list[Grade] = [step.grade for step in steps]
-    reasons: list[Reason] = []
-    if assembly.group.joined is not None:
-        reasons.append(Reason(code=JOINED, detail=assembly.group.joined))
-    if not steps:
-        grades.append("exact" if assembly.group.named and root is not None else "structure")
-    if root is not None:
-        reasons += root.reasons
-        if root.grade == "incomplete":
-            grades.append("incomplete")
-        if root.dropped:
-            grades.append("incomplete")
-            reasons.append(Reason(code=RECORDS_DROPPED, detail=f"{root.dropped} records could not be kept while this run was recorded"))
-        reasons += [Reason(code=UNTAPED, detail=untaped(what)) for what in root.untaped]
-        told = assembly.root_step.reasons if assembly.root_step is not None else ()
-        reasons += [reason for reason in told if reason.code == DOUBLED]
-    elif assembly.roots:
-        names = ", ".join(forest.spans[key].span_id for key in assembly.roots)
-        reasons.append(Reason(code=SEVERAL_ROOTS, detail=f"no span is around all others; outermost agents: {names}"))
-    else:
-        what = "the root of this run is not here" if assembly.group.named else "no agent or workflow span is around the steps"
-        reasons.append(Reason(code=NO_ROOT, detail=what))
-    others = sorted({step.dialect for step in steps if step.grade == "semantic" and step.dialect != OWN})
-    if others:
-        count = sum(step.grade == "semantic" and step.dialect != OWN for step in steps)
-        who = f"{count} step{'s were' if count > 1 else ' was'} recorded by other instrumentation ({', '.join(others)})"
-        detail = f"{who}: the messages are here, not the exact exchange"
-        reasons.append(Reason(code=FOREIGN, detail=detail))
-    reasons += orphan_reasons(assembly, steps)
-    for key in keys:
-        fault = assembly.readings[key].fault
-        if fault is not None:
-            grades.append("incomplete")
-            reasons.append(fault)
-        if key in forest.cycles:
-            detail = f"span {key.span_id} is said to be inside a span that is inside it; kept under the run"
-            reasons.append(Reason(code=CYCLE, detail=detail))
-    reasons += _lost_spans(assembly)
-    for step in steps:
-        reasons += step.reasons
-    return worst(grades), tuple(dict.fromkeys(reasons))
-
-
-def _lost_spans(assembly: Assembly) -> list[Reason]:
-    traces = {key.trace_id for key in assembly.group.keys}
-    absent = {key: logs for key, logs in assembly.forest.logs.items() if key not in assembly.forest.spans and key.trace_id in traces}
-    return [
-        Reason(code=LOG_WITHOUT_SPAN, detail=f"{len(logs)} log records were written in span {key.span_id}, which is not here")
-        for key, logs in absent.items()
-    ]
 
 
 # ---- the runs of a store -----------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from spanreplay.replay.doubles import Folded
+from spanreplay.replay.folded import Folded
 from spanreplay.replay.model import Reason
 from spanreplay.replay.order import NEVER
 from spanreplay.replay.reasons import BESIDE_TOOL

@@ -194,6 +194,8 @@ WRAPPINGS: dict[str, Callable[[Any], Any]] = {
 def test_the_same_records_in_every_wrapping(wrapping: str, records: list[SpanRecord], twice: bool) -> None:
     text = json.dumps(WRAPPINGS[wrapping](otlp_json.encode(records)), indent=1 if twice else None).encode()
     found, report = read(text + b"\n" + text if twice else text)
+    if wrapping == "jaeger v3":  # it sorts events by name, which is undone
+        records = [dataclasses.replace(record, events=tuple(sorted(record.events, key=lambda event: event.time_ns))) for record in records]
     assert exact(found) == exact(records * (2 if twice else 1))
     assert report.rejected == 0
 

@@ -315,6 +315,7 @@ class NoWeatherError(Exception):
         ("builtins.TimeoutError", "late", TimeoutError("late")),
         (f"{__name__}.NoWeatherError", "none", NoWeatherError("none")),
         ("KeyError", "'Oslo'", KeyError("Oslo")),
+        ("ValueError", "ValueError: no such city", ValueError("no such city")),
         ("somewhere.Unknown", "odd", None),
     ],
 )

@@ -109,7 +109,7 @@ SAME: dict[str, dict[str, Any]] = {
         messages=[
             *view()["messages"][:2],
             {"role": "assistant", "parts": [call("weather", '{"days":2,"city":"Paris"}', "c1"), call("weather", "{'city': 'Oslo'}", "c2")]},
-            {"role": "tool", "parts": [result({"celsius": 21.0}, "c1"), result([text("rain")], "c2")]},
+            {"role": "tool", "parts": [result({"celsius": 21.0}, "c1"), result({"error": [text("rain")]}, "c2")]},
         ]
     ),
     "results in the user's message, in the order in which they came": view(

@@ -30,7 +30,7 @@ _PARAMETERS: Final[Mapping[str, str]] = {
     "frequency_penalty": names.GEN_AI_REQUEST_FREQUENCY_PENALTY,
     "presence_penalty": names.GEN_AI_REQUEST_PRESENCE_PENALTY,
 }
-_WRAPS: Final = frozenset({"result", "output", "content", "response", "text"})
+_WRAPS: Final = frozenset({"result", "output", "content", "response", "text", "error"})
 """Keys under which an API or a framework puts what a tool gave, where it stands alone."""
 _LAYERS: Final = 6
 

@@ -8,9 +8,11 @@ import os
 import sys
 import tempfile
 import threading
+import time
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
+from typing import Final
 
 from spanreplay.boundary import session as sessions
 from spanreplay.boundary.session import RunContext
@@ -24,6 +26,9 @@ from spanreplay.replay.isolation.guard import Guard
 from spanreplay.replay.isolation.refusal import Refusal
 from spanreplay.replay.ledger import Ledger
 from spanreplay.replay.plan import CLAIMS, ENVIRONMENT, LEDGERS, TEMPORARY, read_plan, read_recording
+
+_GRACE_S: Final = 20
+"""How long an agent may go on after a difference has stopped it."""
 
 
 def start() -> None:
@@ -52,6 +57,7 @@ def _start(scratch: Path) -> None:
         claims=Claims(scratch / CLAIMS),
         place=place.path,
         accept_incomplete=plan.accept_incomplete,
+        on_stop=_end_soon,
     )
     command = RunContext(run_id="replay", name="command", fallback=True)
     plugins.install("auto")
@@ -72,6 +78,17 @@ def _start(scratch: Path) -> None:
 
     atexit.register(finish, session, guard, ledger)
     guard.arm_process()
+
+
+def _end_soon() -> None:
+    """A process that the replay has stopped ends, also where the stop only reached a task or a thread that others wait for."""
+
+    def end() -> None:
+        time.sleep(_GRACE_S)
+        os.write(2, f"spanreplay: stopped, and ended: the agent went on for {_GRACE_S} s\n".encode())
+        os._exit(1)
+
+    threading.Thread(target=end, name="spanreplay-stop", daemon=True).start()
 
 
 def _quiet_stops() -> None:

@@ -60,6 +60,7 @@ def replay_session(
     claims: Claims | None = None,
     place: str = "",
     accept_incomplete: bool = False,
+    on_stop: Callable[[], None] | None = None,
 ) -> tuple[Session, RecordedCalls]:
     """A session that answers every call from ``runs``, redacting by the recorded policy, with no spans and no sink.
 
@@ -70,6 +71,7 @@ def replay_session(
         claims: shared with the other processes of the replay.
         place: causal path at which this process was started.
         accept_incomplete: steps whose record is known to lack something answer too, with what there is.
+        on_stop: called once, when a difference stops the replay.
     """
     policy = next((r.redaction for r in runs if r.redaction), None)
     redactor = redactor_for(RedactionPolicy.from_json(policy) if policy else None)
@@ -81,6 +83,7 @@ def replay_session(
         place=place,
         accept_incomplete=accept_incomplete,
         redact=lambda text: redactor.text(text)[0],
+        on_stop=on_stop,
     )
     return Session(mode="replay", interceptors=(interceptor,), redactor=redactor, open_spans=False), interceptor
 

@@ -163,9 +163,10 @@ class Pool:
         """
         return self._find("tool_call", name, lambda run, step: run.compare_tool(step, live, signature), bare=live in (None, "{}"))
 
-    def knows(self, name: str) -> bool:
-        """Is any call of this tool recorded?"""
-        return any(same_tool(step.name, name) for run in self._runs for step in run.run.steps if step.kind == "tool_call")
+    def knows(self, kind: Kind, name: str) -> bool:
+        """Is any call of this tool recorded, or any of a model?"""
+        steps = (step for run in self._runs for step in run.run.steps if step.kind == kind)
+        return any(kind != "tool_call" or same_tool(step.name, name) for step in steps)
 
     def _find(
         self, kind: Kind, name: str | None, compare: Callable[[ForeignRun, Step], Likeness | None], *, bare: bool = False

@@ -92,8 +92,9 @@ class ForeignCalls:
         if missed.used is not None:
             detail = f"step {missed.used.seq} answered it already, and the record has it no second time"
             self._refuse(step, run, None, "already_used", detail, asked)
-        known = step.call.kind != "tool_call" or pool.knows(step.call.name)
-        detail = "all that is recorded of it has answered already" if known else "the record has no call of this tool"
+        detail = "all that is recorded of it has answered already"
+        if not pool.knows(step.call.kind, step.call.name):
+            detail = f"the record has no {'call of this tool' if step.call.kind == 'tool_call' else step.call.kind.replace('_', ' ')}"
         self._refuse(step, run, None, "never_recorded", detail, asked)
 
     def _differ(self, step: LiveStep, run: Run | None, expected: Step, missed: NoMatch) -> NoReturn:

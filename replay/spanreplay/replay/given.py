@@ -105,7 +105,7 @@ def exception_text(error: Json) -> str:
     told = error if isinstance(error, dict) else {}
     kind, message = told.get("type"), told.get("message")
     name = _class_name(kind) if isinstance(kind, str) and kind else "builtins:Exception"
-    said = message if isinstance(message, str) else ""
+    said = (message if isinstance(message, str) else "").removeprefix(f"{name.rpartition(':')[2]}: ")  # as the SDK words a span's status
     if name == "builtins:KeyError" and len(said) > 1 and said[0] == said[-1] and said[0] in "'\"":  # its text is the key's display
         said = said[1:-1]
     return json.dumps({"$t": name, "k": "exception", "v": {"message": said, "args": [said] if said else []}})

@@ -85,7 +85,7 @@ def alike(recorded: Request, live: Request, shown: Shows, *, cut: bool = False) 
     if not shown.system:
         left_out |= {SYSTEM} if live.system else set()
     elif not same.texts(recorded.system, live.system):
-        wanted["system"], actual["system"] = _lone(recorded.system), _lone(live.system)
+        wanted["system"], actual["system"] = "\n".join(recorded.system), "\n".join(live.system)
     turns = live.turns
     if not shown.media and any(turn.kind == "media" for turn in turns):
         left_out.add(MEDIA)
@@ -112,14 +112,10 @@ def alike(recorded: Request, live: Request, shown: Shows, *, cut: bool = False) 
     return Likeness(equal=not wanted, closeness=closeness, recorded=wanted, actual=actual, left_out=frozenset(left_out))
 
 
-def _lone(texts: tuple[str, ...]) -> Json:
-    return texts[0] if len(texts) == 1 else list(texts)
-
-
 def _shown(turn: Turn) -> Json:
     if turn.kind == "call":
         return {"role": turn.role, "tool_call": turn.value}
-    return {"role": turn.role, "content": _lone(tuple(turn.value)) if turn.kind == "text" else turn.value}
+    return {"role": turn.role, "content": "\n".join(turn.value) if turn.kind == "text" else turn.value}
 
 
 class _Same:

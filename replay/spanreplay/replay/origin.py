@@ -9,8 +9,8 @@ _ASKED_FOR: Final[frozenset[Kind]] = frozenset({"model_call", "tool_call"})
 
 
 def is_foreign(run: Run) -> bool:
-    """Was a run recorded by others? Its steps have no causal path then, and are found by their meaning."""
-    return not run.is_command and run.path is None and bool(run.steps) and all(step.path is None for step in run.steps)
+    """Was a run recorded by others? Neither it nor its steps have a causal path then, and they are found by their meaning."""
+    return not run.is_command and run.path is None and all(step.path is None for step in run.steps)
 
 
 def judged(run: Run) -> list[Step]:

@@ -50,6 +50,7 @@ class RecordedCalls:
         ledger: what is matched and what differs is entered there.
         focus: see :class:`spanreplay.replay.candidates.Recording`; also ``claims``, ``place`` and ``accept_incomplete``.
         redact: what is done to the texts of live calls.
+        on_stop: called once, when a difference stops the replay.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class RecordedCalls:
         place: str = "",
         accept_incomplete: bool = False,
         redact: Callable[[str], str] = str,
+        on_stop: Callable[[], None] | None = None,
     ) -> None:
         claims = claims or Claims()
         own, others = [r for r in runs if not is_foreign(r)], [r for r in runs if is_foreign(r)]
@@ -75,6 +77,7 @@ class RecordedCalls:
         )
         self.ledger = ledger
         self.stopped: ReplayDivergence | None = None
+        self._on_stop = on_stop
         self._lock = threading.RLock()
         self._live: dict[str, RecordedRun | Pool | _Undecided | None] = {}
         self._by_meaning = ForeignCalls(ledger, self._entered)
@@ -357,6 +360,8 @@ class RecordedCalls:
             for keeper in self._turns.values():
                 keeper.release()
             self._by_meaning.release()
+            if self._on_stop is not None:
+                self._on_stop()
         return error
 
 

@@ -33,6 +33,7 @@ TELEMETRY: Final[Mapping[str, frozenset[str]]] = {
     "langfuse._client.span_exporter": frozenset(),
     "langfuse._task_manager": frozenset(),
     "traceloop.sdk.telemetry": frozenset(),
+    "mlflow.telemetry.client": frozenset(),
     "posthog.consumer": frozenset(),
     "posthog._async_consumer": frozenset(),
     "posthog.capture_send": frozenset(),

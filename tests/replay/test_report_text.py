@@ -189,7 +189,7 @@ def test_the_list_of_runs() -> None:
     lines = render_runs(rows, colour=False).splitlines()
     assert lines[0].split() == ["run", "started", "agent", "model", "steps", "outcome", "grade", "took", "tokens"]
     assert "replays exactly" in lines[1]
-    assert "3 / 0" in lines[1]
+    assert "3 / –" in lines[1]
     assert "cut short" in lines[2]
     assert lines[1].index("12") + 2 == lines[2].index(" 3 ") + 2, "numbers are aligned to the right"
     assert render_runs([], colour=False) == "no runs"
@@ -270,3 +270,12 @@ def test_a_run_without_steps_does_not_replay() -> None:
     assert "replays exactly" not in render_runs([row], colour=False)
     assert "no steps" in render_runs([row], colour=False)
     assert "replays exactly" in render_runs([dataclasses.replace(row, n_steps=1)], colour=False)
+
+
+def test_only_counts_that_are_there_are_shown() -> None:
+    asked, told = {a.GEN_AI_USAGE_INPUT_TOKENS: 7, a.GEN_AI_USAGE_OUTPUT_TOKENS: -3}, {a.GEN_AI_USAGE_OUTPUT_TOKENS: 5}
+    lines = [render_run(build_runs([chat(1, None, attributes=counts)])[0], colour=False) for counts in (asked, told, {**asked, **told})]
+    assert " · 7 tokens in\n" in lines[0]
+    assert " · 5 tokens out\n" in lines[1]
+    assert " · 7 tokens in, 5 out\n" in lines[2]
+    assert "-3" not in lines[0], "a negative number is no count"

@@ -127,7 +127,7 @@ def drafted(span: SpanRecord, fields: Fields, found: Found) -> StepDraft:
         input=found.asked,
         output=found.answered,
         error=error,
-        usage={**usage(fields), **found.usage},
+        usage={**usage(fields), **{kind: count for kind, count in found.usage.items() if count >= 0}},
         versions=versions,
         typed_input=_typed(found.asked, "arguments"),
         typed_result=_typed(found.answered, "result"),

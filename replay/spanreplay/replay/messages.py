@@ -88,11 +88,11 @@ def params(fields: Fields) -> dict[str, Json]:
 
 
 def usage(fields: Fields) -> dict[str, int]:
-    """Tokens by kind, dots as underscores, old names as the present ones."""
+    """Tokens by kind, dots as underscores, old names as the present ones. A negative number is no count."""
     counted: dict[str, int] = {}
     for name, value in fields.attributes.items():
         number = whole(value) if name.startswith(USAGE_PREFIX) else None
-        if number is not None:
+        if number is not None and number >= 0:
             kind = name.removeprefix(USAGE_PREFIX).replace(".", "_")
             if kind in OLD_USAGE:
                 counted.setdefault(OLD_USAGE[kind], number)

@@ -127,6 +127,45 @@ def test_a_later_answer_does_not_ask_for_an_earlier_call() -> None:
     assert len(reasons(run, "call-not-run")) == 1
 
 
+@pytest.mark.parametrize("ahead", [0.5, 40, 350])
+def test_a_call_that_the_clock_puts_before_its_request_is_joined_by_its_id(ahead: float) -> None:
+    def at(ms: float) -> int:
+        return int((1_000 + ms) * 1_000_000)
+
+    asked = asks(2, ("c1", "f", {"n": 1}), start=at(500), end=at(600), attributes={a.GEN_AI_INPUT_MESSAGES: said("hi")})
+    call = tool(3, 1, name="f", call="c1", args='{"n":1}', start=at(500 - ahead), end=at(590 - ahead))
+    last = tells(4, ("c1", 1), start=at(700))
+    (run,) = build_runs([span(1, start=at(0), end=at(900), attributes=agent(1).attributes), asked, call, last])
+    assert [int(step.span_id, 16) for step in run.steps] == [2, 3, 4]
+    assert asked_by(run, 3) == 2
+    assert not reasons(run, "call-without-span")
+    (detail,) = reasons(run, "clock-skew")
+    assert "before step 1" in detail
+    assert run.input == run.steps[0].input
+    assert not any(step.overlaps for step in run.steps), "nothing runs beside the answer that asks for it"
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        pytest.param([tool(2, 1, name="f", call="c1", start=100), asks(3, ("c1", "g", {}))], id="another tool"),
+        pytest.param([tool(2, 1, name="f", call="c1", args='{"n":1}', start=100), asks(3, ("c1", "f", {"n": 2}))], id="other arguments"),
+        pytest.param([asks(2, ("c1", "f", {})), tool(3, 1, name="f", call="c1", start=210), asks(4, ("c1", "f", {}))], id="asked before"),
+        pytest.param(
+            [
+                tool(2, 1, name="f", call="c1", start=100),
+                chat(3, 1, start=300, attributes={**tells(9, ("c1", 1)).attributes, a.GEN_AI_OUTPUT_MESSAGES: asking(("c1", "f", {}))}),
+            ],
+            id="told before it asks",
+        ),
+    ],
+)
+def test_of_a_reused_id_the_clock_is_believed(records: Sequence[Record]) -> None:
+    run = one(*records)
+    assert [int(step.span_id, 16) for step in run.steps] == sorted(int(step.span_id, 16) for step in run.steps)
+    assert not reasons(run, "clock-skew")
+
+
 # ---- requests without a call -------------------------------------------------------------------------------------------
 
 

@@ -15,9 +15,11 @@ from spanreplay.replay.model import Reason, Step
 from spanreplay.replay.order import Moment, in_order
 from spanreplay.replay.overlap import Overlaps, overlapping
 from spanreplay.replay.placed import Placed
-from spanreplay.replay.reasons import MISSING_PARENT
+from spanreplay.replay.reasons import CLOCK_SKEW, MISSING_PARENT
 from spanreplay.replay.retries import attempts
 from spanreplay.replay.same_call import asked_ids
+from spanreplay.replay.showing import duration
+from spanreplay.replay.skew import skewed
 from spanreplay.replay.told import as_told
 from spanreplay.replay.tree import SpanKey
 from spanreplay.semconv import attributes as a
@@ -45,7 +47,9 @@ def ordered(assembly: Assembly) -> Ordered:
     shown = [*assembly.folded.steps, *assembly.decided]
     parents = {key: outer for key in shown if (outer := next(_outers(assembly, key), None)) is not None}
     steps_only = set(shown)
-    order = [key for key in in_order(moments.values(), _causes(assembly, parents)) if key in steps_only]
+    early = skewed(assembly.folded.steps.values(), parents)
+    causes = (*_causes(assembly, parents), *((answer, key) for key, answer in early.items()))
+    order = [key for key in in_order(moments.values(), causes) if key in steps_only]
     seq = {key: number for number, key in enumerate(order, 1)}
     for key in [key for key, outer in parents.items() if seq[outer] >= seq[key]]:  # nothing is inside what began later
         parents.pop(key)
@@ -57,8 +61,11 @@ def ordered(assembly: Assembly) -> Ordered:
     again = attempts(steps)
     made: list[Step] = []
     for step in steps:
+        asking = early.get(step.key)
         attempt = again.get(step.seq)
         reasons = [*_reasons(assembly, step), *([links.reasons[step.seq]] if step.seq in links.reasons else [])]
+        if asking is not None and links.requested_by.get(step.seq) == seq[asking]:
+            reasons.append(_skew(step, seq[asking], assembly.folded.steps[asking].start_ns))
         made.append(
             _step(
                 step,
@@ -66,7 +73,7 @@ def ordered(assembly: Assembly) -> Ordered:
                 requested_by=step.requested_by if step.requested_by is not None else links.requested_by.get(step.seq),
                 attempt=step.draft.attempt if attempt is None else attempt.number,
                 retry_of=step.retry_of if attempt is None else attempt.retry_of,
-                overlaps=tuple(seq[other] for other in beside.beside.get(step.key, ())),
+                overlaps=tuple(seq[o] for o in beside.beside.get(step.key, ()) if o != asking and early.get(o) != step.key),
                 reasons=tuple(replace(reason, step=step.seq) for reason in reasons),
             )
         )
@@ -126,6 +133,12 @@ def _causes(assembly: Assembly, parents: Mapping[SpanKey, SpanKey]) -> Iterator[
                     yield asking[draft.call_id], key
                 if draft.call_id in telling and telling[draft.call_id] != asking.get(draft.call_id):
                     yield key, telling[draft.call_id]
+
+
+def _skew(call: Placed, answer: int, started_ns: int) -> Reason:
+    early = duration(call.started_ns, started_ns)
+    detail = f"by the clock it began {early} before step {answer}, whose answer asks for it: clocks differ, and it is put after that step"
+    return Reason(code=CLOCK_SKEW, detail=detail)
 
 
 def _outers(assembly: Assembly, key: SpanKey) -> Iterator[SpanKey]:

@@ -25,6 +25,7 @@ class Tempo(Loopback):
 
     Attributes:
         asked: path and query of every request for something.
+        shows_its_configuration: whether ``/status/config`` answers.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None, *, version_1: bool = False) -> None:
@@ -33,6 +34,7 @@ class Tempo(Loopback):
         self._longest = given.get("distributor", {}).get("max_attribute_bytes", 2048)
         self._largest = given.get("overrides", {}).get("defaults", {}).get("global", {}).get("max_bytes_per_trace", 5_000_000)
         self._version_1 = version_1
+        self.shows_its_configuration = True
         self._traces: dict[str, dict[str, SpanRecord]] = {}
         self._sizes: dict[str, int] = {}
         self._partial: set[str] = set()
@@ -56,6 +58,9 @@ class Tempo(Loopback):
             return 200, "text/plain", b"ready\n"
         if path == "/api/status/buildinfo":
             return _json({"version": "3.0.0", "revision": "0123abc", "branch": "HEAD", "goVersion": "go1.26"})
+        if path == "/status/config" and self.shows_its_configuration:
+            limits = f"distributor:\n  max_attribute_bytes: {self._longest}\noverrides:\n  defaults:\n    global:\n"
+            return 200, "text/plain", f"{limits}      max_bytes_per_trace: {self._largest}\n".encode()
         if path == "/api/search":
             found = [{"traceID": trace.lstrip("0"), "rootServiceName": "shop", "rootTraceName": "run"} for trace in self._traces]
             return _json({"traces": found, "metrics": {}})

@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "export": "Write a run to a file.",
     "send": "Send a run to an OTLP endpoint, to look at in Jaeger or Tempo.",
     "query": "Ask the store in SQL, read-only.",
+    "doctor": "Check a Collector, Jaeger or Tempo: reachable, and what it would cut.",
     "collector-config": "Print a configuration of the Collector, Jaeger or Tempo.",
 }
 """Command name to its one-line help, so that ``--help`` imports no command. Each is a module of this package."""

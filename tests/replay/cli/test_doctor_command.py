@@ -1,0 +1,149 @@
+"""``doctor`` at back ends that are well, that cut, that refuse, and that are not there."""
+
+from collections.abc import Iterator, Mapping
+from concurrent import futures
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+import yaml
+
+from recordings.servers import Loopback, Reply
+from support.command_line import CommandLine
+from support.tempo import Tempo
+
+SHIPPED: dict[str, Any] = yaml.safe_load((Path(__file__).parents[3] / "collector-config" / "tempo.yaml").read_text("utf-8"))
+MIB = 1 << 20
+
+
+@contextmanager
+def receiver(largest: int = 64 * MIB, *, refuses: int | None = None) -> Iterator[tuple[str, list[bytes]]]:
+    """An OTLP receiver over HTTP, and what it was sent; it knows nothing else."""
+    bodies: list[bytes] = []
+
+    def answer(method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        if method != "POST" or path != "/v1/traces":
+            return 404, "text/plain", b"404 page not found"
+        assert headers["content-type"] == "application/x-protobuf"
+        bodies.append(body)
+        if refuses is not None:
+            return refuses, "text/plain", b"no"
+        return (200, "application/x-protobuf", b"") if len(body) <= largest else (413, "text/plain", b"too large")
+
+    with Loopback(answer) as server:
+        yield server.url, bodies
+
+
+@contextmanager
+def grpc_receiver(largest: int) -> Iterator[str]:
+    """An OTLP receiver over gRPC."""
+    server = grpc.server(futures.ThreadPoolExecutor(1), options=[("grpc.max_receive_message_length", largest)])
+    handler = grpc.method_handlers_generic_handler(
+        "opentelemetry.proto.collector.trace.v1.TraceService",
+        {"Export": grpc.unary_unary_rpc_method_handler(lambda _request, _context: b"")},
+    )
+    server.add_generic_rpc_handlers((handler,))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        yield f"grpc://127.0.0.1:{port}"
+    finally:
+        server.stop(None).wait()
+
+
+def test_a_receiver_of_64_mib_is_well_and_gets_no_span(spanreplay: CommandLine) -> None:
+    with receiver() as (url, bodies):
+        done = spanreplay("doctor", "--endpoint", url)
+        printed = spanreplay("doctor", "--endpoint", f"{url}/v1/traces", "--json").json
+    assert (done.code, done.err) == (0, "")
+    assert "takes OTLP over HTTP" in done.out
+    assert "takes messages of 64 MiB" in done.out
+    (found,) = printed["endpoints"]
+    assert (printed["ok"], found["kind"], [check["what"] for check in found["checks"]]) == (
+        True,
+        "otlp-http",
+        ["reachable", "message size"],
+    )
+    assert all(body.strip(b"\0") in (b"", body[:5]) for body in bodies), "one unknown field of zeros, and nothing else"
+
+
+@pytest.mark.parametrize(
+    ("largest", "said"), [(20 * MIB, "20 MiB, not of 64"), (4 * MIB, "4 MiB, not of 64"), (MIB, "no messages of 4 MiB")]
+)
+def test_a_receiver_that_takes_less_is_told_the_line(spanreplay: CommandLine, largest: int, said: str) -> None:
+    with receiver(largest) as (url, _):
+        done = spanreplay("doctor", "--endpoint", url)
+    assert done.code == 1
+    assert said in done.out
+    assert "max_request_body_size: 67108864" in done.out
+
+
+def test_the_same_over_grpc(spanreplay: CommandLine) -> None:
+    with grpc_receiver(64 * MIB) as large, grpc_receiver(4 * MIB) as small:
+        assert spanreplay("doctor", "--endpoint", large).code == 0
+        done = spanreplay("doctor", "--endpoint", large, "--endpoint", small)
+    assert done.code == 1
+    assert "takes messages of 4 MiB, not of 64" in done.out
+    assert "max_recv_msg_size_mib: 64" in done.out
+
+
+def test_a_tempo_that_cuts_is_told_the_line(spanreplay: CommandLine) -> None:
+    with Tempo() as tempo:
+        done = spanreplay("doctor", "--endpoint", tempo.url)
+        tempo.shows_its_configuration = False
+        silent = spanreplay("doctor", "--endpoint", tempo.url)
+    assert (done.code, silent.code) == (1, 1)
+    assert "Tempo 3.0.0" in done.out
+    assert "cuts attributes at 2048 bytes" in done.out
+    assert "in Tempo set distributor.max_attribute_bytes: 0" in done.out
+    assert "in Tempo set overrides.defaults.global.max_bytes_per_trace" in done.out
+    assert "does not show its configuration" in silent.out
+
+
+def test_the_shipped_tempo_is_well(spanreplay: CommandLine) -> None:
+    with Tempo(SHIPPED) as tempo:
+        done = spanreplay("doctor", "--endpoint", tempo.url)
+    assert done.code == 0, done
+    assert "cuts no attributes" in done.out
+
+
+def test_a_jaeger_is_known(spanreplay: CommandLine) -> None:
+    def answer(method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        if path == "/jaeger/api/v3/services":
+            return 200, "application/json", b'{"services": ["shop", "till"]}'
+        page = b'<script>const JAEGER_VERSION = {"gitCommit": "1", "gitVersion": "v2.20.0"};</script>'
+        return 200, "text/html", page  # of every other path, as its pages do
+
+    with Loopback(answer) as server:
+        done = spanreplay("doctor", "--endpoint", f"{server.url}/jaeger", "--json")
+    (found,) = done.json["endpoints"]
+    assert (done.code, found["kind"], found["version"]) == (0, "jaeger", "v2.20.0")
+    assert "2 services" in found["checks"][0]["detail"]
+
+
+def test_what_is_not_there_or_something_else_is_said(spanreplay: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    with receiver(refuses=401) as (url, _):
+        done = spanreplay("doctor", "--endpoint", url)
+    assert done.code == 1
+    assert "takes no OTLP: 401" in done.out
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    away = spanreplay("doctor")
+    assert away.code == 1
+    assert "http://127.0.0.1:9\n  NO  no answer" in away.out
+    assert spanreplay("doctor", "--endpoint", "grpc://127.0.0.1:9", "--timeout", "5").code == 1
+    assert spanreplay("doctor", "--endpoint", "nowhere://x").code == 2
+
+
+def test_it_is_let_in_as_it_is_told(spanreplay: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Mapping[str, str]] = []
+
+    def answer(method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        seen.append(headers)
+        return (200, "application/json", b'{"version": "3.0.0"}') if path.endswith("buildinfo") else (404, "text/plain", b"")
+
+    monkeypatch.setenv("TOKEN", "secret")
+    with Loopback(answer) as server:
+        spanreplay("doctor", "--endpoint", server.url, "--bearer-token-env", "TOKEN", "--tenant", "blue", "--header", "X-A=b")
+    assert all((h["authorization"], h["x-scope-orgid"], h["x-a"]) == ("Bearer secret", "blue", "b") for h in seen)

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import kubernetes_validate  # type: ignore[import-untyped]
 import pytest
 import yaml
 
@@ -140,3 +141,49 @@ def test_grafana_finds_its_data_source_and_dashboard() -> None:
             assert panel["datasource"]["uid"] in {source["uid"] for source in sources}
             for target in panel["targets"]:
                 assert target["query"].count("{") == target["query"].count("}") > 0
+
+
+# ---- Kubernetes ------------------------------------------------------------------------------------------------------
+
+MANIFESTS = {path.name: list(yaml.safe_load_all(path.read_text(encoding="utf-8"))) for path in sorted((FOLDER / "k8s").glob("*.yaml"))}
+
+
+@pytest.mark.parametrize("name", MANIFESTS)
+def test_manifests_are_valid(name: str) -> None:
+    for document in MANIFESTS[name]:
+        kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
+
+
+@pytest.mark.parametrize("name", MANIFESTS)
+def test_manifests_fit_the_configuration_that_they_run(name: str) -> None:
+    service, workload = MANIFESTS[name]
+    template = workload["spec"]["template"]
+    (container,) = template["spec"]["containers"]
+    assert service["spec"]["selector"] == workload["spec"]["selector"]["matchLabels"] == template["metadata"]["labels"]
+    names = {port["name"] for port in container["ports"]}
+    assert {port["targetPort"] for port in service["spec"]["ports"]} <= names
+    assert container["readinessProbe"]["httpGet"]["port"] in names
+
+    (argument,) = container["args"]
+    file = argument.rpartition("/")[2]
+    text = (FOLDER / file).read_text(encoding="utf-8")
+    mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
+    for variable in container["env"]:
+        assert f"${{env:{variable['name']}:-" in text
+        if variable["value"].startswith("/"):
+            assert any(variable["value"].startswith(mount) for mount in mounts), "somewhere that can be written"
+    (configuration,) = (volume["configMap"]["name"] for volume in template["spec"]["volumes"] if "configMap" in volume)
+    head = (FOLDER / "k8s" / name).read_text(encoding="utf-8")
+    assert f"kubectl create configmap {configuration} --from-file={file}" in head
+    limit = int(re.search(r"limit_mib: (\d+)", text)[1])  # type: ignore[index]
+    size, unit = re.fullmatch(r"(\d+)([MG])i", container["resources"]["limits"]["memory"]).groups()  # type: ignore[union-attr]
+    assert int(size) * {"M": 1, "G": 1024}[unit] > limit
+
+
+def test_the_agents_of_kubernetes_find_its_gateways() -> None:
+    gateways, _ = MANIFESTS["gateway.yaml"]
+    _, agents = MANIFESTS["agent.yaml"]
+    environment = {entry["name"]: entry["value"] for entry in agents["spec"]["template"]["spec"]["containers"][0]["env"]}
+    assert gateways["spec"]["clusterIP"] == "None", "a name for each"
+    assert environment["GATEWAY_HOST"] == gateways["metadata"]["name"]
+    assert int(environment["GATEWAY_PORT"]) in {port["port"] for port in gateways["spec"]["ports"]}

@@ -1,5 +1,6 @@
 """Which request a call answers, which have no answer, and which attempts belong together."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,8 +24,6 @@ def asks(number: int, *calls: tuple[str | None, str, Any], parent: int = 1, star
 
 
 def tells(number: int, *results: tuple[str | None, Any], parent: int = 1, start: int | None = None) -> SpanRecord:
-    import json
-
     parts = [{"type": "tool_call_response", "id": call_id, "response": value} for call_id, value in results]
     messages = json.dumps([{"role": "tool", "parts": parts}])
     return chat(number, parent, start=number * 100 if start is None else start, attributes={a.GEN_AI_INPUT_MESSAGES: messages})
@@ -61,6 +60,37 @@ def test_of_equal_requests_each_call_has_one_and_no_id_is_guessed() -> None:
     run = one(asks(2, ("c1", "f", {}), ("c2", "f", {})), tool(3, 1, name="f", start=300), tool(4, 1, name="f", start=310))
     assert [(steps(run)[n].call_id, asked_by(run, n)) for n in (3, 4)] == [(None, 2), (None, 2)]
     assert not reasons(run, "call-not-run")
+
+
+@pytest.mark.parametrize(
+    ("given", "told", "ids"),
+    [
+        (["a", "b"], [("c1", "b"), ("c2", "a")], ["c2", "c1"]),
+        (["a", "a"], [("c1", "a"), ("c2", "a")], ["c1", "c2"]),
+        (["a", "b"], [("c2", "a")], ["c2", "c1"]),
+        (["a", None], [("c1", "Error: b"), ("c2", "a")], ["c2", "c1"]),
+        ([{"n": 1}, 7], [("c1", "7"), ("c2", '{"n": 1}')], ["c2", "c1"]),
+        (["a", "b"], [("c1", "a"), ("c2", "c")], [None, None]),
+        (["a", "b"], [("c1", "a"), ("c2", "a")], [None, None]),
+        (["a", "b"], [("c3", "a"), ("c4", "b")], [None, None]),
+        (["a"], [("c1", "b"), ("c2", "a")], ["c2"]),
+        (["a"], [("c1", "a"), ("c2", "a")], [None]),
+    ],
+)
+def test_of_equal_requests_each_call_has_the_one_whose_result_is_its_own(given: list[Any], told: list[Any], ids: list[str | None]) -> None:
+    run = one(
+        asks(2, ("c1", "f", {"n": 1}), ("c2", "f", {"n": 1})),
+        *(
+            tool(n, 1, name="f", args='{"n":1}', result=None if result is None else json.dumps(result), start=300 + n)
+            for n, result in enumerate(given, 5)
+        ),
+        tells(4, *told),
+    )
+    calls = [steps(run)[n] for n, _ in enumerate(given, 5)]
+    assert [call.call_id for call in calls] == ids
+    assert [call.requested_by for call in calls] == [1] * len(given)
+    assert len(reasons(run, "call-id-inferred")) == sum(call_id is not None for call_id in ids)
+    assert len(reasons(run, "call-without-span")) == (1 if len(given) == 1 else 0)
 
 
 def test_where_the_arguments_are_unknown_the_name_tells() -> None:
@@ -199,8 +229,6 @@ def test_a_request_whose_arguments_are_the_output_was_the_output() -> None:
 
 
 def test_what_the_provider_ran_itself_is_no_call_of_the_agent() -> None:
-    import json
-
     parts = [
         {"type": "tool_call", "id": "s1", "name": "search", "arguments": {}},
         {"type": "tool_call_response", "id": "s1", "response": "x"},

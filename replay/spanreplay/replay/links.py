@@ -3,9 +3,11 @@
 A call id names the nearest answer before the call that has it: ids are reused, by one model in later turns and by several agents at once.
 A call without an id belongs to the request for the same tool with the same arguments; else, where the arguments cannot be compared, to the
 first request for that tool that is left. Nearest means: in the same agent, else around it, and of those the latest. No request is given to
-two calls without ids, and none to a call whose arguments are plainly others.
+two calls without ids, and none to a call whose arguments are plainly others. Calls that may answer each other's requests are told apart by
+their results, where the model was told those by id.
 """
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +22,7 @@ from spanreplay.replay.messages import Asked, asked_for
 from spanreplay.replay.model import Json, Reason
 from spanreplay.replay.placed import Placed, outwards
 from spanreplay.replay.reasons import ARGUMENTS_DIFFER, CALL_ID_INFERRED
+from spanreplay.replay.results import LOOKED_AT, by_results
 from spanreplay.replay.same_call import arguments, arguments_conflict, last_name, mentions, same_tool
 
 _ANSWERING: Final[frozenset[Kind]] = frozenset({"tool_call", "handoff", "agent", "decision", "human"})
@@ -84,6 +87,7 @@ class _Linker:
             self._match(calls, requests, _SAME_NAME)
             for kind in ("handoff", "agent"):
                 self._match([step for step in left if step.draft.kind == kind], requests, _AGENT_NAMED)
+            self._by_results(steps, [step for step in left if step.draft.kind == "tool_call"], requests)
         self.links.open = [request for request in requests if not request.answered]
 
     def _answers_id(self, step: Placed, by_id: dict[str, list[Request]]) -> bool:
@@ -174,9 +178,42 @@ class _Linker:
             detail = f"its span has no call id; {request.asked.call_id} is that of the request of step {request.seq} with {why}"
             self.links.reasons[call.seq] = Reason(code=CALL_ID_INFERRED, detail=detail)
 
+    def _by_results(self, steps: Sequence[Placed], calls: Sequence[Placed], requests: Sequence[Request]) -> None:
+        """Tells calls whose ids are not certain apart by what the model was told of the requests that they may answer."""
+        alike: dict[Hashable, list[Placed]] = {}
+        for call in calls:
+            request = self.links.answers.get(call.seq)
+            if request is not None and call.draft.call_id is None and call.seq not in self.links.call_ids:
+                alike.setdefault(_alike(request), []).append(call)
+        if not alike:
+            return
+        models = [step for step in steps if step.draft.kind == "model_call"]
+        asked: dict[Hashable, list[Request]] = {}
+        taken = {id(self.links.answers[call.seq]) for group in alike.values() for call in group}
+        for request in requests:
+            if id(request) in taken or not request.answered:
+                asked.setdefault(_alike(request), []).append(request)
+        for key, group in alike.items():
+            among = asked[key]
+            after = bisect_right(models, group[-1].seq, key=lambda step: step.seq)
+            known = by_results(group, [request.asked for request in among], models[after : after + LOOKED_AT]) if len(among) > 1 else None
+            if known is None:
+                continue
+            places = dict(known.pairs)
+            others = iter([request for n, request in enumerate(among) if n not in places.values()])
+            for request in among:
+                request.answered = False
+            for n, call in enumerate(group):
+                request = among[places[n]] if n in places else next(others)
+                self._answer(call, request, f"the result that step {known.by} was told" if n in places else None)
+
     def _doubt(self, seq: int) -> None:
         self.links.call_ids.pop(seq, None)
         self.links.reasons.pop(seq, None)
+
+
+def _alike(request: Request) -> Hashable:
+    return request.seq, request.asked.name, canonical_json(arguments({"arguments": request.asked.arguments}))
 
 
 def _last_index(answers: Sequence[deque[Request]], answer: deque[Request]) -> int:

@@ -23,7 +23,7 @@ _REMEMBERED: Final = 16
 
 
 @dataclass(slots=True)
-class _Told:
+class Told:
     """What a history tells of one call."""
 
     call: Mapping[str, Any] | None = None
@@ -42,7 +42,7 @@ def as_told(steps: Sequence[StepDraft]) -> list[StepDraft]:
     for place, step in enumerate(steps):
         if step.kind == "model_call":
             if lacking:
-                told = _history(step.input)
+                told = told_of(step.input)
                 for call_id in [call_id for call_id in lacking if call_id in told]:
                     earlier = lacking.pop(call_id)
                     made[earlier] = _called(made[earlier], told[call_id], place + 1)
@@ -68,17 +68,17 @@ def _messages(asked: Json) -> list[Any]:
 # ---- tools -------------------------------------------------------------------------------------------------------
 
 
-def _history(asked: Json) -> dict[str, _Told]:
+def told_of(asked: Json) -> dict[str, Told]:
     """The calls among the messages of a request, by id; of several with one id the last."""
-    found: dict[str, _Told] = {}
+    found: dict[str, Told] = {}
     for part in _parts(asked):
         call_id = part.get("id")
         if not isinstance(call_id, str) or call_id in NULL_IDS:
             continue
         if part.get("type") == "tool_call":
-            found[call_id] = _Told(call=part)
+            found[call_id] = Told(call=part)
         elif part.get("type") == "tool_call_response" and "response" in part:
-            found.setdefault(call_id, _Told()).response = part
+            found.setdefault(call_id, Told()).response = part
     return found
 
 
@@ -88,7 +88,7 @@ def _parts(asked: Json) -> Iterator[Mapping[str, Any]]:
         yield from (part for part in (parts if isinstance(parts, list) else ()) if isinstance(part, dict))
 
 
-def _called(step: StepDraft, told: _Told, seq: int) -> StepDraft:
+def _called(step: StepDraft, told: Told, seq: int) -> StepDraft:
     if step.input is None and told.call is not None and told.call.get("arguments") is not None:
         arguments = decoded_json(told.call["arguments"])[0]
         step = replace(_with(step, seq, input={"arguments": arguments}), typed_input=encode(arguments).text)

@@ -18,6 +18,7 @@ RELEASED = {
     1: "ef6d1cf7ef5439d987f444fb98d8547f000a67d2d67f121f6c40f1c5c3fe977c",
     2: "b8520f0dfcd9f7423ec9eeee7a5068bd702a518c447b3e9e5facc9b999454b4f",
     3: "c58866fd03876c010a9e95bd91d37c265c80e7651e8d93ede4ff09906307b2d5",
+    4: "93e96f775dcf7f82dfc977a469377ba087af0f276a79bc4d4c336d2b10b30b04",
 }
 """sha256 of the SQL of each released migration: stores in the world were made by exactly this."""
 

@@ -58,3 +58,27 @@ def test_a_parent_in_another_process_is_not_missing() -> None:
 def test_losses_of_a_source_are_told_from_what_it_only_rewrote() -> None:
     entries = [{"code": "rejected", "spans": 1}, {"code": "time-us", "spans": 9}, {"code": "document-cut", "spans": 2}]
     assert [entry["code"] for entry in losses(entries)] == ["rejected", "document-cut"]
+
+
+def asks(number: int, start: int, *told: str) -> Record:
+    """A model call that asks for a search, and is told the results of some calls."""
+    call = {"type": "tool_call", "id": f"c{number}", "name": "search", "arguments": {}}
+    answers = [{"role": "tool", "parts": [{"type": "tool_call_response", "id": name, "response": "r"}]} for name in told]
+    attributes = {
+        a.GEN_AI_INPUT_MESSAGES: json.dumps([{"role": "user", "parts": [{"type": "text", "content": "q"}]}, *answers]),
+        a.GEN_AI_OUTPUT_MESSAGES: json.dumps([{"role": "assistant", "parts": [call]}]),
+    }
+    return chat(number, 1, start=start, attributes=attributes)
+
+
+def test_a_call_that_was_answered_and_is_in_no_span_is_a_gap() -> None:
+    listed = found(agent(1, start=0, end=100), asks(2, 10), chat(3, 1, start=30), tool(4, 1, start=40))
+    assert listed == [], "a later model call was made without it: nobody ran it"
+    listed = found(agent(1, start=0, end=100), asks(2, 10), asks(3, 30, "c2"), tool(4, 1, start=50, call="c3"))
+    assert [(gap.code, gap.step) for gap in listed] == [("call-without-span", None)]
+
+
+def test_a_call_that_the_record_stops_before_is_a_gap() -> None:
+    listed = found(agent(1, start=0, end=100), chat(3, 1, start=10), asks(2, 30))
+    assert [(gap.code, gap.step) for gap in listed] == [("call-not-run", 2)]
+    assert "record stops" in listed[0].detail

@@ -69,7 +69,7 @@ class Problem:
     found: str
     trace_id: str | None = None
     span_id: str | None = None
-    """The record concerned (lower-case hex), if it was kept and known."""
+    """The record concerned (lower-case hex), if it is known; of one that was left out, its trace only."""
 
     def __str__(self) -> str:
         return f"{self.where}: expected {self.expected}, found {self.found}"

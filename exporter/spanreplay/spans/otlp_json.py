@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
 from spanreplay.spans._anyvalue import Fault, as_object, as_text, dropped_in, write_attributes, write_value
-from spanreplay.spans._fields import camel, read_count
+from spanreplay.spans._fields import TRACE_ID_BYTES, camel, hex_id, read_count
 from spanreplay.spans._groups import consecutive
 from spanreplay.spans._json_records import fields_attributes, read_log, read_span
 from spanreplay.spans.errors import (
@@ -120,11 +120,20 @@ def _decode_list(records: object, path: str, resource: Resource, scope: Scope, r
         except FormatError as error:
             faults.clear()
             place = join(f"{path}[{index}]", error.where)
-            problems(Problem(code=REJECTED, where=place, expected=error.expected, found=error.found))
+            trace_id = _trace_of(raw)
+            problems(Problem(code=REJECTED, where=place, expected=error.expected, found=error.found, trace_id=trace_id))
             continue
         if faults:
             _tell(faults, f"{path}[{index}]", problems, record)
         yield record
+
+
+def _trace_of(raw: object) -> str | None:
+    """The trace of a record that cannot be read, if that can be."""
+    try:
+        return hex_id(camel(as_object(raw)).get("traceId"), TRACE_ID_BYTES, "traceId")
+    except FormatError:
+        return None
 
 
 def _tell(faults: list[Fault], path: str, problems: Problems, record: Record | None = None) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from spanreplay.spans.record import LogRecord, Record, SpanRecord
-from spanreplay.store import compaction, derived, querying, reading
+from spanreplay.store import compaction, derived, querying, reading, source_losses
 from spanreplay.store.compaction import CompactionReport
 from spanreplay.store.database import WAIT_SECONDS, Database, transaction
 from spanreplay.store.errors import MissingStoreError
@@ -127,6 +127,19 @@ class Store:
         report.rejected += importer.refused
         return report
 
+    def put_source_losses(self, losses: Mapping[str, Iterable[str]], whole: Mapping[str, int] | None = None) -> None:
+        """Remembers what an input had lost, by trace id, and forgets what a whole input has made good. Traces concerned become stale.
+
+        Args:
+            losses: trace id to what was lost, in words; what is known already is not kept twice.
+            whole: how many spans of each trace an input had that lost nothing of it; a trace that has no more in the store is whole now.
+        """
+        if losses or whole:
+            with self._database.writing() as connection, transaction(connection):
+                generation = compaction.next_generation(connection)
+                source_losses.forget(connection, whole or {}, generation)
+                source_losses.add(connection, losses, generation)
+
     # ---- out --------------------------------------------------------------------------------------------------------
 
     def traces(self, trace_ids: Sequence[str]) -> Iterator[SpanRecord]:
@@ -164,6 +177,11 @@ class Store:
         """How many records each of these processes (``spanreplay.process.id``) is known to have lost; absent where none is known of."""
         with self._database.reading() as connection:
             return {process: lost for process, lost in derived.losses(connection, process_ids).items() if lost}
+
+    def source_losses(self, trace_ids: Sequence[str] | None = None) -> dict[str, list[str]]:
+        """What the inputs that these traces, or all, were imported from had lost, by trace id; absent where nothing is known of."""
+        with self._database.reading() as connection:
+            return source_losses.find(connection, trace_ids)
 
     # ---- derived ----------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from spanreplay.cli.progress import counted, working
 
 if TYPE_CHECKING:
     from spanreplay.replay.source import Opened
+    from spanreplay.replay.source_losses import Losses
     from spanreplay.spans.record import Record
     from spanreplay.store.store import AddReport, Store
 
@@ -131,7 +132,7 @@ def _import_store(into: "Store", source: str) -> _Done:
     from spanreplay.replay.importing import import_records
 
     with working(f"importing {source}") as advance:
-        added = import_records(into, counted(_all_of(Path(source)), advance))
+        added = import_records(into, counted(_all_of(Path(source)), advance), _losses_of(Path(source)))
     return _Done(source=source, format="store", added=added, rejected=added.rejected, unreadable=0)
 
 
@@ -139,7 +140,7 @@ def _import(into: "Store", source: str, opened: "Opened") -> _Done:
     from spanreplay.replay.importing import import_records
 
     with working(f"importing {source}") as advance:
-        added = import_records(into, counted(opened.records, advance))
+        added = import_records(into, counted(opened.records, advance), opened.report.losses)
     return _Done(
         source=source,
         format=opened.format,
@@ -149,6 +150,14 @@ def _import(into: "Store", source: str, opened: "Opened") -> _Done:
         fidelity=list(opened.report.fidelity),
         warnings=opened.report.warnings(),
     )
+
+
+def _losses_of(path: Path) -> "Losses":
+    """What another store knows that its inputs had lost."""
+    from spanreplay.cli.stored import ready_store
+
+    with ready_store(path) as other:
+        return other.source_losses()
 
 
 def _all_of(path: Path) -> "Iterator[Record]":

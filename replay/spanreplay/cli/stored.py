@@ -77,8 +77,9 @@ def runs_of(store: "Store", records: Sequence[Record], join: "Join | None" = Non
     """The runs in these records, with what their processes are known to have lost."""
     from spanreplay.replay.runs import build_runs
 
-    runs = build_runs(records, losses=store.losses(processes_of(records)), join=join)
-    others = store.imported_versions(sorted({trace for run in runs for trace in run.trace_ids}))
+    traces = sorted({record.trace_id for record in records if isinstance(record, SpanRecord)})
+    runs = build_runs(records, losses=store.losses(processes_of(records)), source_losses=store.source_losses(traces), join=join)
+    others = store.imported_versions(traces)
     return [_with_others(run, others) for run in runs] if others else runs
 
 

@@ -197,7 +197,7 @@ def _from_source(where: str, name: str) -> Loaded:
     opened = open_any(where)
     with working(f"reading {where}") as advance:
         records = list(counted(opened.records, advance))
-        runs = build_runs(records, join=asked_join())
+        runs = build_runs(records, source_losses=opened.report.losses, join=asked_join())
     listed = [r for r in runs if not is_bare_command(r, runs)]
     chosen = _chosen(where, name, runs, listed) if name else listed
     command = chosen[0].command_id if len(chosen) == 1 else None

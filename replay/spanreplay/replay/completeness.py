@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from spanreplay.replay.model import Json, Reason, Run
 from spanreplay.replay.reasons import (
+    CALL_NOT_RUN,
+    CALL_WITHOUT_SPAN,
     CONTENT_ELSEWHERE,
     CUT,
     DROPPED_ATTRIBUTES,
@@ -20,9 +22,11 @@ from spanreplay.replay.reasons import (
     NEVER_ENDED,
     OUTPUT_ABSENT,
     RECORDS_DROPPED,
+    SOURCE_LOSS,
     UNREADABLE,
     WIRE_INCOMPLETE,
 )
+from spanreplay.replay.source_losses import LOSSES
 from spanreplay.replay.survey import Survey, advice_for, texts_of
 from spanreplay.replay.tree import SpanKey
 from spanreplay.spans.record import Record, SpanRecord
@@ -32,7 +36,7 @@ REMOTE_PARENT: Final = 0x200
 """Span flag: the parent is known to be in another process (``SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK``, opentelemetry-proto)."""
 
 _OF_STEPS: Final = frozenset({CUT, NEVER_ENDED, WIRE_INCOMPLETE, INPUT_ABSENT, OUTPUT_ABSENT, CONTENT_ELSEWHERE})
-_OF_RUNS: Final = frozenset({RECORDS_DROPPED, UNREADABLE, LOG_WITHOUT_SPAN})
+_OF_RUNS: Final = frozenset({RECORDS_DROPPED, SOURCE_LOSS, UNREADABLE, LOG_WITHOUT_SPAN, CALL_WITHOUT_SPAN})
 _PASSED_THROUGH: Final = frozenset({"agent", "handoff", "decision", "human"})
 """Kinds that a replay never answers: that nobody captured their content is no gap."""
 _CAPTURE: Final = "switch content capture on where it is recorded (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT or the like)"
@@ -111,11 +115,13 @@ def _of_run(run: Run, spans: Mapping[SpanKey, SpanRecord]) -> Iterator[Gap]:
     for reason in run.grade_reasons:
         if reason.step is None and reason.code in _OF_RUNS:
             yield Gap(code=reason.code, detail=reason.detail, run_id=run.run_id, advice=_ADVICE.get(reason.code, ""))
+    last = max((step.seq for step in run.steps if step.kind == "model_call"), default=-1)
     for step in run.steps:
         span = spans.get(SpanKey(step.trace_id, step.span_id))
         for reason in step.reasons:
             absent = reason.code in (INPUT_ABSENT, OUTPUT_ABSENT)
-            if reason.code in _OF_STEPS and not (absent and step.kind in _PASSED_THROUGH):
+            stops = reason.code == CALL_NOT_RUN and step.seq >= last
+            if (reason.code in _OF_STEPS or stops) and not (absent and step.kind in _PASSED_THROUGH):
                 yield Gap(
                     code=reason.code,
                     detail=reason.detail,
@@ -171,21 +177,6 @@ def _of_span(
 
 def _once(listed: Iterable[Gap]) -> list[Gap]:
     return sorted(dict.fromkeys(listed), key=lambda gap: (gap.step is None, gap.step or 0))
-
-
-LOSSES: Final = frozenset(
-    {
-        "rejected",
-        "document-cut",
-        "attribute-dropped",
-        "event-dropped",
-        "link-dropped",
-        "resource-dropped",
-        "text-replaced",
-        "trace-partial",
-    }
-)
-"""Codes of a fidelity report that say that something is missing, not only rewritten; what each record shows itself is a gap of its own."""
 
 
 def losses(fidelity: Iterable[Mapping[str, Json]]) -> list[Mapping[str, Json]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from spanreplay.replay.fields import Fields
 from spanreplay.replay.rows import run_row, step_row
 from spanreplay.replay.runs import build_runs, index
+from spanreplay.replay.source_losses import Losses
 from spanreplay.semconv.attributes import SERVICE_NAME
 from spanreplay.spans.record import Record, SpanRecord
 from spanreplay.store.rows import RunRow, StepRow
@@ -19,20 +20,33 @@ ORIGIN: Final = "import"
 _OBJECTS: Final = 200_000
 
 
-def import_records(store: "Store", records: Iterable[Record]) -> "AddReport":
+def import_records(store: "Store", records: Iterable[Record], losses: Losses | None = None) -> "AddReport":
     """Stores the records and derives their runs. Importing the same ones again changes nothing.
+
+    What an earlier input had lost of a trace is forgotten once one without a loss has all of its spans.
 
     Args:
         store: where to; other processes may use it meanwhile.
         records: read once, in batches: memory does not grow with their number.
+        losses: what the input has lost, by trace id; looked at when the records have been read.
 
     Raises:
         StoreError: The store cannot be read or written.
     """
+    spans: dict[str, set[str]] = {trace_id: set() for trace_id in store.source_losses()}
     with _rarely_collected():
-        report = store.add(records, origin=ORIGIN, derive=derive)
+        report = store.add(_counted(records, spans) if spans else records, origin=ORIGIN, derive=derive)
+    lost = losses or {}
+    store.put_source_losses(lost, {trace_id: len(seen) for trace_id, seen in spans.items() if seen and trace_id not in lost})
     index(store)
     return report
+
+
+def _counted(records: Iterable[Record], spans: dict[str, set[str]]) -> Iterator[Record]:
+    for record in records:
+        if isinstance(record, SpanRecord) and record.trace_id in spans:
+            spans[record.trace_id].add(record.span_id)
+        yield record
 
 
 @contextmanager

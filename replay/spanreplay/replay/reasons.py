@@ -22,6 +22,8 @@ WIRE_INCOMPLETE: Final = "wire-incomplete"
 UNREADABLE: Final = "unreadable"
 """A record was there and could not be understood."""
 RECORDS_DROPPED: Final = "records-dropped"
+SOURCE_LOSS: Final = "source-loss"
+"""The input that the run was read from had lost something, of this run or of any in it."""
 
 # ---- less than the exact exchange: semantic or structure ---------------------------------------------------------
 WIRE_ABSENT: Final = "wire-absent"

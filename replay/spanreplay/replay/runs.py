@@ -17,6 +17,7 @@ from spanreplay.replay.joins import join as join_groups
 from spanreplay.replay.model import Reason, Run, Step
 from spanreplay.replay.reasons import BESIDE_CUT, RECORDS_DROPPED
 from spanreplay.replay.rows import run_row, step_row
+from spanreplay.replay.source_losses import Losses, loss_reasons
 from spanreplay.replay.steps import Ordered, ordered
 from spanreplay.replay.tree import build
 from spanreplay.replay.versions import run_versions
@@ -33,7 +34,13 @@ BYTES_AT_ONCE: Final = 8_000_000
 _YEAR_NS: Final = 365 * 24 * 3600 * 10**9
 
 
-def build_runs(records: Iterable[Record], *, losses: Mapping[str, int] | None = None, join: Join | None = None) -> list[Run]:
+def build_runs(
+    records: Iterable[Record],
+    *,
+    losses: Mapping[str, int] | None = None,
+    source_losses: Losses | None = None,
+    join: Join | None = None,
+) -> list[Run]:
     """All runs that some records hold, in order of their start.
 
     Total: whatever is missing, doubled or damaged about the records lowers a grade and gives a reason, and costs nothing else. No record is
@@ -42,6 +49,7 @@ def build_runs(records: Iterable[Record], *, losses: Mapping[str, int] | None = 
     Args:
         records: spans and logs, in any order and however often.
         losses: how many records each process (``spanreplay.process.id``) is known to have lost; runs with spans of it are incomplete.
+        source_losses: what the inputs of each trace are known to have lost; runs with spans of it are incomplete.
         join: makes one run of traces that share a conversation, or of which one holds calls that another asked for; left out, a trace that
             names no run is one.
     """
@@ -50,7 +58,7 @@ def build_runs(records: Iterable[Record], *, losses: Mapping[str, int] | None = 
     groups = group(forest, readings)
     if join is not None:
         groups, forest = join_groups(groups, forest, readings, join)
-    runs = [_run(assemble(forest, members, readings), losses or {}) for members in groups]
+    runs = [_run(assemble(forest, members, readings), losses or {}, source_losses or {}) for members in groups]
     return sorted(runs, key=lambda run: (run.started_ns, run.run_id))
 
 
@@ -63,7 +71,7 @@ def sessions(runs: Iterable[Run]) -> dict[str, list[Run]]:
     return found
 
 
-def _run(assembly: Assembly, losses: Mapping[str, int]) -> Run:
+def _run(assembly: Assembly, losses: Mapping[str, int], source_losses: Losses) -> Run:
     forest, keys = assembly.forest, assembly.group.keys
     made = ordered(assembly)
     spans = [forest.spans[key] for key in keys]
@@ -79,9 +87,12 @@ def _run(assembly: Assembly, losses: Mapping[str, int]) -> Run:
     if not made.overlaps.whole:
         also.append(Reason(code=BESIDE_CUT, detail="too many steps ran at the same time; not all are listed as beside each other"))
     lost = _losses(spans, losses)
-    if lost:
+    missing = [Reason(code=RECORDS_DROPPED, detail=f"process {name} lost {n} records") for name, n in lost.items()]
+    if source_losses:
+        missing += loss_reasons((key.trace_id for key in keys), source_losses)
+    if missing:
         graded = "incomplete"
-    reasons = (*(Reason(code=RECORDS_DROPPED, detail=f"process {name} lost {n} records") for name, n in lost.items()), *reasons, *also)
+    reasons = (*missing, *reasons, *also)
     of_spans = len(assembly.folded.steps) + (named is not None)
     return Run(
         run_id=assembly.group.run_id,
@@ -221,7 +232,8 @@ def _load(store: "Store", trace_ids: Sequence[str]) -> tuple[list[Run], dict[str
         if process is not None:
             processes.add(process)
     records += store.logs(trace_ids)
-    return build_runs(records, losses=store.losses(sorted(processes)) if processes else {}), services
+    losses = store.losses(sorted(processes)) if processes else {}
+    return build_runs(records, losses=losses, source_losses=store.source_losses(trace_ids)), services
 
 
 def load_run(store: "Store", run_id: str) -> Run:

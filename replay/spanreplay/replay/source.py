@@ -8,13 +8,14 @@ import os
 import pkgutil
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol, cast
 
 from spanreplay.replay.input_stream import DEFAULT_LIMITS, HEADS, InputStream, Limits
+from spanreplay.replay.source_losses import LOSSES, SourceLosses
 from spanreplay.replay.survey import Survey
 from spanreplay.spans.errors import REJECTED, SIGNAL_SKIPPED, FormatError, Problem, Problems
 from spanreplay.spans.record import Record, SpanRecord
@@ -103,6 +104,7 @@ class ReadReport:
     """Files of a folder that could not be read."""
     _tallies: dict[str, _Tally] = field(default_factory=dict)
     _survey: Survey = field(default_factory=Survey)
+    _losses: SourceLosses = field(default_factory=SourceLosses)
 
     @property
     def fidelity(self) -> list[dict[str, str | int]]:
@@ -114,7 +116,22 @@ class ReadReport:
             {"code": found.code, "detail": found.detail, "spans": found.spans, "advice": found.advice} for found in self._survey.findings()
         ]
 
-    def note(self, code: str, detail: str, *, advice: str = "", spans: int = 1, once_for: object = None) -> None:
+    @property
+    def losses(self) -> Mapping[str, Iterable[str]]:
+        """What was lost, by trace id; fills while the records are read."""
+        return self._losses.of_traces
+
+    def note(
+        self,
+        code: str,
+        detail: str,
+        *,
+        advice: str = "",
+        spans: int = 1,
+        once_for: object = None,
+        trace_id: str | None = None,
+        lost: str = "",
+    ) -> None:
         """Adds to the fidelity list.
 
         Args:
@@ -123,34 +140,48 @@ class ReadReport:
             advice: What to change in the exporter, Collector or back end so that it does not happen again; empty where nothing can be done.
             spans: How many more spans are concerned.
             once_for: Names the record; a second note of the same code about the same record, next to the first, is not counted.
+            trace_id: The trace concerned, where it is known; a loss without one may be of any trace of the file.
+            lost: What of it was lost, for a code of :data:`~spanreplay.replay.source_losses.LOSSES`; left out, what ``detail`` says.
         """
+        if code in LOSSES:
+            self._losses.add(lost or f"a record that {detail}", trace_id)
         tally = self._tallies.setdefault(code, _Tally(detail=detail, advice=advice))
         if once_for is None or once_for != tally.last:
             tally.spans += spans
         tally.last = once_for
 
-    def reject(self, file: str, place: str, expected: str, found: str) -> None:
-        """Counts something left out."""
+    def reject(self, file: str, place: str, expected: str, found: str, *, trace_id: str | None = None) -> None:
+        """Counts something left out, of this trace if that is known."""
         self.rejected += 1
         if len(self.rejections) < KEPT_REJECTIONS:
             self.rejections.append(Rejection(file=file, place=place, expected=expected, found=found))
-        self.note(REJECTED, _DETAILS[REJECTED])
+        self.note(
+            REJECTED, _DETAILS[REJECTED], trace_id=trace_id, lost=f"left out at {place or 'the end'}: expected {expected}, found {found}"
+        )
 
     def problems(self, file: str) -> Problems:
         """The collector to give to a decoder: sorts its problems into rejections and fidelity."""
 
         def collect(problem: Problem) -> None:
             if problem.code == REJECTED:
-                self.reject(file, problem.where, problem.expected, problem.found)
+                self.reject(file, problem.where, problem.expected, problem.found, trace_id=problem.trace_id)
             else:
                 name = (problem.trace_id, problem.span_id) if problem.span_id else problem.where
-                self.note(problem.code, _DETAILS.get(problem.code, "was altered"), advice=_ADVICE.get(problem.code, ""), once_for=name)
+                self.note(
+                    problem.code,
+                    _DETAILS.get(problem.code, "was altered"),
+                    advice=_ADVICE.get(problem.code, ""),
+                    once_for=name,
+                    trace_id=problem.trace_id,
+                    lost=_lost(problem) if problem.code in LOSSES else "",
+                )
 
         return collect
 
     def keep(self, record: Record) -> None:
         """Counts a record that was read."""
         self._survey.see(record)
+        self._losses.see(record.trace_id)
         if isinstance(record, SpanRecord):
             self.spans += 1
         else:
@@ -160,6 +191,10 @@ class ReadReport:
     def kept(self) -> int:
         """Spans and log records read so far."""
         return self.spans + self.logs
+
+    def end_of_file(self) -> None:
+        """One file is read to its end; losses of unknown place are of all traces in it."""
+        self._losses.end_of_file()
 
     def warnings(self) -> list[str]:
         """For people: what was left out and where, then what else differs from what was recorded. Empty where nothing does."""
@@ -172,6 +207,12 @@ class ReadReport:
                 then = f"; {entry['advice']}" if entry["advice"] else ""
                 lines.append(f"{entry['spans']} record{'' if entry['spans'] == 1 else 's'}: {entry['detail']}{then}")
         return lines
+
+
+def _lost(problem: Problem) -> str:
+    """What of a record could not be read, and where."""
+    span = f"span {problem.span_id}: " if problem.span_id else ""
+    return f"{span}could not be read at {problem.where}: expected {problem.expected}, found {problem.found}"
 
 
 class Source(Protocol):
@@ -376,6 +417,7 @@ def _read(source: Source, stream: InputStream, file: str, report: ReadReport) ->
         stream.close()
     if stream.fault is not None:
         report.reject(file, stream.fault.where, stream.fault.expected, stream.fault.found)
+    report.end_of_file()
     if not kept and report.rejected > rejected:
         if first < len(report.rejections):
             why = report.rejections[first]

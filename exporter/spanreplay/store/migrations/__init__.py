@@ -2,12 +2,13 @@
 
 from typing import Final
 
-from spanreplay.store.migrations import m0001_tables, m0002_views, m0003_sizes
+from spanreplay.store.migrations import m0001_tables, m0002_views, m0003_sizes, m0004_source_losses
 
 MIGRATIONS: Final[tuple[tuple[int, str, tuple[str, ...]], ...]] = (
     (1, "tables", m0001_tables.STATEMENTS),
     (2, "views", m0002_views.STATEMENTS),
     (3, "sizes", m0003_sizes.STATEMENTS),
+    (4, "source_losses", m0004_source_losses.STATEMENTS),
 )
 """Number, name and SQL statements, in order."""
 

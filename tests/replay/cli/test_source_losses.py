@@ -1,0 +1,97 @@
+"""What a file had lost is part of the runs in it: the same from the file and from the store, until a whole copy arrives."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixtures.runs.spans import agent, chat, tool
+from spanreplay.spans import otlp_json
+from support.command_line import CommandLine
+
+RECORDS = (
+    replace(agent(1), start_ns=100, end_ns=900),
+    replace(chat(2, 1), start_ns=200, end_ns=300),
+    replace(tool(3, 1), name="a tool", start_ns=400, end_ns=500),
+)
+OTHER = "b" * 32
+
+
+def written(*records: Any) -> str:
+    return json.dumps(otlp_json.encode(records))
+
+
+def cut() -> bytes:
+    text = written(*RECORDS)
+    return text[: text.rindex('{"traceId"') + 40].encode()
+
+
+def damaged_line() -> bytes:
+    return (written(*RECORDS) + '\n{"resourceSpans": nothing}\n').encode()
+
+
+def refused_span() -> bytes:
+    return written(*RECORDS).replace('"400"', '"18446744073709551615"').encode()
+
+
+def no_utf8() -> bytes:
+    return written(*RECORDS).encode().replace(b'"a tool"', b'"a tool \xff"')
+
+
+def partial() -> bytes:
+    return json.dumps({"trace": json.loads(written(*RECORDS)), "status": "PARTIAL", "message": "too large"}).encode()
+
+
+def verified(command: CommandLine, *arguments: Any) -> tuple[int, list[Any]]:
+    done = command("verify", *arguments, "--json")
+    return done.code, [(run["whole"], sorted({gap["code"] for gap in run["gaps"]})) for run in done.json["runs"]]
+
+
+@pytest.mark.parametrize("make", [cut, damaged_line, refused_span, no_utf8, partial])
+def test_a_loss_makes_the_run_incomplete_from_the_file_and_from_the_store(make: Any, spanreplay: CommandLine) -> None:
+    path = spanreplay.folder / "t.json"
+    path.write_bytes(make())
+    code, runs = verified(spanreplay, path)
+    assert code == 1
+    assert [whole for whole, _ in runs] == [False]
+    assert "source-loss" in runs[0][1]
+    spanreplay("import", path)
+    assert verified(spanreplay, "last") == (1, runs)
+    (row,) = spanreplay("runs", "--json").json["runs"]
+    assert row["grade"] == "incomplete"
+    spanreplay("import", path)
+    assert verified(spanreplay, "last") == (1, runs), "importing it again changes nothing"
+
+
+def test_a_whole_copy_makes_the_loss_good(spanreplay: CommandLine) -> None:
+    path = spanreplay.folder / "t.json"
+    path.write_bytes(cut())
+    spanreplay("import", path)
+    assert verified(spanreplay, "last")[0] == 1
+    less = spanreplay.file("less.json", RECORDS[0])
+    spanreplay("import", less)
+    assert verified(spanreplay, "last")[0] == 1, "it has fewer spans than the cut one"
+    spanreplay("import", spanreplay.file("whole.json", *RECORDS))
+    assert verified(spanreplay, "last") == (0, [(True, [])])
+
+
+def test_another_store_passes_on_what_its_inputs_had_lost(spanreplay: CommandLine, tmp_path: Path) -> None:
+    path = spanreplay.folder / "t.json"
+    path.write_bytes(cut())
+    spanreplay("import", path, "--store", tmp_path / "one")
+    spanreplay("import", tmp_path / "one")
+    assert verified(spanreplay, "last") == (1, [(False, ["source-loss"])])
+
+
+def test_a_loss_of_a_known_trace_leaves_the_others_whole(spanreplay: CommandLine) -> None:
+    others = [replace(record, trace_id=OTHER) for record in RECORDS]
+    path = spanreplay.folder / "t.json"
+    path.write_bytes(refused_span() + b"\n" + written(*others).encode())
+    document = spanreplay("verify", path, "--json").json
+    lost = {run["run_id"]: [gap["code"] for gap in run["gaps"] if gap["code"] == "source-loss"] for run in document["runs"]}
+    assert sorted(lost.values()) == [[], ["source-loss"]]
+    path.write_bytes(damaged_line() + written(*others).encode())
+    document = spanreplay("verify", path, "--json").json
+    assert [[gap["code"] for gap in run["gaps"]] for run in document["runs"]] == [["source-loss"]] * 2, "a line may be of any trace"

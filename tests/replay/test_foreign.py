@@ -406,6 +406,30 @@ def test_a_tool_that_is_not_decorated_is_told() -> None:
     assert all("decorated with" in d.detail for d in result.differences)
 
 
+def test_a_tool_that_is_an_agent_is_passed_through_and_a_failure_before_the_function_is_told_to_the_model() -> None:
+    asked = [user("Paris?")]
+    calls = [call("c1", town="Paris")]
+    trace = Trace().chat(asked, calls).tool("get_weather", {"town": "Paris"}).failed("ValidationError", "no city")
+    trace.tool("research", {"topic": "Paris"}, "warm")
+    outer = trace.spans[-1]
+    trace.spans[-1] = dataclasses.replace(outer, end_ns=(outer.end_ns or 0) + 9 * SECOND)
+    trace.chat([user("Look up Paris")], [text("warm")])
+    trace.spans[-1] = dataclasses.replace(trace.spans[-1], parent_span_id=outer.span_id)
+    trace.now += 9 * SECOND
+    trace.chat([*asked, {"role": "assistant", "parts": calls}, given("c1", "no city")], [text("Warm.")])
+
+    def agent() -> Any:
+        client = openai_client()
+        messages: list[Any] = [{"role": "user", "content": "Paris?"}]
+        said = client.chat.completions.create(model="m", messages=messages).choices[0].message
+        client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Look up Paris"}])
+        messages += [said.model_dump(exclude_none=True), {"role": "tool", "tool_call_id": "c1", "content": "no city"}]
+        return client.chat.completions.create(model="m", messages=messages).choices[0].message.content
+
+    result = replayed(trace.runs(), agent)
+    assert (told(result), result.value) == ([], "Warm.")
+
+
 def test_a_wrong_request_of_the_agents_own_is_stopped() -> None:
     result = replayed(weather_trace().runs(), lambda: httpx2.post("http://bank.invalid/pay"))
     assert told(result) == [("never_recorded", None, None)]

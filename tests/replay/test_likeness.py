@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spanreplay.content import codec
 from spanreplay.replay.asking import Request, live_request, recorded_request
-from spanreplay.replay.likeness import MEDIA, SYSTEM, TOOLS, WITHHELD, Likeness, alike, alike_arguments, shows
+from spanreplay.replay.likeness import CALLS, MEDIA, SYSTEM, TOOLS, WITHHELD, Likeness, alike, alike_arguments, shows
 from support.handmade import step
 
 QUESTION = "What is the weather in Paris?"
@@ -224,6 +224,15 @@ def test_a_cut_text_is_compared_as_far_as_it_goes_where_that_is_accepted() -> No
     assert not alike(one, live(CHAT), shows([one])).equal
     assert alike(one, live(CHAT), shows([one]), cut=True).equal
     assert not alike(one, live(changed(CHAT, "What is", "Where is")), shows([one]), cut=True).equal
+
+
+def test_results_without_their_calls_are_compared_where_that_is_accepted() -> None:
+    said = [*view()["messages"][:2], {"role": "tool", "parts": [text('{"celsius": 21}'), text("rain")]}]
+    one = recorded(view(messages=said))
+    assert not alike(one, live(CHAT), shows([one])).equal
+    found = alike(one, live(CHAT), shows([one]), cut=True)
+    assert (found.equal, found.left_out) == (True, frozenset({CALLS}))
+    assert not alike(one, live(changed(CHAT, "rain", "snow")), shows([one]), cut=True).equal
 
 
 def test_other_apis_say_the_same() -> None:

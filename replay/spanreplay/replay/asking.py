@@ -198,7 +198,9 @@ def _add(turns: list[Turn], role: str, part: Json) -> None:
     kind = part.get("type") if isinstance(part, dict) else "text"
     if kind in ("text", "refusal"):
         said = _content(part)
-        if turns and turns[-1].kind == "text" and turns[-1].role == role:
+        if role == "tool":
+            turns.append(Turn("result", role, plain_value(said)))
+        elif turns and turns[-1].kind == "text" and turns[-1].role == role:
             turns[-1].value.append(said)
         elif said:
             turns.append(Turn("text", role, [said]))

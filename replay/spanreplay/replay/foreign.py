@@ -18,7 +18,7 @@ from spanreplay.replay.likeness import Likeness, Shows, alike, alike_arguments, 
 from spanreplay.replay.matching import stub_grades
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.naming import same_tool
-from spanreplay.replay.reasons import CUT, INPUT_ABSENT
+from spanreplay.replay.reasons import INPUT_ABSENT
 
 _STEP: Final = "step"
 
@@ -123,7 +123,7 @@ class ForeignRun:
         return alike_arguments(redacted(step.input["arguments"], self._redact), live, signature, cut=self._is_cut(step))
 
     def _is_cut(self, step: Step) -> bool:
-        return self._accept and any(reason.code == CUT for reason in step.reasons)
+        return self._accept and step.grade == "incomplete"
 
     def _request(self, step: Step) -> Request | None:
         if step.seq not in self._requests:

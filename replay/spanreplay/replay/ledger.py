@@ -155,14 +155,27 @@ def unreached(run: Run, totals: Totals) -> list[Step]:
     """The steps of a run that no call asked for, in order. A call that was cancelled, or never ended, need not come again."""
     used = totals.used.get(run.run_id, set())
     spoken = used | totals.covered.get(run.run_id, set())
-    if is_foreign(run):  # a tool that is an agent was passed through: what it did came by itself
-        by_seq = {step.seq: step for step in run.steps}
-        for seq in used:
-            around = by_seq[seq].parent_seq if seq in by_seq else None
-            while around is not None and around not in spoken:
-                spoken.add(around)
-                around = by_seq[around].parent_seq if around in by_seq else None
+    if is_foreign(run):
+        spoken |= _excused(run, used, spoken)
     return [step for step in judged(run) if step.seq not in spoken and step.outcome not in ("cancelled", "unknown")]
+
+
+def _excused(run: Run, used: Collection[int], spoken: Collection[int]) -> set[int]:
+    """Steps of a run of others that need not come, as what they did has come.
+
+    A tool that is an agent was passed through: its calls came by themselves. A tool that failed may have failed before its function was
+    called (arguments that are none, an approval that was asked for): the model call that tells the model so has come.
+    """
+    by_seq = {step.seq: step for step in run.steps}
+    found: set[int] = set()
+    for seq in used:
+        around = by_seq[seq].parent_seq if seq in by_seq else None
+        while around is not None and around not in found and around not in spoken:
+            found.add(around)
+            around = by_seq[around].parent_seq if around in by_seq else None
+    told = max((by_seq[seq].started_ns for seq in used if seq in by_seq and by_seq[seq].kind == "model_call"), default=0)
+    found.update(step.seq for step in run.steps if step.kind == "tool_call" and step.outcome != "ok" and step.started_ns < told)
+    return found
 
 
 def expected_runs(runs: Sequence[Run], totals: Totals, focus: Collection[str] = ()) -> list[Run]:

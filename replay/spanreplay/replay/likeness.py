@@ -21,6 +21,7 @@ from spanreplay.replay.naming import same_model
 SYSTEM: Final = "the system prompt"
 TOOLS: Final = "the tools offered"
 MEDIA: Final = "attachments"
+CALLS: Final = "the calls of tools in the messages"
 WITHHELD: Final = "values that were withheld"
 
 _SCRUBBED: Final = "[Scrubbed due to "
@@ -74,7 +75,7 @@ def alike(recorded: Request, live: Request, shown: Shows, *, cut: bool = False) 
         recorded: as recorded.
         live: as asked now.
         shown: what the record shows at all.
-        cut: texts of the record may end before their end.
+        cut: something of the record is known to be missing: texts may end before their end, and results stand without their calls.
     """
     same = _Same(cut=cut)
     wanted: dict[str, Json] = {}
@@ -90,6 +91,10 @@ def alike(recorded: Request, live: Request, shown: Shows, *, cut: bool = False) 
     if not shown.media and any(turn.kind == "media" for turn in turns):
         left_out.add(MEDIA)
         turns = tuple(turn for turn in turns if turn.kind != "media")
+    said = {turn.kind for turn in recorded.turns}
+    if cut and "result" in said and "call" not in said:
+        left_out.add(CALLS)
+        turns = tuple(turn for turn in turns if turn.kind != "call")
     closeness = len(recorded.turns) + len(turns) if not wanted else 0
     pairs = list(zip_longest(recorded.turns, turns))
     first = next((place for place, (one, other) in enumerate(pairs) if not same.turns(one, other)), None)

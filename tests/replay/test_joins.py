@@ -2,15 +2,19 @@
 
 import random
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fixtures.runs.spans import RUN, TRACE, agent, asking, chat, own, own_root, said, sid, span, tool
 from spanreplay.replay.joins import JOINS
 from spanreplay.replay.model import Run
 from spanreplay.replay.runs import build_runs, sessions
 from spanreplay.semconv import attributes as a
-from spanreplay.spans.record import STATUS_ERROR, Record, SpanRecord
+from spanreplay.spans.record import STATUS_ERROR, Record, Scope, SpanRecord
+from support.size import FULL
 
 SECOND, THIRD = "1" * 32, "2" * 32
 SESSION = {a.GEN_AI_CONVERSATION_ID: "talk-1"}
@@ -231,3 +235,71 @@ def test_our_own_steps_are_joined_to_the_run_that_asked_for_them() -> None:
     (run,) = build_runs(records, join="call-id")
     assert run.run_id == RUN
     assert [step.span_id for step in run.steps] == [sid(2), sid(3)]
+
+
+# ---- whatever the records are like -------------------------------------------------------------------------------------
+
+_TOOLS = ("search", "mcp__search", "ask_sub")
+_ARGUMENTS = (None, '{"n":0}', '{"n":1}', '"sub"')
+
+
+@st.composite
+def any_records(draw: st.DrawFn) -> list[Record]:
+    """Spans of several instrumentations in two traces: parents lost or in loops, ids used again, starts equal, ends missing."""
+    records: list[Record] = []
+    count = draw(st.integers(1, 10))
+    for number in range(1, count + 1):
+        start = draw(st.integers(0, 8))
+        where: dict[str, Any] = {
+            "parent": draw(st.sampled_from([None, 99]) | st.integers(1, count)),
+            "start": start,
+            "end": draw(st.none() | st.integers(start, start + 9)),
+            "scope": Scope(name=draw(st.sampled_from("ab"))),
+            "trace": draw(st.sampled_from([TRACE, TRACE, SECOND])),
+            "status": draw(st.sampled_from([0, 0, STATUS_ERROR])),
+        }
+        made = draw(st.sampled_from(["chat", "chat", "tool", "tool", "agent", "mcp", "handoff", "own", "plain"]))
+        call = draw(st.sampled_from(["x", "y", None]))
+        if made == "chat":
+            content = {
+                a.GEN_AI_OUTPUT_MESSAGES: asking((call, "search", {"n": draw(st.integers(0, 1))}), ("x", "ask_sub", {})),
+                a.GEN_AI_RESPONSE_ID: draw(st.sampled_from(["r", "s", None])),
+                a.GEN_AI_CONVERSATION_ID: draw(st.sampled_from(["u", "v", None, None])),
+            }
+            records.append(chat(number, model=draw(st.sampled_from(["gpt-4o", "gpt-4o-2024-01-01", "other"])), attributes=content, **where))
+        elif made == "tool":
+            name, given_ = draw(st.sampled_from(_TOOLS)), draw(st.sampled_from(_ARGUMENTS))
+            records.append(tool(number, name=name, call=call, args=given_, **where))
+        elif made == "agent":
+            records.append(agent(number, name=draw(st.sampled_from(["sub", "helper"])), **where))
+        elif made == "own":
+            del where["scope"], where["status"]
+            named = {a.STEP_PARENT: draw(st.sampled_from([None, sid(1), sid(count)]))}
+            kind = draw(st.sampled_from(["tool_call", "model_call", "agent"]))
+            records.append(
+                own(number, kind=kind, seq=draw(st.integers(0, 20)), run=draw(st.sampled_from([None, RUN])), attributes=named, **where)
+            )
+        else:
+            told: dict[str, Any] = {
+                "mcp": {"mcp.method.name": "tools/call", a.GEN_AI_TOOL_NAME: "search"},
+                "handoff": {a.GEN_AI_OPERATION_NAME: "handoff", "gen_ai.handoff.to_agent": "sub"},
+                "plain": {},
+            }[made]
+            records.append(span(number, attributes=told, **where))
+    return records
+
+
+@settings(max_examples=1000 if FULL else 80, deadline=None)
+@given(any_records(), st.randoms(use_true_random=False), st.sampled_from([None, *JOINS]))
+def test_whatever_the_records_are_like_every_span_is_somewhere_once(records: list[Record], shuffler: random.Random, join: Any) -> None:
+    runs = build_runs(records, join=join)
+    again = [*records, *shuffler.sample(records, k=len(records) // 2)]
+    shuffler.shuffle(again)
+    assert build_runs(again, join=join) == runs
+    for run in runs:
+        assert [step.seq for step in run.steps] == list(range(1, len(run.steps) + 1))
+        earlier = [(step.parent_seq, step.requested_by, step.retry_of) for step in run.steps]
+        assert all(other is None or other < seq for seq, others in enumerate(earlier, 1) for other in others)
+    counted = sum(len(run.steps) + run.unclassified_spans for run in runs)
+    spans = {(record.trace_id, record.span_id) for record in records}
+    assert len(spans) - len(runs) <= counted <= len(spans), "every span is a step, the root of a run, or counted"

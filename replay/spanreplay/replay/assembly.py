@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from spanreplay.replay.dialect import RunDraft, StepDraft
 from spanreplay.replay.doubles import fold
@@ -22,6 +22,7 @@ class Assembly:
 
     forest: Forest
     group: Group
+    """Its keys in order of start: nothing depends on the order in which the records came."""
     members: AbstractSet[SpanKey]
     """The spans of the group."""
     readings: Mapping[SpanKey, Reading]
@@ -93,6 +94,7 @@ class Assembly:
 
 def assemble(forest: Forest, group: Group, readings: Mapping[SpanKey, Reading]) -> Assembly:
     """Folds the doubles of a run, finds its root, and puts sub-agents where they ran."""
+    group = replace(group, keys=tuple(sorted(group.keys, key=lambda key: (forest.spans[key].start_ns, key))))
     drafts = {key: draft for key in group.keys if (draft := readings[key].draft) is not None}
     frames = {key: draft for key, draft in drafts.items() if draft.frame}
     steps = [key for key in drafts if key not in frames]

@@ -83,7 +83,7 @@ def _lost_spans(assembly: Assembly) -> list[Reason]:
     absent = {key: logs for key, logs in assembly.forest.logs.items() if key not in assembly.forest.spans and key.trace_id in traces}
     return [
         Reason(code=LOG_WITHOUT_SPAN, detail=f"{len(logs)} log records were written in span {key.span_id}, which is not here")
-        for key, logs in absent.items()
+        for key, logs in sorted(absent.items())
     ]
 
 

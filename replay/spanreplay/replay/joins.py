@@ -5,6 +5,7 @@ can tell: a conversation or session that they share, or a call that was asked fo
 many runs, call ids are reused), so nothing is joined unless it is asked for.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
@@ -101,22 +102,23 @@ def _by_conversation(groups: Sequence[Group], forest: Forest, readings: Mapping[
 
 
 def _by_call(groups: Sequence[Group], forest: Forest, readings: Mapping[SpanKey, Reading], sets: _Sets) -> dict[SpanKey, SpanKey]:
-    asking: dict[str, dict[int, SpanKey]] = {}
+    asking: dict[str, dict[int, list[SpanKey]]] = {}
     calls: list[tuple[int, SpanKey, str]] = []
     for place, group in enumerate(groups):
-        for key in group.keys:
+        for key in sorted(group.keys, key=lambda key: (forest.spans[key].start_ns, key)):
             draft = readings[key].draft
             if draft is not None and draft.kind == "model_call":
                 for call_id in asked_ids(draft):
-                    asking.setdefault(call_id, {})[place] = key
+                    asking.setdefault(call_id, {}).setdefault(place, []).append(key)
             elif draft is not None and draft.kind == "tool_call" and draft.call_id is not None:
                 calls.append((place, key, draft.call_id))
     inside: dict[SpanKey, SpanKey] = {}
     for place, key, call_id in calls:
         asked_in = asking.get(call_id, {})
         if len(asked_in) == 1 and place not in asked_in:  # asked for in several runs: nobody knows which is meant
-            ((other, model),) = asked_in.items()
-            parent = forest.parents.get(model)
+            ((other, models),) = asked_in.items()
+            before = bisect_right(models, forest.spans[key].start_ns, key=lambda model: forest.spans[model].start_ns)
+            parent = forest.parents.get(models[max(0, before - 1)])
             if sets.unite(other, place) and parent is not None:
                 inside.setdefault(_top(forest, key), parent)
     return inside

@@ -96,7 +96,7 @@ def _run(assembly: Assembly, losses: Mapping[str, int], source_losses: Losses) -
     of_spans = len(assembly.folded.steps) + (named is not None)
     return Run(
         run_id=assembly.group.run_id,
-        trace_ids=tuple(dict.fromkeys(key.trace_id for key in sorted(keys, key=lambda key: (forest.spans[key].start_ns, key)))),
+        trace_ids=tuple(dict.fromkeys(key.trace_id for key in keys)),
         session_id=draft.session_id or _session(assembly, steps),
         agent_name=draft.agent_name or next((step.agent for step in steps if step.agent), None),
         agent_version=draft.agent_version,

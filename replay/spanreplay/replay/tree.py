@@ -92,8 +92,8 @@ def build(records: Iterable[Record]) -> Forest:
         orphans=orphans,
         cycles=cycles,
         duplicates=duplicates,
-        logs={key: tuple(sorted(entries, key=_log_time)) for key, entries in logs.items()},
-        loose_logs=tuple(sorted(loose, key=_log_time)),
+        logs={key: _told_once(entries) for key, entries in logs.items()},
+        loose_logs=_told_once(loose),
     )
 
 
@@ -130,8 +130,18 @@ def _size(value: Value) -> int:
     return len(value) if isinstance(value, str | bytes) else len(repr(value))
 
 
-def _log_time(log: LogRecord) -> int:
-    return log.time_ns or log.observed_ns
+def _told_once(logs: Iterable[LogRecord]) -> tuple[LogRecord, ...]:
+    """Log records in order of time, each once however often it was delivered.
+
+    Those of one time stay as they came: emitters that log a conversation message by message give several of them one time.
+    """
+    at: dict[tuple[int, int], list[LogRecord]] = {}
+    for log in logs:
+        at.setdefault((log.time_ns or log.observed_ns, log.observed_ns), []).append(log)
+    found: list[LogRecord] = []
+    for _, told in sorted(at.items()):
+        found += told if len(told) == 1 else {repr(log): log for log in told}.values()
+    return tuple(found)
 
 
 def _parents(spans: Mapping[SpanKey, SpanRecord]) -> tuple[dict[SpanKey, SpanKey], dict[SpanKey, str]]:

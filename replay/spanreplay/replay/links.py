@@ -20,10 +20,11 @@ from spanreplay.replay.asked import is_bare
 from spanreplay.replay.fields import NULL_IDS
 from spanreplay.replay.messages import Asked, asked_for
 from spanreplay.replay.model import Json, Reason
+from spanreplay.replay.naming import same_tool
 from spanreplay.replay.placed import Placed, outwards
 from spanreplay.replay.reasons import ARGUMENTS_DIFFER, CALL_ID_INFERRED
 from spanreplay.replay.results import LOOKED_AT, by_results
-from spanreplay.replay.same_call import arguments, arguments_conflict, last_name, mentions, same_tool
+from spanreplay.replay.same_call import arguments, arguments_conflict, last_name, mentions
 
 _ANSWERING: Final[frozenset[Kind]] = frozenset({"tool_call", "handoff", "agent", "decision", "human"})
 _COMPARED: Final = 64

@@ -11,7 +11,11 @@ _BEFORE_TOOL: Final = re.compile(r"[.:/_-]$")
 
 def same_model(one: str, other: str) -> bool:
     """Whether two names may be those of one model."""
-    shorter, longer = sorted((one.lower(), other.lower()), key=len)
+    ours, theirs = ({name, name.rpartition("/")[2]} for name in (one.lower(), other.lower()))
+    return any(_extends(*sorted((a, b), key=len, reverse=True)) for a in ours for b in theirs)
+
+
+def _extends(longer: str, shorter: str) -> bool:
     place = longer.find(shorter)
     while place >= 0:
         if _BEFORE_MODEL.search(longer[:place]) and _AFTER_MODEL.match(longer, place + len(shorter)):
@@ -21,6 +25,6 @@ def same_model(one: str, other: str) -> bool:
 
 
 def same_tool(one: str, other: str) -> bool:
-    """Whether two names may be those of one tool: some put its server or plug-in before it (``github.search``, ``mcp__github__search``)."""
+    """Whether two names may be those of one tool: a framework writes a server or plug-in before it, as in ``mcp__github__search``."""
     shorter, longer = sorted((one, other), key=len)
     return longer.endswith(shorter) and (len(longer) == len(shorter) or _BEFORE_TOOL.search(longer[: -len(shorter)]) is not None)

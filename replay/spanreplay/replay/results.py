@@ -13,8 +13,8 @@ from spanreplay.content.canonical import canonical_json
 from spanreplay.replay.fields import decoded_json
 from spanreplay.replay.messages import Asked
 from spanreplay.replay.model import Json
+from spanreplay.replay.naming import same_tool
 from spanreplay.replay.placed import Placed
-from spanreplay.replay.same_call import same_tool
 from spanreplay.replay.told import told_of
 
 LOOKED_AT: Final = 16

@@ -16,15 +16,12 @@ from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.fields import decoded_json
 from spanreplay.replay.messages import asked_for
 from spanreplay.replay.model import Json
+from spanreplay.replay.naming import same_model, same_tool
 from spanreplay.replay.order import NEVER
 from spanreplay.replay.tree import SpanKey
 
 FAILED: Final[frozenset[OutcomeName]] = frozenset({"error", "timeout", "cancelled", "interrupted"})
 """Outcomes of a call that gave no answer."""
-_BEFORE_MODEL: Final = re.compile(r"(^|[/:., ])$")
-_AFTER_MODEL: Final = re.compile(r"([-@:_](v?\d|latest|preview|exp)|,|$)")
-"""Names come with and without provider ("openai/gpt-4o") and date ("gpt-4o-2024-08-06"); "gpt-4o-mini" is another model."""
-_BEFORE_TOOL: Final = re.compile(r"[.:/_-]$")
 _UNNAMED: Final = re.compile(r"[\W_]+")
 _SHORTEST_NAME: Final = 3
 _TELLING: Final = 32
@@ -102,7 +99,7 @@ def _said(output: Json) -> list[str]:
 def models_agree(one: StepDraft, other: StepDraft) -> bool:
     """Whether two model calls may be calls of the same model."""
     ours, theirs = _models(one), _models(other)
-    return not ours or not theirs or any(_same_model(a, b) for a in ours for b in theirs)
+    return not ours or not theirs or any(same_model(a, b) for a in ours for b in theirs)
 
 
 def _models(draft: StepDraft) -> set[str]:
@@ -111,27 +108,7 @@ def _models(draft: StepDraft) -> set[str]:
     return {name.lower() for name in names if isinstance(name, str) and name}
 
 
-def _same_model(one: str, other: str) -> bool:
-    ours, theirs = {one, one.rpartition("/")[2]}, {other, other.rpartition("/")[2]}
-    return any(_extends(*sorted((a, b), key=len, reverse=True)) for a in ours for b in theirs)
-
-
-def _extends(longer: str, shorter: str) -> bool:
-    place = longer.find(shorter)
-    while place >= 0:
-        if _BEFORE_MODEL.search(longer[:place]) and _AFTER_MODEL.match(longer, place + len(shorter)):
-            return True
-        place = longer.find(shorter, place + 1)
-    return False
-
-
 # ---- tools and agents --------------------------------------------------------------------------------------------
-
-
-def same_tool(one: str, other: str) -> bool:
-    """Whether two names may be those of one tool: a framework writes a server or plug-in before it, as in ``mcp__github__search``."""
-    shorter, longer = sorted((one, other), key=len)
-    return longer.endswith(shorter) and (len(longer) == len(shorter) or _BEFORE_TOOL.search(longer[: -len(shorter)]) is not None)
 
 
 def last_name(tool: str) -> str:

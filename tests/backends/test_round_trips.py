@@ -10,7 +10,10 @@ import pytest
 from acceptance.commands import WIRE, Desk, Done, agent, assert_equal, runs_of
 from backends.running import Collector, Jaeger, Peers, get, until
 from support.cassette_server import CassetteServer, read_cassette
+from support.model_server import ModelServer, as_json, chat
+from support.size import FULL
 
+LARGE: Final = Path(__file__).parent / "agents" / "large_agent.py"
 TRIP: Final = Path(__file__).parent / "agents" / "trip_agent.py"
 INSTRUMENT: Final = str(Path(sys.executable).parent / "opentelemetry-instrument")
 SERVICE: Final = "shop-desk"
@@ -99,3 +102,17 @@ def test_the_demos_agent_comes_back_from_both_apis_of_jaeger(peers: Peers, tmp_p
     for target in (f"jaeger+{jaeger.query}/?service={SERVICE}", saved):
         replayed(desk, command, recorded, target, "exact")
     assert len(list(outbox.iterdir())) == 1, "the e-mail went out once, when it was recorded"
+
+
+def test_a_span_of_megabytes_comes_back_exactly(peers: Peers, tmp_path: Path) -> None:
+    """Through the SDK's own exporter: request, response, tool result and exchange of one run, all of them whole."""
+    gateway = peers.collector("gateway")
+    desk = desk_sending_to(gateway, tmp_path / "desk", "full")
+    size = 1_500_000 if FULL else 300_000  # characters; a span of 20 MB or more, since full content holds each text up to three times
+    with ModelServer() as server:
+        server.script(as_json(chat("ß— 𝄞 \n" * (size // 6))))
+        command = [sys.executable, str(LARGE), server.url, str(size)]
+        recorded = desk.record([INSTRUMENT, *command])
+    assert recorded.code == 0, recorded
+    assert max(len(line) for line in gateway.lines) > 4 * size
+    replayed(desk, command, recorded, gateway.traces, "exact")

@@ -27,8 +27,8 @@ def test_what_was_taken_apart_otherwise_reads_the_same() -> None:
     assert unflattened({"m": ["a", "b"]}, "m") == {"m": {LEAF: ["a", "b"]}}
 
 
-def test_other_names_and_placeholders_are_left_out() -> None:
-    assert unflattened({"mm.0": 1, "m.0": "__REDACTED__", "m.1": None, "x": 1}, "m") == {"m": {}}
+def test_other_names_and_what_is_not_there_are_left_out() -> None:
+    assert unflattened({"mm.0": 1, "m.0": "__REDACTED__", "m.1": None, "x": 1}, "m") == {"m": {"0": "__REDACTED__"}}
 
 
 @given(

@@ -23,9 +23,12 @@ from spanreplay.replay.reasons import (
     INPUT_ABSENT,
     NEVER_ENDED,
     OUTPUT_ABSENT,
+    REDACTED_INPUT,
+    REDACTED_RESULT,
     worst,
 )
 from spanreplay.replay.versions import step_versions
+from spanreplay.replay.withheld import marks, told
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import SpanRecord
 
@@ -89,12 +92,13 @@ def drafted(span: SpanRecord, fields: Fields, found: Found) -> StepDraft:
         fields: its attributes, after the dialect has read them: what was found cut lowers the grade.
         found: what the dialect found.
     """
+    found = replace(found, asked=told(found.asked), answered=told(found.answered))
     error = found.error if found.error is not None else failure(span, fields)
     result = found.answered.get("result") if isinstance(found.answered, dict) else None
     ended: OutcomeName = found.outcome or outcome(span, error, result)
     if found.outcome is None and ended == "ok" and found.kind == "model_call":
-        told = _STATUSES.get(fields.text(a.GEN_AI_RESPONSE_STATUS) or "")
-        ended = told if told is not None else "error" if finish_reason(fields) == "error" else "ok"
+        status = _STATUSES.get(fields.text(a.GEN_AI_RESPONSE_STATUS) or "")
+        ended = status if status is not None else "error" if finish_reason(fields) == "error" else "ok"
     versions = joined(step_versions(span, fields), found.versions)
     grade, reasons = _grade(span, fields, found, ended)
     agent = found.agent or (None if found.frame else fields.text(a.GEN_AI_AGENT_NAME, a.GEN_AI_AGENT_ID))
@@ -151,8 +155,14 @@ def _grade(span: SpanRecord, fields: Fields, found: Found, ended: OutcomeName) -
         reasons.append(_absent(fields, INPUT_ABSENT, "input"))
     if found.answered is None and ended in ("ok", "unknown"):
         reasons.append(_absent(fields, OUTPUT_ABSENT, "output"))
-    if reasons and found.kind not in ("agent", "handoff"):  # these are passed through, never answered: their content is not needed
+    passed = found.kind in ("agent", "handoff")  # these are passed through, never answered: their content is not needed
+    if reasons and not passed:
         held.append("structure")
+    if count := marks(found.asked):
+        reasons.append(Reason(code=REDACTED_INPUT, detail=f"redacted where it was recorded: {_texts(count)} of the input"))
+    if count := marks(found.answered):
+        held.append("semantic" if passed else "structure")
+        reasons.append(Reason(code=REDACTED_RESULT, detail=f"redacted where it was recorded: {_texts(count)} of the output"))
     if span.end_ns is None:
         held.append("incomplete")
         reasons.append(Reason(code=NEVER_ENDED, detail="started, and no end was recorded"))
@@ -166,6 +176,10 @@ def _grade(span: SpanRecord, fields: Fields, found: Found, ended: OutcomeName) -
         held.append("incomplete")
         reasons += (*proved, *seen)
     return worst(held), tuple(reasons)
+
+
+def _texts(count: int) -> str:
+    return "a text" if count == 1 else f"{count} texts"
 
 
 def _absent(fields: Fields, code: str, side: str) -> Reason:

@@ -6,6 +6,7 @@ Nothing here raises on a value, whatever its type, depth or size.
 import base64
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -17,6 +18,8 @@ NULL_IDS: Final = frozenset({"", "unknown", "<not specified>", "none", "None", "
 """What instrumentations write for a call id that they do not have."""
 NOT_CAPTURED: Final = frozenset({"<REDACTED>", "[REDACTED]", "__REDACTED__", "<elided>", "FILTERED", "<not serializable>"})
 """What instrumentations write where content capture is off."""
+_MARK: Final = re.compile(r"(?:<+|\[+|\(+|\{+|_+|\*+)\s*(?:redacted|elided|filtered)\s*(?:>+|\]+|\)+|\}+|_+|\*+)", re.IGNORECASE)
+_LONGEST_MARK: Final = 32
 REPLACED: Final = "\ufffd"
 """What decoders make of bytes that are no character."""
 TEMPO_LIMIT: Final = 2048
@@ -36,7 +39,7 @@ class Fields:
 
     def __contains__(self, name: str) -> bool:
         value = self.attributes.get(name)
-        return value is not None and not (isinstance(value, str) and value in NOT_CAPTURED)
+        return value is not None and not not_captured(value)
 
     def text(self, *names: str) -> str | None:
         """The first of these attributes that is a text and not empty."""
@@ -97,6 +100,13 @@ class Fields:
     def cut(self, name: str, detail: str, size: int | None = None) -> None:
         """Remembers that an attribute is not whole, and how many bytes of it are left."""
         self.reasons.setdefault(name, Reason(code=CUT, detail=detail, field=name, size=size))
+
+
+def not_captured(value: object) -> bool:
+    """Whether a value is nothing but a mark that content was taken out: the word, in any case and any brackets."""
+    if not isinstance(value, str) or len(value) > _LONGEST_MARK:
+        return False
+    return value in NOT_CAPTURED or _MARK.fullmatch(value.strip()) is not None
 
 
 def whole(value: Value) -> int | None:

@@ -6,7 +6,7 @@ Numbers in names are places in a list. They are sorted as numbers, and one that 
 from collections.abc import Mapping
 from typing import Final
 
-from spanreplay.replay.fields import NOT_CAPTURED, jsonable
+from spanreplay.replay.fields import jsonable
 from spanreplay.replay.model import Json
 from spanreplay.spans.record import Value
 
@@ -28,7 +28,7 @@ def unflattened(attributes: Mapping[str, Value], *prefixes: str) -> dict[str, No
     """
     found: dict[str, Node] = {prefix: {} for prefix in prefixes}
     for name, value in attributes.items():
-        if value is None or (isinstance(value, str) and value in NOT_CAPTURED):
+        if value is None:
             continue
         prefix = next((prefix for prefix in prefixes if name.startswith(prefix) and name[len(prefix) : len(prefix) + 1] in (".", "")), None)
         if prefix is None:

@@ -1,0 +1,69 @@
+"""What stands for content and is none: marks of a redaction, and messages in which nothing is said.
+
+Instrumentations keep the shape of an exchange where they may not keep what was said: ``[]`` for messages, a message without parts, a mark
+such as ``__REDACTED__`` (OpenInference's ``OPENINFERENCE_HIDE_*``), ``<REDACTED>`` or ``[Redacted]`` in place of a text.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from spanreplay.replay.fields import not_captured
+from spanreplay.replay.model import Json
+
+_EMPTY_ANSWERS: Final = frozenset({"content_filter", "length", "max_tokens", "refusal", "error", "SAFETY", "MAX_TOKENS"})
+"""Finish reasons with which an answer may well be empty."""
+
+
+def told(view: Json) -> Json:
+    """A view, or ``None`` where nothing in it was said: no messages, messages without content, nothing but marks.
+
+    Args:
+        view: what went into a step or came out of it, as in :class:`spanreplay.replay.drafting.Found`.
+    """
+    if not isinstance(view, dict):
+        return view
+    if "result" in view or view.keys() == {"arguments"}:
+        return None if not_captured(view.get("result", view.get("arguments"))) else view
+    finish = view.get("finish")
+    if not isinstance(view.get("messages"), list) or (isinstance(finish, str) and finish in _EMPTY_ANSWERS):
+        return view
+    return view if any(_says(part) for part in (*_parts(view["messages"]), *_listed(view.get("system")))) else None
+
+
+def marks(view: Json) -> int:
+    """How many texts in a view are nothing but a mark."""
+    if not isinstance(view, dict):
+        return 0
+    values = [view.get("arguments"), view.get("result"), view.get("system"), view.get("messages")]
+    return sum(1 for text in _texts(values) if not_captured(text))
+
+
+def _says(part: Any) -> bool:
+    """Whether a part of a message has content; what is no text part, such as a picture or a call, is content by itself."""
+    if not isinstance(part, dict):
+        return bool(part)
+    if part.get("type") in ("text", "reasoning"):
+        said = part.get("content")
+        return bool(said) and not not_captured(said)
+    return part.get("type") != "tool_call_response" or not not_captured(part.get("response"))
+
+
+def _parts(messages: Iterable[Any]) -> Iterator[Any]:
+    for message in messages:
+        yield from _listed(message.get("parts")) if isinstance(message, dict) else (message,)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _texts(value: Json) -> Iterator[str]:
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)

@@ -1,12 +1,13 @@
 """How a recording is read: what ``expected.json`` holds."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.runs import build_runs
 from spanreplay.replay.source import open_source
+from spanreplay.spans.record import Record
 
 HERE: Final = Path(__file__).parent
 HEAD: Final = ("framework", "version", "instrumentation", "content", "made")
@@ -26,12 +27,13 @@ def spans_file(folder: Path) -> Path:
 def as_read(path: Path) -> dict[str, Any]:
     """A recording as the project reads it, without ids and times, which every making of it changes."""
     opened = open_source(str(path))
-    runs = build_runs(opened.records)
-    return {
-        "format": opened.format,
-        "fidelity": [entry["code"] for entry in opened.report.fidelity],
-        "runs": [_run(run) for run in runs],
-    }
+    runs = runs_as_read(opened.records)
+    return {"format": opened.format, "fidelity": [entry["code"] for entry in opened.report.fidelity], "runs": runs}
+
+
+def runs_as_read(records: Iterable[Record]) -> list[dict[str, Any]]:
+    """The runs that records make, as in ``expected.json``."""
+    return [_run(run) for run in build_runs(records)]
 
 
 def _run(run: Run) -> dict[str, Any]:

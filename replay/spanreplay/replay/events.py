@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from spanreplay.replay.fields import Fields, decoded_json, jsonable
 from spanreplay.replay.model import Json, Reason
-from spanreplay.replay.spoken import EVENT_NAME, NAMES, spoken
+from spanreplay.replay.moved import restored
+from spanreplay.replay.spoken import EVENT_NAME, NAMES, NOTHING, spoken
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord, Value
 
@@ -29,8 +30,12 @@ def with_content(span: SpanRecord, logs: Sequence[LogRecord]) -> Content:
     """The span with the content that its events hold, where it lacks it itself.
 
     Some write these as log records, some as span events. Of several ``gen_ai.client.inference.operation.details`` the latest wins, as it
-    knows the most; events of one message each, the older form, count where there is none.
+    knows the most; events of one message each, the older form, count where there is none, and what :mod:`spanreplay.replay.moved` finds
+    where nothing else is.
     """
+    before = restored(span, logs) if logs else None
+    if before is not None and before.attributes:
+        span = replace(span, attributes={**span.attributes, **before.attributes})
     told: dict[str, Value] = {}
     for event in span.events:
         if event.name == a.GEN_AI_INFERENCE_DETAILS_EVENT:
@@ -39,7 +44,7 @@ def with_content(span: SpanRecord, logs: Sequence[LogRecord]) -> Content:
         if event_name(log) == a.GEN_AI_INFERENCE_DETAILS_EVENT:
             told.update(said_in(log))
     cut: tuple[Reason, ...] = ()
-    for name, messages, faults in _spoken(span, logs):
+    for name, messages, faults in _spoken(span, logs, before.events if before is not None else ()):
         if span.attributes.get(name) is None and told.get(name) is None:
             told[name] = messages
             cut = tuple(dict.fromkeys((*cut, *faults)))
@@ -58,12 +63,15 @@ def said_in(log: LogRecord) -> dict[str, Value]:
     return {**fields, **log.attributes, EVENT_NAME: event_name(log)}
 
 
-def _spoken(span: SpanRecord, logs: Sequence[LogRecord]) -> list[tuple[str, Value, tuple[Reason, ...]]]:
+def _spoken(
+    span: SpanRecord, logs: Sequence[LogRecord], moved: Sequence[Mapping[str, Value]]
+) -> list[tuple[str, Value, tuple[Reason, ...]]]:
     """What events of one message each say: the attribute that would hold it, the messages, what of them is cut."""
     here = [{**event.attributes, EVENT_NAME: event.name} for event in span.events if event.name in NAMES]
     beside = [said_in(log) for log in logs if event_name(log) in NAMES]
     found: list[tuple[str, Value, tuple[Reason, ...]]] = []
-    for asked, answered, cut in (spoken(here, encoded=True), spoken(beside)) if here or beside else ():
+    for events, encoded in ((here, True), (beside, False), (moved, True)):
+        asked, answered, cut = spoken(events, encoded=encoded) if events else NOTHING
         if asked is not None:
             found.append((a.GEN_AI_INPUT_MESSAGES, asked, cut))
         if answered is not None:

@@ -30,6 +30,8 @@ _WHOLE: Final[Mapping[str, tuple[str, str]]] = {
     "gen_ai.content.completion": ("gen_ai.completion", "assistant"),
 }
 """Events that hold all messages of a side: the attribute they are in, and the role of one that names none."""
+MESSAGES: Final[Mapping[str, str]] = {role: name for name, role in _ROLES.items() if name.endswith(".message")}
+"""The event that holds a message of a role."""
 NAMES: Final = frozenset({CHOICE, *_ROLES, *_WHOLE})
 """The events that :func:`spoken` reads."""
 _MESSAGE_FIELDS: Final = frozenset({"role", "content", "tool_calls", "parts", "refusal"})
@@ -44,6 +46,10 @@ class Spoken(NamedTuple):
     """One message a choice, with its ``finish_reason``."""
     cut: tuple[Reason, ...]
     """What is not whole."""
+
+
+NOTHING: Final = Spoken(None, None, ())
+"""What no events say."""
 
 
 def spoken(events: Iterable[Mapping[str, Value]], *, encoded: bool = False) -> Spoken:

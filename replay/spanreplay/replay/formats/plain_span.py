@@ -102,7 +102,7 @@ def read_record(raw: dict[str, Any], reading: Reading) -> list[Record]:
         FormatError: An id or a time cannot be read; ``where`` is the field.
     """
     starts = first(raw, STARTS) is not None
-    if not starts and any(name in raw for name in (*OBSERVED, *SEVERITIES)):
+    if not starts and any(name in raw for name in (*OBSERVED, *SEVERITIES, *_BODIES)):
         return [_log(raw, _Around.of(raw, reading), reading)]
     return _span(raw, reading)
 

@@ -433,6 +433,9 @@ class FakeStore:
     def logs(self, trace_ids: Sequence[str]) -> Iterator[LogRecord]:
         return (r for r in self.records if isinstance(r, LogRecord) and r.trace_id in trace_ids)
 
+    def source_losses(self, trace_ids: Sequence[str]) -> dict[str, list[str]]:
+        return {}
+
     def losses(self, process_ids: Sequence[str]) -> dict[str, int]:
         return {p: 1 for p in process_ids if p == "lossy"}
 

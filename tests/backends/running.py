@@ -22,6 +22,12 @@ PATIENCE_S: Final = 60.0
 T = TypeVar("T")
 
 
+def listening(port: str) -> bool:
+    """Whether somebody listens on a port of loopback."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", int(port))) == 0
+
+
 def free_port() -> int:
     """A port of loopback that nobody listens on."""
     with socket.socket() as probe:
@@ -51,12 +57,15 @@ def get(url: str) -> bytes | None:
 
 @dataclass(slots=True)
 class Running:
-    """A process with a health page, or none."""
+    """A process that serves."""
 
     command: Sequence[str]
     environment: Mapping[str, str]
     folder: Path
-    health: str
+    health: str = ""
+    """URL of a page that it has when it is well; empty where it has none."""
+    listens: Sequence[str] = ()
+    """Ports of loopback that it listens on when it has started."""
     _process: "subprocess.Popen[bytes] | None" = None
     _log: IO[bytes] | None = None
 
@@ -77,9 +86,9 @@ class Running:
         def well() -> bool:
             assert self._process is not None
             assert self._process.poll() is None, self.log[-4000:]
-            return not self.health or get(self.health) is not None
+            return all(map(listening, self.listens)) and (not self.health or get(self.health) is not None)
 
-        until(self.health, well)
+        until(f"{self.command[0]} that has started", well)
 
     def kill(self) -> None:
         """Ends it at once, as a machine that loses power does to its processes."""
@@ -172,7 +181,8 @@ class Peers:
         files = [f"--config=file:{CONFIGURATIONS / name}.yaml" for name in names]
         has_health = "health_check" in (CONFIGURATIONS / f"{names[0]}.yaml").read_text("utf-8")
         health = f"http://127.0.0.1:{ports['HEALTH_PORT']}/" if has_health else f"http://127.0.0.1:{ports['METRICS_PORT']}/metrics"
-        running = Running([str(binaries.collector()), *files], environment, at, health)
+        listens = (ports["OTLP_GRPC_PORT"], ports["OTLP_HTTP_PORT"])
+        running = Running([str(binaries.collector()), *files], environment, at, health, listens)
         made = Collector(
             running=running,
             http=f"http://127.0.0.1:{ports['OTLP_HTTP_PORT']}",
@@ -198,6 +208,7 @@ class Peers:
             ports,
             self._next("jaeger"),
             f"http://127.0.0.1:{ports['JAEGER_HEALTH_PORT']}/status",
+            [port for name, port in ports.items() if "QUERY" in name or "OTLP" in name],
         )
         made = Jaeger(
             running=running,

@@ -316,6 +316,7 @@ class NoWeatherError(Exception):
         (f"{__name__}.NoWeatherError", "none", NoWeatherError("none")),
         ("KeyError", "'Oslo'", KeyError("Oslo")),
         ("ValueError", "ValueError: no such city", ValueError("no such city")),
+        ("", "Error running tool (non-fatal): {'tool_name': 'get_weather', 'error': \"it's off\"}", Exception("it's off")),
         ("somewhere.Unknown", "odd", None),
     ],
 )
@@ -341,6 +342,12 @@ def test_a_failed_model_call_is_a_response_of_its_status_and_not_tried_again(kin
     assert told(result) == []
     assert type(result.error) is raised
     assert message.rpartition(" - ")[2] in str(result.error)
+
+
+def test_a_model_call_that_failed_without_a_status_cannot_be_repeated() -> None:
+    result = replayed(Trace().chat([user("Paris?")], None).failed("openai.APITimeoutError", "Request timed out.").runs(), chat_agent)
+    assert (told(result), result.verdict.exit_code) == ([("not_replayable", 1, None)], 125)
+    assert "it ended as timeout" in result.differences[0].detail
 
 
 # ---- differences -------------------------------------------------------------------------------------------------

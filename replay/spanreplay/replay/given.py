@@ -17,6 +17,7 @@ from spanreplay.content.canonical import canonical_json
 from spanreplay.replay.asking import decoded, plain_value
 from spanreplay.replay.meaning import answer_meaning
 from spanreplay.replay.model import Json, Step, Wire
+from spanreplay.replay.python_text import python_value
 
 _STATUS_OF: Final[Mapping[str, int]] = {
     "badrequesterror": 400,
@@ -33,6 +34,7 @@ _STATUS_OF: Final[Mapping[str, int]] = {
 }
 """The names that SDKs and APIs give to the statuses of failures."""
 _STATUS: Final = re.compile(r"\b([45]\d\d)\b")
+_TOOL_FAILED: Final = "Error running tool (non-fatal): "
 _WRAPPED_BY: Final = frozenset({"adk"})
 """Dialects whose framework puts every result that is no object under ``result``."""
 
@@ -105,10 +107,18 @@ def exception_text(error: Json) -> str:
     told = error if isinstance(error, dict) else {}
     kind, message = told.get("type"), told.get("message")
     name = _class_name(kind) if isinstance(kind, str) and kind else "builtins:Exception"
-    said = (message if isinstance(message, str) else "").removeprefix(f"{name.rpartition(':')[2]}: ")  # as the SDK words a span's status
+    said = _own_words(message if isinstance(message, str) else "", name.rpartition(":")[2])
     if name == "builtins:KeyError" and len(said) > 1 and said[0] == said[-1] and said[0] in "'\"":  # its text is the key's display
         said = said[1:-1]
     return json.dumps({"$t": name, "k": "exception", "v": {"message": said, "args": [said] if said else []}})
+
+
+def _own_words(message: str, kind: str) -> str:
+    """What an exception said, out of what a recorder said of it: OpenTelemetry's SDK in a status, the OpenAI Agents SDK in its own way."""
+    told = python_value(message.removeprefix(_TOOL_FAILED)) if message.startswith(_TOOL_FAILED) else None
+    if isinstance(told, dict) and isinstance(told.get("error"), str):
+        return str(told["error"])
+    return message.removeprefix(f"{kind}: ")
 
 
 def _class_name(kind: str) -> str:

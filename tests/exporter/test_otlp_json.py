@@ -229,7 +229,7 @@ def test_floating_point_time_is_kept_and_told() -> None:
         ({}, None),
         (None, None),
         ({"stringValue": None}, None),
-        ({"unheardOf": 1}, None),
+        ({"unheardOf": None}, None),
         ({"string_value": "a"}, "a"),
         ({"stringValue": ""}, ""),
         ({"boolValue": False}, False),
@@ -398,23 +398,26 @@ def test_malformed_span_is_left_out_with_its_place(span: dict[str, Any], field: 
         ({"key": "k", "value": {"bytesValue": "\ud800"}}, ".value.bytesValue"),
         ({"key": "k", "value": {"arrayValue": {"values": [{}, {"intValue": []}]}}}, ".value.arrayValue.values[1].intValue"),
         ({"key": "k", "value": {"kvlistValue": {"values": [{"key": "a", "value": 1}]}}}, ".value.kvlistValue.values[0].value"),
+        ({"key": "k", "value": {"unheardOf": 1}}, ".value"),
     ],
 )
-def test_malformed_attribute_is_left_out_and_counted(pair: Any, place: str) -> None:
+def test_malformed_attribute_is_left_out_and_told_by_name(pair: Any, place: str) -> None:
     records, problems = read(document(attributes=[{"key": "a", "value": {"stringValue": "b"}}, pair], droppedAttributesCount=2))
     (span,) = records
-    assert (span.attributes, span.dropped_attributes) == ({"a": "b"}, 3)
+    assert (span.attributes, span.dropped_attributes) == ({"a": "b"}, 2), "the count is of what was dropped where it was recorded"
+    named = isinstance(pair, dict) and isinstance(pair.get("key"), str)
+    assert problems[0].found.endswith(" in attribute 'k'") == named
     assert [(p.code, p.where) for p in problems] == [
         ("attribute-dropped", f"f: resourceSpans[0].scopeSpans[0].spans[0].attributes[1]{place}")
     ]
 
 
-def test_malformed_event_or_link_is_left_out_and_counted() -> None:
+def test_malformed_event_or_link_is_left_out_and_told() -> None:
     link = {"traceId": TRACE, "spanId": SPAN}
     records, problems = read(document(events=[{"name": "e"}, {"timeUnixNano": "x"}], links=[{**link, "spanId": ""}, link]))
     (span,) = records
     assert isinstance(span, SpanRecord)
-    assert ([e.name for e in span.events], span.dropped_events, len(span.links), span.dropped_links) == (["e"], 1, 1, 1)
+    assert ([e.name for e in span.events], span.dropped_events, len(span.links), span.dropped_links) == (["e"], 0, 1, 0)
     assert [p.code for p in problems] == ["event-dropped", "link-dropped"]
     assert problems[0].where.endswith("spans[0].events[1].timeUnixNano")
 

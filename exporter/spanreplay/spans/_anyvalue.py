@@ -7,7 +7,7 @@ than that: snake_case names, numbers as text and text as numbers, ints over 64 b
 import base64
 import binascii
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from math import isfinite, isnan
 from typing import Any, Final
 
@@ -79,11 +79,6 @@ def read_attributes(items: object, faults: list[Fault], depth: int = 0) -> dict[
     return out
 
 
-def dropped_in(faults: Sequence[Fault]) -> int:
-    """How many attributes were left out, to add to the count that OTLP keeps beside an attribute list."""
-    return sum(1 for fault in faults if fault[0] == ATTRIBUTE_DROPPED)
-
-
 def _read_attribute(index: int, item: object, out: dict[str, Value], faults: list[Fault], depth: int) -> bool:
     """Reads one entry with its place known. Gives whether it could be kept."""
     mark = len(faults)
@@ -94,7 +89,9 @@ def _read_attribute(index: int, item: object, out: dict[str, Value], faults: lis
     except FormatError as error:
         del faults[mark:]
         place = error.where if error.where == "key" or not isinstance(item, dict) else join("value", error.where)
-        faults.append((ATTRIBUTE_DROPPED, join(f"[{index}]", place), error.expected, error.found))
+        name = item.get("key") if isinstance(item, dict) else None
+        named = f"{error.found} in attribute {name[:80]!a}" if isinstance(name, str) else error.found
+        faults.append((ATTRIBUTE_DROPPED, join(f"[{index}]", place), error.expected, named))
         return False
     if len(faults) != mark:
         prefix_faults(faults, mark, f"[{index}].value")
@@ -116,7 +113,7 @@ def read_value(value: object, faults: list[Fault], depth: int = 0) -> Value:
     """Reads one ``AnyValue``; absent, ``null`` and ``{}`` are the empty value, ``None``.
 
     Raises:
-        FormatError: It is none; ``where`` is the place in it (``arrayValue.values[1].intValue``).
+        FormatError: It is none, or of a kind that is not known; ``where`` is the place in it (``arrayValue.values[1].intValue``).
     """
     if value is None:
         return None
@@ -124,8 +121,10 @@ def read_value(value: object, faults: list[Fault], depth: int = 0) -> Value:
         raise FormatError("", 'an object such as {"stringValue": …}', describe(value))
     result: Value = None
     mark = len(faults)
+    known = not value
     for kind, raw in value.items():
         reader = _READERS.get(kind)
+        known = known or reader is not None or raw is None
         if reader is None or raw is None:
             continue
         try:
@@ -135,6 +134,8 @@ def read_value(value: object, faults: list[Fault], depth: int = 0) -> Value:
         if len(faults) != mark:
             prefix_faults(faults, mark, kind)
             mark = len(faults)
+    if not known:
+        raise FormatError("", "a value of a kind that OTLP has, such as stringValue", describe(value))
     return result
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from spanreplay.spans._anyvalue import Fault, as_object, as_text, dropped_in, prefix_faults, read_attributes, read_value
+from spanreplay.spans._anyvalue import Fault, as_object, as_text, prefix_faults, read_attributes, read_value
 from spanreplay.spans._fields import (
     SPAN_ID_BYTES,
     TRACE_ID_BYTES,
@@ -65,9 +65,8 @@ def fields_attributes(message: dict[str, Any], faults: list[Fault]) -> dict[str,
     return out
 
 
-def _dropped(message: dict[str, Any], faults: list[Fault], mark: int) -> int:
-    dropped = read_count(message.get("droppedAttributesCount"), "droppedAttributesCount", faults)
-    return dropped if len(faults) == mark else dropped + dropped_in(faults[mark:])
+def _dropped(message: dict[str, Any], faults: list[Fault]) -> int:
+    return read_count(message.get("droppedAttributesCount"), "droppedAttributesCount", faults)
 
 
 def read_span(raw: dict[str, Any], resource: Resource, scope: Scope, faults: list[Fault]) -> SpanRecord:
@@ -82,7 +81,7 @@ def read_span(raw: dict[str, Any], resource: Resource, scope: Scope, faults: lis
     trace_id = required_id(get("traceId"), TRACE_ID_BYTES, "traceId")
     span_id = required_id(get("spanId"), SPAN_ID_BYTES, "spanId")
     attributes = fields_attributes(raw, faults)
-    dropped_attributes = _dropped(raw, faults, 0)
+    dropped_attributes = _dropped(raw, faults)
     status, message = 0, ""
     if raw_status := get("status"):
         status, message = _read_status(raw_status)
@@ -91,11 +90,9 @@ def read_span(raw: dict[str, Any], resource: Resource, scope: Scope, faults: lis
     dropped_events = read_count(get("droppedEventsCount"), "droppedEventsCount", faults)
     dropped_links = read_count(get("droppedLinksCount"), "droppedLinksCount", faults)
     if items := get("events"):
-        events, lost = _read_parts(items, "events", _read_event, EVENT_DROPPED, faults)
-        dropped_events += lost
+        events = _read_parts(items, "events", _read_event, EVENT_DROPPED, faults)
     if items := get("links"):
-        links, lost = _read_parts(items, "links", _read_link, LINK_DROPPED, faults)
-        dropped_links += lost
+        links = _read_parts(items, "links", _read_link, LINK_DROPPED, faults)
     return SpanRecord(
         trace_id=trace_id,
         span_id=span_id,
@@ -130,8 +127,8 @@ _Part = TypeVar("_Part")
 
 def _read_parts(
     items: object, name: str, read: Callable[[dict[str, Any], list[Fault]], _Part], code: ProblemCode, faults: list[Fault]
-) -> tuple[tuple[_Part, ...], int]:
-    """Reads events or links. Gives those that could be read, and how many could not."""
+) -> tuple[_Part, ...]:
+    """Reads events or links. Gives those that could be read."""
     if not isinstance(items, list):
         raise FormatError(name, "an array", describe(items))
     out: list[_Part] = []
@@ -144,22 +141,20 @@ def _read_parts(
             faults[mark:] = [(code, error.where, error.expected, error.found)]
         if len(faults) != mark:
             prefix_faults(faults, mark, f"{name}[{index}]")
-    return tuple(out), len(items) - len(out)
+    return tuple(out)
 
 
 def _read_event(raw: dict[str, Any], faults: list[Fault]) -> EventRecord:
-    mark = len(faults)
     attributes = fields_attributes(raw, faults)
     return EventRecord(
         name=as_text(raw.get("name"), "name"),
         attributes=attributes,
-        dropped_attributes=_dropped(raw, faults, mark),
+        dropped_attributes=_dropped(raw, faults),
         time_ns=read_time(raw.get("timeUnixNano"), "timeUnixNano", faults),
     )
 
 
 def _read_link(raw: dict[str, Any], faults: list[Fault]) -> LinkRecord:
-    mark = len(faults)
     attributes = fields_attributes(raw, faults)
     return LinkRecord(
         trace_id=required_id(raw.get("traceId"), TRACE_ID_BYTES, "traceId"),
@@ -167,7 +162,7 @@ def _read_link(raw: dict[str, Any], faults: list[Fault]) -> LinkRecord:
         trace_state=as_text(raw.get("traceState"), "traceState"),
         flags=read_count(raw.get("flags"), "flags", faults),
         attributes=attributes,
-        dropped_attributes=_dropped(raw, faults, mark),
+        dropped_attributes=_dropped(raw, faults),
     )
 
 
@@ -179,7 +174,7 @@ def read_log(raw: dict[str, Any], resource: Resource, scope: Scope, faults: list
     """
     raw = camel(raw)
     attributes = fields_attributes(raw, faults)
-    dropped = _dropped(raw, faults, 0)
+    dropped = _dropped(raw, faults)
     mark = len(faults)
     try:
         body = read_value(raw.get("body"), faults)

@@ -64,8 +64,8 @@ def read_span(span: SpanMessage, resource: Resource, scope: Scope, faults: list[
         trace_state=span.trace_state,
         flags=span.flags,
         dropped_attributes=span.dropped_attributes_count,
-        dropped_events=span.dropped_events_count + len(span.events) - len(events),
-        dropped_links=span.dropped_links_count + len(span.links) - len(links),
+        dropped_events=span.dropped_events_count,
+        dropped_links=span.dropped_links_count,
     )
 
 

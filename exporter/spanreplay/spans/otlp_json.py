@@ -10,14 +10,14 @@ Read besides the form of the specification:
 - ids as hex in any case, with ``0x``, 16 digits for a trace id (padded on the left), base64, base64 of the hex text;
 - enums as numbers or names, with or without their prefix; times and 64-bit ints as numbers, text or floating point numbers (noted).
 
-A span or log record whose ids, times or kind cannot be read is left out; a malformed attribute, event or link is left out of its record and
-counted in its ``dropped_…``. Both are told to ``problems`` with their place.
+A span or log record whose ids, times or kind cannot be read is left out; a malformed attribute, event or link is left out of its record.
+Both are told to ``problems`` with their place; the counts of what was dropped where it was recorded stay as they are.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
-from spanreplay.spans._anyvalue import Fault, as_object, as_text, dropped_in, write_attributes, write_value
+from spanreplay.spans._anyvalue import Fault, as_object, as_text, write_attributes, write_value
 from spanreplay.spans._fields import TRACE_ID_BYTES, camel, hex_id, read_count
 from spanreplay.spans._groups import consecutive
 from spanreplay.spans._json_records import fields_attributes, read_log, read_span
@@ -195,7 +195,7 @@ def _read_head(group: dict[str, Any], name: str, path: str, problems: Problems) 
     try:
         message = camel(as_object(group[name]))
         attributes = fields_attributes(message, faults)
-        dropped = read_count(message.get("droppedAttributesCount"), "droppedAttributesCount", faults) + dropped_in(faults)
+        dropped = read_count(message.get("droppedAttributesCount"), "droppedAttributesCount", faults)
     except FormatError as error:
         place = join(f"{path}.{name}", error.where)
         problems(Problem(code=RESOURCE_DROPPED, where=place, expected=error.expected, found=error.found))

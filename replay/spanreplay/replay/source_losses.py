@@ -20,7 +20,7 @@ LOSSES: Final = frozenset(
         "text-replaced",
         "trace-partial",
         "pages-missing",
-        "answer-partial",
+        "jaeger-error",
         "trace-absent",
     }
 )

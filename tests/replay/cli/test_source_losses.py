@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fixtures.runs.spans import agent, chat, tool
+from spanreplay.replay.writers import jaeger_json
 from spanreplay.spans import otlp_json
 from support.command_line import CommandLine
 
@@ -95,3 +96,44 @@ def test_a_loss_of_a_known_trace_leaves_the_others_whole(spanreplay: CommandLine
     path.write_bytes(damaged_line() + written(*others).encode())
     document = spanreplay("verify", path, "--json").json
     assert [[gap["code"] for gap in run["gaps"]] for run in document["runs"]] == [["source-loss"]] * 2, "a line may be of any trace"
+
+
+def test_an_attribute_that_cannot_be_read_is_named_and_not_said_to_be_dropped_before(spanreplay: CommandLine) -> None:
+    path = spanreplay.folder / "t.json"
+    document = json.loads(written(*RECORDS))
+    attributes = document["resourceSpans"][0]["scopeSpans"][0]["spans"][2]["attributes"]
+    attributes.append({"key": "app.count", "value": {"intValue": "many"}})
+    path.write_text(json.dumps(document), encoding="utf-8")
+    spanreplay("import", path)
+    for target in (path, "last"):
+        (gap,) = spanreplay("verify", target, "--json").json["runs"][0]["gaps"]
+        assert gap["code"] == "source-loss"
+        assert "the text 'many' in attribute 'app.count'" in gap["detail"]
+
+
+def test_an_answer_that_says_that_it_lacks_something_is_a_loss(spanreplay: CommandLine) -> None:
+    path = spanreplay.folder / "t.json"
+    answer = json.loads(jaeger_json.write(RECORDS))
+    path.write_text(json.dumps({**answer, "errors": [{"code": 500, "msg": "storage"}]}), encoding="utf-8")
+    assert verified(spanreplay, path) == (1, [(False, ["source-loss"])])
+
+
+@pytest.mark.parametrize(
+    ("metas", "missing"),
+    [
+        ([{"page": 1, "limit": 1, "totalItems": 3, "totalPages": 3}], 2),
+        ([{"page": 1, "limit": 1, "totalItems": 2, "totalPages": 2}, {"page": 2, "limit": 1, "totalItems": 2, "totalPages": 2}], 0),
+        ([{"limit": 1, "cursor": "next"}], 1),
+        ([{"limit": 1, "cursor": "next"}, {"limit": 1, "cursor": None}], 0),
+    ],
+)
+def test_pages_that_langfuse_has_and_the_file_has_not_are_a_loss(metas: list[Any], missing: int, spanreplay: CommandLine) -> None:
+    pages = []
+    for number, meta in enumerate(metas):
+        times = {"startTime": f"2026-01-01T00:00:0{number}.000Z", "endTime": f"2026-01-01T00:00:0{number}.500Z"}
+        row = {"id": f"o{number}", "traceId": "t", "parentObservationId": None, "type": "GENERATION", "name": "llm", **times}
+        pages.append(json.dumps({"data": [{**row, "input": "q", "output": "a"}], "meta": meta}))
+    path = spanreplay.folder / "t.jsonl"
+    path.write_text("\n".join(pages), encoding="utf-8")
+    told = [e["spans"] for e in spanreplay("verify", path, "--json").json["source"]["fidelity"] if e["code"] == "pages-missing"]
+    assert told == ([missing] if missing else [])

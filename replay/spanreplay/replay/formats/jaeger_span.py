@@ -6,9 +6,13 @@ How it came to be: :mod:`spanreplay.replay.formats.jaeger_names`; this undoes it
 import re
 from typing import Any, Final, NamedTuple
 
+from spanreplay.replay.fields import whole
 from spanreplay.replay.formats.jaeger_losses import Losses
 from spanreplay.replay.formats.jaeger_names import (
     CHILD_OF,
+    DROPPED_ATTRIBUTES,
+    DROPPED_EVENTS,
+    DROPPED_LINKS,
     ERROR,
     EVENT,
     FOLLOWS_FROM,
@@ -25,8 +29,8 @@ from spanreplay.replay.formats.jaeger_names import (
 )
 from spanreplay.replay.formats.jaeger_tags import Tags, as_attributes, read_tags, take
 from spanreplay.spans._anyvalue import Fault, as_object, as_text, prefix_faults, read_int
-from spanreplay.spans._fields import MAX_TIME, SPAN_ID_BYTES, TRACE_ID_BYTES, hex_id, required_id
-from spanreplay.spans.errors import ATTRIBUTE_DROPPED, EVENT_DROPPED, LINK_DROPPED, FormatError, describe, join
+from spanreplay.spans._fields import MAX_TIME, MAX_UINT32, SPAN_ID_BYTES, TRACE_ID_BYTES, hex_id, required_id
+from spanreplay.spans.errors import EVENT_DROPPED, LINK_DROPPED, FormatError, describe, join
 from spanreplay.spans.record import (
     KIND_UNSPECIFIED,
     STATUS_ERROR,
@@ -80,7 +84,8 @@ def read_span(raw: dict[str, Any], resource: Resource, faults: list[Fault], loss
     kind = take(own, SPAN_KIND, lambda value: isinstance(value, str) and value in KINDS, last=True)
     trace_state = take(own, TRACE_STATE, _is_text, last=True)
     parent, links = _relations(raw, trace_id, span_id, faults, losses)
-    events, dropped_events = _events(raw, faults, losses, texts)
+    events = _events(raw, faults, losses, texts)
+    dropped_attributes, dropped_events, dropped_links = (_count(own, name) for name in (DROPPED_ATTRIBUTES, DROPPED_EVENTS, DROPPED_LINKS))
     attributes = as_attributes(own, "tags", faults)
     losses.of("values-flattened", any(_looks_flattened(value) for value in attributes.values()))
     losses.of("scope-attributes-lost", bool(scope.name))
@@ -104,8 +109,9 @@ def read_span(raw: dict[str, Any], resource: Resource, faults: list[Fault], loss
         scope=scope,
         trace_state=trace_state if isinstance(trace_state, str) else "",
         flags=_flags(raw),
-        dropped_attributes=sum(1 for fault in faults if fault[0] == ATTRIBUTE_DROPPED and fault[1].startswith("tags")),
+        dropped_attributes=dropped_attributes,
         dropped_events=dropped_events,
+        dropped_links=dropped_links,
     )
 
 
@@ -146,6 +152,17 @@ def _end(start: int, raw: Any, faults: list[Fault]) -> int | None:
 def _flags(raw: dict[str, Any]) -> int:
     flags = raw.get("flags")
     return flags & SAMPLED if isinstance(flags, int) else 0
+
+
+def _count(tags: Tags, name: str) -> int:
+    """A count of what a limit left out, taken out of the tags; 0 where there is none."""
+    count = whole(take(tags, name, _is_count, last=True))
+    return count or 0
+
+
+def _is_count(value: Value) -> bool:
+    number = whole(value)
+    return number is not None and 0 < number <= MAX_UINT32
 
 
 def _is_text(value: Value) -> bool:
@@ -225,11 +242,10 @@ def _reference(item: object) -> _Reference:
     )
 
 
-def _events(raw: dict[str, Any], faults: list[Fault], losses: Losses, texts: bool) -> tuple[tuple[EventRecord, ...], int]:
-    """The events in the order of time, which adjusted answers do not have, and how many could not be read."""
+def _events(raw: dict[str, Any], faults: list[Fault], losses: Losses, texts: bool) -> tuple[EventRecord, ...]:
+    """The events in the order of time, which adjusted answers do not have."""
     events: list[EventRecord] = []
-    items = _list(raw, "logs")
-    for index, item in enumerate(items):
+    for index, item in enumerate(_list(raw, "logs")):
         inner: list[Fault] = []
         try:
             events.append(_event(as_object(item), inner, texts))
@@ -239,7 +255,7 @@ def _events(raw: dict[str, Any], faults: list[Fault], losses: Losses, texts: boo
         faults += inner
     ordered = sorted(events, key=lambda event: event.time_ns)
     losses.of("events-sorted", ordered != events)
-    return tuple(ordered), len(items) - len(events)
+    return tuple(ordered)
 
 
 def _event(raw: dict[str, Any], faults: list[Fault], texts: bool) -> EventRecord:
@@ -251,11 +267,12 @@ def _event(raw: dict[str, Any], faults: list[Fault], texts: bool) -> EventRecord
         raise FormatError("timestamp", "microseconds since 1970", describe(micros))
     fields = read_tags(raw, "fields", faults, texts=texts)
     name = take(fields, EVENT, _is_text)
+    dropped = _count(fields, DROPPED_ATTRIBUTES)
     return EventRecord(
         name=name if isinstance(name, str) else "",
         time_ns=micros * _MICRO,
         attributes=as_attributes(fields, "fields", faults),
-        dropped_attributes=sum(1 for fault in faults if fault[0] == ATTRIBUTE_DROPPED),
+        dropped_attributes=dropped,
     )
 
 

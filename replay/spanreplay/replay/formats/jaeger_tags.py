@@ -38,7 +38,9 @@ def read_tags(message: dict[str, Any], name: str, faults: list[Fault], *, texts:
             tags.append((key, _value(tag, faults, texts)))
         except FormatError as error:
             del faults[mark:]
-            faults.append((ATTRIBUTE_DROPPED, join(f"{name}[{index}]", error.where), error.expected, error.found))
+            given = item.get("key") if isinstance(item, dict) else None
+            named = f"{error.found} in tag {given[:80]!a}" if isinstance(given, str) else error.found
+            faults.append((ATTRIBUTE_DROPPED, join(f"{name}[{index}]", error.where), error.expected, named))
     fields = message.get("tag")
     if texts and isinstance(fields, dict):
         tags += [(key.replace(DOT, "."), plain_value(raw, faults, f"tag.{key}")) for key, raw in fields.items()]

@@ -78,7 +78,7 @@ def _listed(items: list[Any], where: str, faults: list[Fault]) -> dict[str, Valu
             try:
                 out[key] = read_value(value, faults)
             except FormatError as error:
-                faults.append((ATTRIBUTE_DROPPED, f"{place}.value", error.expected, error.found))
+                faults.append((ATTRIBUTE_DROPPED, f"{place}.value", error.expected, f"{error.found} in attribute {key[:80]!a}"))
         else:
             out[key] = plain_value(value, faults, place)
     return out

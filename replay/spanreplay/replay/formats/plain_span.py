@@ -16,7 +16,7 @@ from spanreplay.replay.formats.plain_parts import count_of, read_attributes, tex
 from spanreplay.replay.formats.plain_times import read_duration, read_instant
 from spanreplay.spans._anyvalue import Fault, as_object, prefix_faults
 from spanreplay.spans._fields import MAX_TIME
-from spanreplay.spans.errors import ATTRIBUTE_DROPPED, EVENT_DROPPED, LINK_DROPPED, FormatError, ProblemCode, describe
+from spanreplay.spans.errors import EVENT_DROPPED, LINK_DROPPED, FormatError, ProblemCode, describe
 from spanreplay.spans.record import KIND_UNSPECIFIED, EventRecord, LinkRecord, LogRecord, Record, Resource, Scope, SpanRecord, Value
 
 TRACE_IDS: Final = ("trace_id", "traceId", "traceID")
@@ -141,9 +141,7 @@ def _span(raw: dict[str, Any], reading: Reading) -> list[Record]:
     start, end = _times(raw, reading)
     status, message = parts.read_status(first(raw, _STATUSES), first(raw, _MESSAGES))
     kind = parts.read_kind(first(raw, _KINDS), of_otlp="startTimeUnixNano" in raw or "start_time_unix_nano" in raw)
-    mark = len(faults)
     attributes = read_attributes(first(raw, _ATTRIBUTES), "attributes", faults, notes) | _others(raw, kind, reading)
-    dropped = sum(fault[0] == ATTRIBUTE_DROPPED for fault in faults[mark:])
     logs: list[Record] = []
     events = _parts(raw, EVENTS, EVENT_DROPPED, lambda item, inner: _event(item, inner, around, reading, logs), faults)
     links = _parts(raw, _LINKS, LINK_DROPPED, lambda item, inner: _link(item, inner, reading), faults)
@@ -160,15 +158,15 @@ def _span(raw: dict[str, Any], reading: Reading) -> list[Record]:
         status=status,
         status_message=message,
         attributes=attributes,
-        events=events[0],
-        links=links[0],
+        events=events,
+        links=links,
         resource=around.resource,
         scope=around.scope,
         trace_state=parts.trace_state_of(first(context, _TRACE_STATES) or first(raw, _TRACE_STATES)),
         flags=parts.flags_of(first(context, _FLAGS) or first(raw, _FLAGS)),
-        dropped_attributes=count_of(raw) + dropped,
-        dropped_events=count_of(raw, _DROPPED_EVENTS) + events[1],
-        dropped_links=count_of(raw, _DROPPED_LINKS) + links[1],
+        dropped_attributes=count_of(raw),
+        dropped_events=count_of(raw, _DROPPED_EVENTS),
+        dropped_links=count_of(raw, _DROPPED_LINKS),
     )
     return [span, *logs]
 
@@ -209,17 +207,15 @@ def _parent(raw: dict[str, Any], trace: str, reading: Reading) -> str | None:
 
 def _parts(
     raw: dict[str, Any], names: tuple[str, ...], code: ProblemCode, read: Callable[[Any, list[Fault]], _Part | None], faults: list[Fault]
-) -> tuple[tuple[_Part, ...], int]:
-    """Reads events or links. Gives those that could be read, and how many could not."""
+) -> tuple[_Part, ...]:
+    """Reads events or links. Gives those that could be read."""
     found: list[_Part] = []
-    lost = 0
     for name in names:
         items = raw.get(name)
         if items is None or items == "":
             continue
         if not isinstance(items, list):
             faults.append((code, name, "an array", describe(items)))
-            lost += 1
             continue
         for index, item in enumerate(items):
             inner: list[Fault] = []
@@ -228,12 +224,11 @@ def _parts(
             except FormatError as error:
                 inner[:] = [(code, error.where, error.expected, error.found)]
                 part = None
-                lost += 1
             if part is not None:
                 found.append(part)
             prefix_faults(inner, 0, f"{name}[{index}]")
             faults += inner
-    return tuple(found), lost
+    return tuple(found)
 
 
 def _event(raw: Any, faults: list[Fault], around: _Around, reading: Reading, logs: list[Record]) -> EventRecord | None:
@@ -243,14 +238,11 @@ def _event(raw: Any, faults: list[Fault], around: _Around, reading: Reading, log
     if first(item, _BODIES) is not None:
         logs.append(_log(item, around, inside))
         return None
-    mark = len(faults)
-    attributes = read_attributes(item.get("attributes"), "attributes", faults)
-    dropped = sum(fault[0] == ATTRIBUTE_DROPPED for fault in faults[mark:])
     return EventRecord(
         name=text_of(first(item, _EVENT_NAMES)),
         time_ns=_first_time(item, _EVENT_TIMES, inside),
-        attributes=attributes,
-        dropped_attributes=count_of(item) + dropped,
+        attributes=read_attributes(item.get("attributes"), "attributes", faults),
+        dropped_attributes=count_of(item),
     )
 
 

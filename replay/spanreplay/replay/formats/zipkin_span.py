@@ -79,7 +79,7 @@ def read_span(raw: dict[str, Any], faults: list[Fault], notes: Notes) -> SpanRec
         del tags["span.kind"]
     resource = _resource(raw, tags)
     _endpoints(raw, tags)
-    events, lost = _events(raw, faults)
+    events = _events(raw, faults)
     return SpanRecord(
         trace_id=required_id(_padded(raw.get("traceId"), TRACE_ID_BYTES), TRACE_ID_BYTES, "traceId"),
         span_id=required_id(_padded(raw.get("id"), SPAN_ID_BYTES), SPAN_ID_BYTES, "id"),
@@ -96,8 +96,8 @@ def read_span(raw: dict[str, Any], faults: list[Fault], notes: Notes) -> SpanRec
         resource=resource,
         scope=scope,
         trace_state=trace_state,
-        dropped_attributes=counts[0] + sum(fault[0] == ATTRIBUTE_DROPPED for fault in faults),
-        dropped_events=counts[1] + lost,
+        dropped_attributes=counts[0],
+        dropped_events=counts[1],
         dropped_links=counts[2],
     )
 
@@ -182,10 +182,9 @@ def _endpoints(raw: dict[str, Any], tags: dict[str, Value]) -> None:
             tags.setdefault("peer.service", service)
 
 
-def _events(raw: dict[str, Any], faults: list[Fault]) -> tuple[tuple[EventRecord, ...], int]:
+def _events(raw: dict[str, Any], faults: list[Fault]) -> tuple[EventRecord, ...]:
     items = raw.get("annotations")
     events: list[EventRecord] = []
-    lost = 0
     for index, item in enumerate(items if isinstance(items, list) else ()):
         time = None
         if isinstance(item, dict) and isinstance(item.get("value"), str):
@@ -195,12 +194,11 @@ def _events(raw: dict[str, Any], faults: list[Fault]) -> tuple[tuple[EventRecord
                 time = None
         if time is None:
             faults.append((EVENT_DROPPED, f"annotations[{index}]", "a timestamp and a text", describe(item)))
-            lost += 1
             continue
         name, attributes, dropped = _annotation(item["value"])
         values = {str(key): plain_value(value, faults, f"annotations[{index}]") for key, value in attributes.items()}
         events.append(EventRecord(name=name, time_ns=time * _MICRO, attributes=values, dropped_attributes=dropped))
-    return tuple(events), lost
+    return tuple(events)
 
 
 def _annotation(text: str) -> tuple[str, dict[str, Any], int]:

@@ -17,7 +17,7 @@ from spanreplay.replay.json_stream import documents, key_paths
 from spanreplay.replay.source import ReadReport
 from spanreplay.semconv.attributes import SERVICE_NAME
 from spanreplay.spans._anyvalue import Fault
-from spanreplay.spans.errors import ATTRIBUTE_DROPPED, REJECTED, RESOURCE_DROPPED, FormatError, Problem, Problems, describe, join
+from spanreplay.spans.errors import REJECTED, RESOURCE_DROPPED, FormatError, Problem, Problems, describe, join
 from spanreplay.spans.record import Record, Resource, SpanRecord
 
 NAME: Final = "jaeger-json"
@@ -145,8 +145,6 @@ def _resource(process: object, place: str, problems: Problems) -> Resource:
     service = process.get("serviceName")
     if isinstance(service, str) and service and (service != NO_SERVICE or tags):
         tags.insert(0, (SERVICE_NAME, service))
-    resource = Resource(
-        attributes=as_attributes(tags, "tags", faults), dropped_attributes=sum(fault[0] == ATTRIBUTE_DROPPED for fault in faults)
-    )
+    resource = Resource(attributes=as_attributes(tags, "tags", faults))
     tell(faults, place, problems)
     return resource

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import BinaryIO, Final, NamedTuple
 
+from spanreplay.replay.fields import whole
 from spanreplay.replay.identifiers import SpanIds
 from spanreplay.replay.input_stream import document_limit
 from spanreplay.replay.json_stream import documents, key_paths
@@ -40,10 +41,12 @@ def handles(head: bytes) -> bool:
 def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
     """Reads the spans document by document; see :class:`spanreplay.replay.source.Source`."""
     ids = SpanIds()
+    pages = _Pages()
     limit = document_limit(stream)
     for place, document in documents(stream, where, report, limit=limit, starts=_STARTS, lists=_LISTS):
-        for found in _parts(document, place):
+        for found in _parts(document, place, pages):
             yield from _spans(found, where, ids, report)
+    pages.tell(report)
 
 
 class _Part(NamedTuple):
@@ -54,9 +57,37 @@ class _Part(NamedTuple):
     observations: list[Json]
 
 
-def _parts(document: Json, place: str) -> Iterator[_Part]:
+class _Pages:
+    """The pages of an answer that are here, against how many there are: ``meta`` tells it, with a total or with a cursor to the next."""
+
+    def __init__(self) -> None:
+        self._items = 0
+        self._total = 0
+        self._goes_on = False
+
+    def see(self, page: Mapping[str, Json], listed: list[Json]) -> None:
+        """One page that is here."""
+        meta = page.get("meta")
+        if isinstance(meta, dict):
+            self._items += len(listed)
+            total, limit, pages = (whole(meta.get(name)) or 0 for name in ("totalItems", "limit", "totalPages"))
+            self._total = max(self._total, total, (pages - 1) * limit + 1 if pages > 1 and not total else 0)
+            self._goes_on = bool(meta.get("cursor"))
+
+    def tell(self, report: ReadReport) -> None:
+        """All is read: notes what is not here."""
+        missing = max(self._total - self._items, int(self._goes_on))
+        if missing:
+            detail = f"on pages that are not here: Langfuse has {self._total} and {self._items} came" if self._total else "on later pages"
+            advice = "get every page of the answer, and read them as one file or array"
+            report.note("pages-missing", detail, advice=advice, spans=missing, lost=f"what is {detail}")
+
+
+def _parts(document: Json, place: str, pages: _Pages) -> Iterator[_Part]:
     for at, page in _items(document, place, "["):
         listed = page.get("data") if isinstance(page, dict) else None
+        if isinstance(page, dict) and isinstance(listed, list):
+            pages.see(page, listed)
         for where, item in _items(listed, at, "data[") if isinstance(listed, list) else ((at, page),):
             yield _part(item, where)
 

@@ -13,6 +13,9 @@ from typing import Any, Final
 from spanreplay.replay.formats.go_json import go_json, no_number
 from spanreplay.replay.formats.jaeger_names import (
     CHILD_OF,
+    DROPPED_ATTRIBUTES,
+    DROPPED_EVENTS,
+    DROPPED_LINKS,
     ERROR,
     EVENT,
     FOLLOWS_FROM,
@@ -140,6 +143,8 @@ def _span_tags(span: SpanRecord) -> list[_Tag]:
         tags.append(_tag(STATUS_DESCRIPTION, span.status_message))
     if span.trace_state:
         tags.append(_tag(TRACE_STATE, span.trace_state))
+    counts = ((DROPPED_ATTRIBUTES, span.dropped_attributes), (DROPPED_EVENTS, span.dropped_events), (DROPPED_LINKS, span.dropped_links))
+    tags += [_tag(name, count) for name, count in counts if count]
     return tags
 
 
@@ -169,7 +174,10 @@ def _reference(kind: str, trace_id: str, span_id: str) -> dict[str, str]:
 def _log(event: EventRecord) -> dict[str, Any]:
     """An event; an attribute of its own that is called ``event`` takes the place of its name."""
     named = [_tag(EVENT, event.name)] if event.name and EVENT not in event.attributes else []
-    return {"timestamp": event.time_ns // _MICRO, "fields": named + [_tag(key, value) for key, value in event.attributes.items()]}
+    fields = named + [_tag(key, value) for key, value in event.attributes.items()]
+    if event.dropped_attributes:
+        fields.append(_tag(DROPPED_ATTRIBUTES, event.dropped_attributes))
+    return {"timestamp": event.time_ns // _MICRO, "fields": fields}
 
 
 def _tag(key: str, value: Value) -> _Tag:

@@ -37,6 +37,8 @@ class Request:
 
     seq: int
     """Of the model step."""
+    place: int
+    """Among the calls that the answer asks for."""
     asked: Asked
     answered: bool = False
 
@@ -275,7 +277,7 @@ _AGENT_NAMED: Final = _Rule(  # a hand-off to an agent, or an agent, that a requ
 
 def _requests(step: Placed) -> list[Request]:
     """The calls that an answer asks for; those that the provider itself ran, within the answer, are answered."""
-    made = [Request(seq=step.seq, asked=asked) for asked in asked_for(step.draft.output)]
+    made = [Request(seq=step.seq, place=place, asked=asked) for place, asked in enumerate(asked_for(step.draft.output))]
     if made and (within := set(answered_ids(step.draft.output))):
         for request in made:
             request.answered = request.asked.call_id in within

@@ -2,8 +2,9 @@
 
 Rules, strongest first: a parent before what is inside it; two starts in one process by that process's own count
 (``spanreplay.seq.start``); else the start time; of equal starts a cause before what it caused (a model's answer before the call that it
-asks for, a call before the request that tells its result); then the end time. What is left is a true tie and goes by span id: arbitrary,
-but the same however often and in whatever order the records arrive. A name never decides.
+asks for, a call before the request that tells its result); then the end time; of calls that still tie and that one answer asked for, the
+one that it asked for first (:mod:`spanreplay.replay.ties`). What is left is a true tie and goes by span id: arbitrary, but the same however
+often and in whatever order the records arrive. A name never decides.
 
 Nor does the place of a record in its file, though many formats have times in milliseconds and many ties with them. A file is written in
 order of ends, of batches, of ids, of display, or of nothing, and does not say which; the same trace fetched twice, or read again from a

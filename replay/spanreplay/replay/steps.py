@@ -3,23 +3,23 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from spanreplay.boundary.call import OutcomeName
 from spanreplay.replay.asked import as_asked
 from spanreplay.replay.assembly import Assembly
 from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.fields import Fields
-from spanreplay.replay.links import Links, Request, answered_ids, linked
+from spanreplay.replay.links import Links, Request, linked
 from spanreplay.replay.model import Reason, Step
 from spanreplay.replay.order import Moment, in_order
 from spanreplay.replay.overlap import Overlaps, overlapping
 from spanreplay.replay.placed import Placed
 from spanreplay.replay.reasons import CLOCK_SKEW, MISSING_PARENT
 from spanreplay.replay.retries import attempts
-from spanreplay.replay.same_call import asked_ids
 from spanreplay.replay.showing import duration
 from spanreplay.replay.skew import skewed
+from spanreplay.replay.ties import asked_in_turn, causes_of_ties
 from spanreplay.replay.told import as_told
 from spanreplay.replay.tree import SpanKey
 from spanreplay.semconv import attributes as a
@@ -46,18 +46,14 @@ def ordered(assembly: Assembly) -> Ordered:
     moments = {moment.key: moment for moment in _moments(assembly)}
     shown = [*assembly.folded.steps, *assembly.decided]
     parents = {key: outer for key in shown if (outer := next(_outers(assembly, key), None)) is not None}
-    steps_only = set(shown)
     early = skewed(assembly.folded.steps.values(), parents)
-    causes = (*_causes(assembly, parents), *((answer, key) for key, answer in early.items()))
-    order = [key for key in in_order(moments.values(), causes) if key in steps_only]
-    seq = {key: number for number, key in enumerate(order, 1)}
-    for key in [key for key, outer in parents.items() if seq[outer] >= seq[key]]:  # nothing is inside what began later
-        parents.pop(key)
-        parents.update((key, outer) for outer in islice((o for o in _outers(assembly, key) if seq[o] < seq[key]), 1))
-    beside = overlapping([replace(moments[key], parent=parents.get(key)) for key in order])
-    steps = _told([_place(assembly, key, seq, parents) for key in order])
-    links = linked(steps)
-    steps = [_asked(step, links.answers.get(step.seq)) for step in steps]
+    causes = (*causes_of_ties(assembly, parents), *((answer, key) for key, answer in early.items()))
+    laid = _arranged(assembly, moments, parents, causes)
+    if ties := tuple(asked_in_turn(laid.steps, laid.links, moments)):
+        laid = _arranged(assembly, moments, parents, (*causes, *ties))
+    seq, links = laid.seq, laid.links
+    beside = overlapping([replace(moments[key], parent=laid.parents.get(key)) for key in seq])
+    steps = [_asked(step, links.answers.get(step.seq)) for step in laid.steps]
     again = attempts(steps)
     made: list[Step] = []
     for step in steps:
@@ -81,6 +77,31 @@ def ordered(assembly: Assembly) -> Ordered:
 
 
 # ---- order -------------------------------------------------------------------------------------------------------
+
+
+class _Arranged(NamedTuple):
+    """The steps in one order, and what follows from it."""
+
+    seq: dict[SpanKey, int]
+    parents: Mapping[SpanKey, SpanKey]
+    steps: list[Placed]
+    links: Links
+
+
+def _arranged(
+    assembly: Assembly,
+    moments: Mapping[SpanKey, Moment[SpanKey]],
+    outers: Mapping[SpanKey, SpanKey],
+    causes: Sequence[tuple[SpanKey, SpanKey]],
+) -> _Arranged:
+    shown = {*assembly.folded.steps, *assembly.decided}
+    seq = {key: number for number, key in enumerate((key for key in in_order(moments.values(), causes) if key in shown), 1)}
+    parents = dict(outers)
+    for key in [key for key, outer in parents.items() if seq[outer] >= seq[key]]:  # nothing is inside what began later
+        parents.pop(key)
+        parents.update((key, outer) for outer in islice((o for o in _outers(assembly, key) if seq[o] < seq[key]), 1))
+    steps = _told([_place(assembly, key, seq, parents) for key in seq])
+    return _Arranged(seq, parents, steps, linked(steps))
 
 
 def _moments(assembly: Assembly) -> Iterator[Moment[SpanKey]]:
@@ -110,29 +131,6 @@ def _moment(key: SpanKey, span: SpanRecord, parent: SpanKey | None, draft: StepD
 def _clock(span: SpanRecord) -> str:
     resource = Fields(span.resource.attributes)
     return "/".join(resource.identifier(name) or "" for name in (a.HOST_NAME, a.SERVICE_NAME, a.PROCESS_PID))
-
-
-def _causes(assembly: Assembly, parents: Mapping[SpanKey, SpanKey]) -> Iterator[tuple[SpanKey, SpanKey]]:
-    """What caused what, of steps in one place that start at the same time: an answer the call that it asks for, a call what tells of it."""
-    ties: dict[tuple[SpanKey | None, int], list[SpanKey]] = {}
-    for key, candidate in assembly.folded.steps.items():
-        ties.setdefault((parents.get(key), candidate.start_ns), []).append(key)
-    for tied in ties.values():
-        drafts = {key: assembly.folded.steps[key].draft for key in tied}
-        if len({draft.kind == "model_call" for draft in drafts.values()}) < 2:
-            continue
-        asking: dict[str, SpanKey] = {}
-        telling: dict[str, SpanKey] = {}
-        for key, draft in drafts.items():
-            if draft.kind == "model_call":
-                asking.update(dict.fromkeys(asked_ids(draft), key))
-                telling.update((call_id, key) for call_id in answered_ids(draft.input) if call_id is not None)
-        for key, draft in drafts.items():
-            if draft.kind != "model_call" and draft.call_id is not None:
-                if draft.call_id in asking:
-                    yield asking[draft.call_id], key
-                if draft.call_id in telling and telling[draft.call_id] != asking.get(draft.call_id):
-                    yield key, telling[draft.call_id]
 
 
 def _skew(call: Placed, answer: int, started_ns: int) -> Reason:

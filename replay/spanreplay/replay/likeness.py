@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from spanreplay.content import codec
 from spanreplay.content.canonical import canonical_json
 from spanreplay.replay.asking import Request, Turn, decoded, plain_value
-from spanreplay.replay.fields import NOT_CAPTURED
+from spanreplay.replay.fields import not_captured
 from spanreplay.replay.model import Json
 from spanreplay.replay.naming import same_model
 
@@ -133,7 +133,7 @@ class _Same:
     def text(self, recorded: str, live: str) -> bool:
         if recorded == live or (self._cut and recorded and live.startswith(recorded)):
             return True
-        if recorded in NOT_CAPTURED or recorded.startswith(_SCRUBBED):
+        if not_captured(recorded) or recorded.startswith(_SCRUBBED):
             self.withheld = True
             return True
         return False

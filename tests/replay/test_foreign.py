@@ -485,6 +485,21 @@ def test_runs_that_did_not_come_are_one_difference_each() -> None:
     assert "TARGET#" in result.differences[0].detail
 
 
+def test_a_run_without_content_does_not_stand_in_the_way_of_the_run_that_it_is() -> None:
+    mute = Trace("4" * 32)
+    mute.span("chat", "chat m", {"gen_ai.request.model": "m"})
+    whole = weather_trace("5" * 32)
+    assert replayed([*mute.runs(), *whole.runs()], chat_agent).value == "Warm. Paris?"
+
+    def agent() -> None:
+        client = openai_client()
+        client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Paris?"}])
+        client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Rome?"}])
+
+    result = replayed([*mute.runs(), *whole.runs()], agent)
+    assert [(d.kind, d.run_id, d.step) for d in result.differences] == [("input", "5" * 32, 4)]
+
+
 def test_sub_agents_are_passed_through_and_decisions_are_no_calls() -> None:
     def agent() -> Any:
         with agent_run("lead"), agent_run("helper"):

@@ -15,7 +15,7 @@ from spanreplay.replay.ledger import Difference, Ledger, Totals, expected_runs, 
 from spanreplay.replay.model import Run
 from spanreplay.replay.origin import is_foreign
 from spanreplay.replay.plan import ENVIRONMENT, LEDGERS, TEMPORARY, Plan, lay_out
-from spanreplay.replay.stubs import enter_unreached
+from spanreplay.replay.uncalled import enter_unreached
 from spanreplay.replay.verdict import Verdict, verdict
 from spanreplay.spans.record import Record
 

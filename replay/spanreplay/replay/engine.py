@@ -25,7 +25,8 @@ from spanreplay.replay.isolation.guard import Guard
 from spanreplay.replay.isolation.refusal import Refusal, RefusedInPoolError
 from spanreplay.replay.ledger import Difference, Ledger
 from spanreplay.replay.model import Run
-from spanreplay.replay.stubs import RecordedCalls, enter_unreached
+from spanreplay.replay.stubs import RecordedCalls
+from spanreplay.replay.uncalled import enter_unreached
 from spanreplay.replay.verdict import Verdict, verdict
 
 ISOLATION: Final = "level 1: a Python audit hook; C extensions and handles opened before are not covered"

@@ -171,27 +171,25 @@ class Pool:
     def _find(
         self, kind: Kind, name: str | None, compare: Callable[[ForeignRun, Step], Likeness | None], *, bare: bool = False
     ) -> Match | NoMatch:
-        mute: NoMatch | None = None
-        nearest: NoMatch | None = None
+        nearest: list[NoMatch] = []
         for run in self._preferred():
-            first = True
+            closest: NoMatch | None = None
             for step in run.free(kind, name):
                 likeness = compare(run, step)
-                if likeness is None:
-                    if first and mute is None:
-                        mute = NoMatch(run=run, step=step)
-                elif likeness.equal:
+                if likeness is not None and likeness.equal:
                     if not run.answers(step, without_input=bare):
                         return NoMatch(run=run, step=step)
                     if run.take(step):
                         self._bound = run
                         return Match(run=run, step=step, left_out=likeness.left_out)
-                elif nearest is None or nearest.likeness is None or likeness.closeness > nearest.likeness.closeness:
-                    nearest = NoMatch(run=run, step=step, likeness=likeness)
-                first = False
-        found = mute or nearest
-        if found is not None and found.run is not None and found.step is not None:
-            return found if found.run.answers(found.step) else NoMatch(run=found.run, step=found.step)
+                elif closest is None or (closest.likeness and likeness and likeness.closeness > closest.likeness.closeness):
+                    closest = NoMatch(run=run, step=step, likeness=likeness)
+            if closest is not None:
+                nearest.append(closest)
+        if nearest:
+            found = nearest[0] if self._bound is not None else max(nearest, key=_closeness)
+            able = found.run is not None and found.step is not None and found.run.answers(found.step)
+            return found if able else NoMatch(run=found.run, step=found.step)
         for run in self._preferred():
             for step in run.spent(kind, name):
                 likeness = compare(run, step)
@@ -205,6 +203,10 @@ class Pool:
             return self._runs
         others = [run for run in self._runs if run is not self._bound] if self._several else []
         return [self._bound, *sorted(others, key=lambda run: not run.begun)]
+
+
+def _closeness(missed: NoMatch) -> int:
+    return 0 if missed.likeness is None else missed.likeness.closeness
 
 
 class ForeignRecording:

@@ -19,7 +19,7 @@ from spanreplay.replay.foreign import ForeignRecording, Pool
 from spanreplay.replay.foreign_calls import ForeignCalls
 from spanreplay.replay.forks import Forked
 from spanreplay.replay.isolation.callers import user_line
-from spanreplay.replay.ledger import Difference, DifferenceKind, Ledger, unreached
+from spanreplay.replay.ledger import Difference, DifferenceKind, Ledger
 from spanreplay.replay.matching import Found, Missed, RecordedRun, comparable, parsed, unable
 from spanreplay.replay.meaning import answer_meaning
 from spanreplay.replay.model import Run, Step
@@ -363,46 +363,6 @@ class RecordedCalls:
             if self._on_stop is not None:
                 self._on_stop()
         return error
-
-
-def enter_unreached(runs: Sequence[Run], ledger: Ledger) -> None:
-    """Enter every recorded step that no process of the replay asked for.
-
-    Nothing is entered after a replay was stopped by a difference or a refusal: everything behind it is unreached then.
-    """
-    totals = ledger.totals
-    if totals.refusals or any(d.kind not in ("output", "outcome") for d in totals.differences):
-        return
-    for run in runs:
-        if is_foreign(run):
-            _enter_uncalled(run, ledger, alone=len(runs) == 1)
-            continue
-        left_out = not run.is_command and run.path is not None and run.run_id not in totals.runs_matched
-        detail = "recorded, but the agent did not make this call"
-        if left_out and len(runs) > 1:
-            detail = f"recorded in run {run.run_id[:12]}, to which the command did not come"
-        for step in unreached(run, totals):
-            ledger.differ(Difference(kind="unreached", run_id=run.run_id, step=step.seq, name=f"{step.kind} {step.name}", detail=detail))
-        if left_out and not run.steps:
-            detail = f"recorded as run {run.run_id[:12]}, which the agent did not begin"
-            ledger.differ(Difference(kind="unreached", run_id=run.run_id, step=None, name=f"agent {run.agent_name}", detail=detail))
-
-
-def _enter_uncalled(run: Run, ledger: Ledger, *, alone: bool) -> None:
-    """The same of a run that others recorded: where nothing of it came, that is one difference."""
-    totals = ledger.totals
-    missing = unreached(run, totals)
-    if missing and not alone and run.run_id not in totals.runs_matched:
-        detail = f"recorded, and the command made no call of it; give the run that you mean, as TARGET#{run.run_id[:12]}"
-        ledger.differ(Difference(kind="unreached", run_id=run.run_id, step=None, name=f"agent {run.agent_name or 'run'}", detail=detail))
-        return
-    used = totals.used.get(run.run_id, set())
-    called = {step.name for step in run.steps if step.seq in used}
-    for step in missing:
-        detail = "recorded, but the agent did not make this call"
-        if step.kind == "tool_call" and step.name not in called:
-            detail = f"recorded, but no call of {step.name} came here: is its function decorated with @spanreplay.instrumentation.tool?"
-        ledger.differ(Difference(kind="unreached", run_id=run.run_id, step=step.seq, name=f"{step.kind} {step.name}", detail=detail))
 
 
 def _forked_by(step: LiveStep) -> Forked:

@@ -81,15 +81,16 @@ class Fields:
     def json(self, *names: str, strict: bool = False) -> Json:
         """The first of these attributes that is there, as a JSON value.
 
-        A text that holds JSON is decoded, twice if it was encoded twice; any other text is itself. ``strict`` says that the convention has
-        nothing but JSON here, so that a text that is none has been damaged; otherwise only one that stops in the middle is taken for cut.
+        A text that holds JSON is decoded, twice if it was encoded twice; any other text is itself. Only one that begins like JSON and
+        stops in the middle is taken for cut. ``strict`` says that the convention has nothing but JSON here, so that one that begins like a
+        list or an object and is none has been damaged, unless it is whole as Python writes it.
         """
         for name in names:
             value = self.attributes.get(name)
             if name not in self or (strict and value == ""):
                 continue
             decoded, whole_text = decoded_json(value)
-            if isinstance(value, str) and (not whole_text or (strict and isinstance(decoded, str))):
+            if isinstance(value, str) and (not whole_text or (strict and isinstance(decoded, str) and _is_damaged(value))):
                 size = cut_size(value)
                 self.cut(name, f"{name} stops in the middle of its JSON after {size} bytes", size)
             elif isinstance(decoded, str) and isinstance(value, str) and ends_at_limit(value):
@@ -107,6 +108,15 @@ def not_captured(value: object) -> bool:
     if not isinstance(value, str) or len(value) > _LONGEST_MARK:
         return False
     return value in NOT_CAPTURED or _MARK.fullmatch(value.strip()) is not None
+
+
+_CLOSING: Final = {"{": "}", "[": "]"}
+
+
+def _is_damaged(text: str) -> bool:
+    """Whether a text that is no JSON begins like a list or an object and does not end like one."""
+    start = text.lstrip()[:1]
+    return start in _CLOSING and text.rstrip()[-1:] != _CLOSING[start]
 
 
 def whole(value: Value) -> int | None:

@@ -48,7 +48,7 @@ def model_input(fields: Fields) -> Json:
         return None
     tools = fields.json(a.GEN_AI_TOOL_DEFINITIONS, strict=True)
     view: dict[str, Json] = {
-        "messages": messages(given, "user"),
+        "messages": messages(_said(fields, a.GEN_AI_INPUT_MESSAGES, given), "user"),
         "system": parts(system) if system else [],
         "tools": definitions(tools),
         "params": params(fields),
@@ -63,7 +63,7 @@ def model_output(fields: Fields) -> Json:
     given = fields.json(a.GEN_AI_OUTPUT_MESSAGES, strict=True)
     if given is None:
         return None
-    said = messages(given, "assistant")
+    said = messages(_said(fields, a.GEN_AI_OUTPUT_MESSAGES, given), "assistant")
     finish = finish_reason(fields)
     if finish is None and said:
         finish = _finish(said)
@@ -71,6 +71,11 @@ def model_output(fields: Fields) -> Json:
     if isinstance(given, str):
         view["raw"] = given
     return view
+
+
+def _said(fields: Fields, name: str, given: Json) -> Json:
+    """Messages; a whole text that is no JSON is what was said."""
+    return [given] if isinstance(given, str) and name not in fields.reasons else given
 
 
 def finish_reason(fields: Fields) -> str | None:

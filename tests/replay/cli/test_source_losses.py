@@ -113,7 +113,8 @@ def test_an_attribute_that_cannot_be_read_is_named_and_not_said_to_be_dropped_be
 
 def test_an_answer_that_says_that_it_lacks_something_is_a_loss(spanreplay: CommandLine) -> None:
     path = spanreplay.folder / "t.json"
-    answer = json.loads(jaeger_json.write(RECORDS))
+    long = [replace(record, start_ns=record.start_ns * 10**6, end_ns=(record.end_ns or 0) * 10**6) for record in RECORDS]
+    answer = json.loads(jaeger_json.write(long))
     path.write_text(json.dumps({**answer, "errors": [{"code": 500, "msg": "storage"}]}), encoding="utf-8")
     assert verified(spanreplay, path) == (1, [(False, ["source-loss"])])
 

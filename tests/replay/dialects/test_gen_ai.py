@@ -393,3 +393,16 @@ def test_digests_beside_anybodys_content_prove_that_it_was_cut() -> None:
     (run,) = build_runs([chat(1, attributes={a.STEP_DIGESTS: digests})])
     assert run.grade == "incomplete"
     assert [(reason.code, reason.field) for reason in run.steps[0].reasons if reason.code == "cut"] == [("cut", a.GEN_AI_INPUT_MESSAGES)]
+
+
+@pytest.mark.parametrize("said", ["plain answer", "[{'role': 'assistant', 'parts': ['it\\'s']}]", "[see the note] it is so", "9 lives"])
+def test_a_text_that_is_no_json_is_what_was_said_and_is_not_cut(said: str) -> None:
+    (run,) = build_runs([chat(1, attributes={a.GEN_AI_OUTPUT_MESSAGES: said})])
+    (step,) = run.steps
+    told = [reason.code for reason in step.reasons if reason.field == a.GEN_AI_OUTPUT_MESSAGES]
+    if said.startswith("[see"):
+        assert told == ["cut"], "it begins like a list and does not end like one"
+    else:
+        assert told == []
+        assert isinstance(step.output, dict)
+        assert step.output["messages"] == [{"role": "assistant", "parts": [{"type": "text", "content": said}]}]

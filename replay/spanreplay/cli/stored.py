@@ -83,7 +83,22 @@ def runs_of(store: "Store", records: Sequence[Record], join: "Join | None" = Non
     return [_with_others(run, others) for run in runs] if others else runs
 
 
-def _with_others(run: Run, others: Sequence[tuple[str, str, str | None]]) -> Run:
+def told_versions(runs: Sequence[Run], records: Sequence[Record]) -> list[Run]:
+    """The runs, with a remark where the records have a span twice and an attribute of it with two values."""
+    first: dict[tuple[str, str], SpanRecord] = {}
+    found: dict[tuple[str, str], None] = {}
+    for record in records:
+        if isinstance(record, SpanRecord):
+            one = first.setdefault((record.trace_id, record.span_id), record)
+            if one is not record and any(one.attributes.get(name, value) != value for name, value in record.attributes.items()):
+                found[record.trace_id, record.span_id] = None
+    others = [(trace, span, None) for trace, span in found]
+    return [_with_others(run, others, "the fuller one is shown, with what only the other has") for run in runs] if others else list(runs)
+
+
+def _with_others(
+    run: Run, others: Sequence[tuple[str, str, str | None]], kept: str = "that is kept beside it, in the table span_versions"
+) -> Run:
     steps = {(step.trace_id, step.span_id): step.seq for step in run.steps}
     found = {(trace, span): steps.get((trace, span)) for trace, span, run_id in others if run_id == run.run_id or (trace, span) in steps}
     if not found:
@@ -91,7 +106,7 @@ def _with_others(run: Run, others: Sequence[tuple[str, str, str | None]]) -> Run
     numbers = sorted(seq for seq in found.values() if seq is not None)
     detail = (
         f"{many(len(found), 'span')} of this run {'was' if len(found) == 1 else 'were'} imported with other content as well"
-        f"{f' (step {_listed(numbers)})' if numbers else ''}; that is kept beside it, in the table span_versions"
+        f"{f' (step {_listed(numbers)})' if numbers else ''}; {kept}"
     )
     return replace(run, grade_reasons=(Reason(code=OTHER_VERSION, detail=detail), *run.grade_reasons))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spanreplay.cli.joining import asked_join, traces_to_join
 from spanreplay.cli.main import STDIN
 from spanreplay.cli.options import WrongUse, detail, many, say_some, store_path
-from spanreplay.cli.stored import ready_store, records_of, runs_of
+from spanreplay.cli.stored import ready_store, records_of, runs_of, told_versions
 from spanreplay.replay.model import Run
 from spanreplay.replay.showing import begins, short_id
 from spanreplay.spans.record import Record, SpanRecord
@@ -197,7 +197,7 @@ def _from_source(where: str, name: str) -> Loaded:
     opened = open_any(where)
     with working(f"reading {where}") as advance:
         records = list(counted(opened.records, advance))
-        runs = build_runs(records, source_losses=opened.report.losses, join=asked_join())
+        runs = told_versions(build_runs(records, source_losses=opened.report.losses, join=asked_join()), records)
     listed = [r for r in runs if not is_bare_command(r, runs)]
     chosen = _chosen(where, name, runs, listed) if name else listed
     command = chosen[0].command_id if len(chosen) == 1 else None

@@ -138,3 +138,10 @@ def test_pages_that_langfuse_has_and_the_file_has_not_are_a_loss(metas: list[Any
     path.write_text("\n".join(pages), encoding="utf-8")
     told = [e["spans"] for e in spanreplay("verify", path, "--json").json["source"]["fidelity"] if e["code"] == "pages-missing"]
     assert told == ([missing] if missing else [])
+
+
+def test_a_span_that_a_file_has_twice_with_other_content_is_told(spanreplay: CommandLine) -> None:
+    other = replace(RECORDS[2], attributes={**RECORDS[2].attributes, "gen_ai.tool.call.result": '"other"'})
+    for records, told in (((*RECORDS, other), True), ((*RECORDS, RECORDS[2]), False)):
+        reasons = spanreplay("show", spanreplay.file("t.json", *records), "--json").json["runs"][0]["grade_reasons"]
+        assert any(reason["code"] == "other-version" for reason in reasons) == told

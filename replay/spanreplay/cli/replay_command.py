@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from spanreplay.cli.fetching import fetching
-from spanreplay.cli.joining import joining
+from spanreplay.cli.joining import asked_join, joining
 from spanreplay.cli.main import user_command
 from spanreplay.cli.options import WrongUse, common, complain, detail, many, print_json, print_text, say
 from spanreplay.replay.model import GRADE_ORDER
@@ -113,6 +113,7 @@ def _re_execute(
             focus=focus,
             allow_write=allow_write,
             accept_incomplete=accept_incomplete,
+            join=asked_join(),
             cwd=cwd,
             output=sys.stderr if as_json else None,
         )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from spanreplay.recording.children import child_environment
+from spanreplay.replay.joins import Join
 from spanreplay.replay.ledger import Difference, Ledger, Totals, expected_runs, read_ledgers
 from spanreplay.replay.model import Run
 from spanreplay.replay.origin import is_foreign
@@ -70,6 +71,7 @@ def replay_command(
     focus: Collection[str] = (),
     allow_write: Sequence[Path] = (),
     accept_incomplete: bool = False,
+    join: Join | None = None,
     cwd: Path | None = None,
     output: IO[Any] | None = None,
 ) -> CommandReplay:
@@ -82,6 +84,7 @@ def replay_command(
         focus: ids of the runs that were asked for: only these must come. Empty: all of them.
         allow_write: files and folders it may write; everything else outside a scratch folder is refused.
         accept_incomplete: steps whose record is known to lack something answer too, and the result counts as far as the record goes.
+        join: how the runs were made of several traces, if they were.
         cwd: where to run it.
         output: where its standard output goes; ours by default.
 
@@ -96,6 +99,7 @@ def replay_command(
             focus=tuple(focus),
             allow_write=tuple(str(p.absolute()) for p in allow_write),
             accept_incomplete=accept_incomplete,
+            join=join,
         )
         lay_out(scratch, plan, (r for r in records if r.trace_id in traces))
         environment = child_environment(os.urandom(16).hex(), os.urandom(16).hex(), scratch, "replay")

@@ -3,7 +3,7 @@
 ::
 
     SCRATCH/plan.json        {"schema": 1, "runs": [run ids], "focus": [run ids], "allow_write": [paths], "guard": true,
-                             "accept_incomplete": false}
+                             "accept_incomplete": false, "join": null}
     SCRATCH/recording.json   the spans and log records of these runs, as OTLP JSON
     SCRATCH/claims/          what of the record each process has taken, see spanreplay.replay.claims
     SCRATCH/ledgers/         one ledger a process, see spanreplay.replay.ledger
@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from spanreplay.replay.joins import Join
 from spanreplay.replay.model import Run
 from spanreplay.spans import otlp_json
 from spanreplay.spans.record import Record
@@ -39,6 +40,8 @@ class Plan:
     guard: bool = True
     accept_incomplete: bool = False
     """Steps whose record is known to lack something answer too."""
+    join: Join | None = None
+    """What made one run of several traces, see :func:`spanreplay.replay.runs.build_runs`."""
     schema: int = 1
 
 
@@ -60,6 +63,7 @@ def read_plan(scratch: Path) -> Plan:
         allow_write=tuple(found["allow_write"]),
         guard=found["guard"],
         accept_incomplete=found["accept_incomplete"],
+        join=found["join"],
     )
 
 
@@ -68,4 +72,5 @@ def read_recording(scratch: Path, plan: Plan) -> Sequence[Run]:
     from spanreplay.replay.runs import build_runs
 
     document = json.loads((scratch / "recording.json").read_text(encoding="utf-8"))
-    return [run for run in build_runs(otlp_json.decode(document, "recording.json")) if run.run_id in plan.runs]
+    runs = build_runs(otlp_json.decode(document, "recording.json"), join=plan.join)
+    return [run for run in runs if run.run_id in plan.runs]

@@ -1,5 +1,6 @@
 """``replay``: the document, and a command re-executed from a run."""
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -199,3 +200,13 @@ def test_a_trace_of_others_answers_by_meaning(
     assert says in done.stdout
     assert ("found {'x': 7}" in done.stdout) is (code == 0)
     assert (looked / "looked").read_text() == "x", "the tool ran while recording only"
+
+
+def test_traces_that_are_joined_answer_as_the_one_run_that_they_are(looked: Path, spanreplay: CommandLine) -> None:
+    whole = of_others(0)
+    shared = {**whole.attributes, "gen_ai.conversation.id": "c"}
+    asked = dataclasses.replace(whole, trace_id="b" * 32, start_ns=5, attributes={**shared, "gen_ai.tool.call.arguments": '{"x": 2}'})
+    path = spanreplay.file("t.json", dataclasses.replace(whole, attributes=shared), asked)
+    done = run(looked, "replay", str(path), "--join", "conversation", "--", sys.executable, "agent.py", "1", "0")
+    assert (done.returncode, "found {'x': 7}" in done.stdout) == (1, True), done
+    assert "1 of 2 recorded steps answered a call" in done.stdout

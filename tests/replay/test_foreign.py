@@ -344,6 +344,14 @@ def test_a_failed_model_call_is_a_response_of_its_status_and_not_tried_again(kin
     assert message.rpartition(" - ")[2] in str(result.error)
 
 
+@pytest.mark.parametrize(
+    "said", ["no", "BadRequestError: Error code: 400 - no", "Error code: 400 - {'error': {'message': 'no', 'code': 'x'}}"]
+)
+def test_a_failed_model_call_says_what_the_server_said_once(said: str) -> None:
+    result = replayed(Trace().chat([user("Paris?")], None).failed("openai.BadRequestError", said).runs(), chat_agent)
+    assert str(result.error) == "Error code: 400 - no"
+
+
 def test_a_model_call_that_failed_without_a_status_cannot_be_repeated() -> None:
     result = replayed(Trace().chat([user("Paris?")], None).failed("openai.APITimeoutError", "Request timed out.").runs(), chat_agent)
     assert (told(result), result.verdict.exit_code) == ([("not_replayable", 1, None)], 125)

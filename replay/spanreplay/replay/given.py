@@ -34,6 +34,7 @@ _STATUS_OF: Final[Mapping[str, int]] = {
 }
 """The names that SDKs and APIs give to the statuses of failures."""
 _STATUS: Final = re.compile(r"\b([45]\d\d)\b")
+_SDK_PREFIX: Final = re.compile(r"\A(?:[\w.]+: )?Error code: \d{3}(?: - |\Z)")
 _TOOL_FAILED: Final = "Error running tool (non-fatal): "
 _WRAPPED_BY: Final = frozenset({"adk"})
 """Dialects whose framework puts every result that is no object under ``result``."""
@@ -121,6 +122,11 @@ def _own_words(message: str, kind: str) -> str:
     return message.removeprefix(f"{kind}: ")
 
 
+def _server_said(message: str, kind: str) -> str:
+    """What a server said, out of the text that the SDKs of OpenAI and Anthropic make of it: its message, or the display of its body."""
+    return _SDK_PREFIX.sub("", message.removeprefix(f"{kind}: ").removeprefix(f"{kind.rpartition('.')[2]}: "))
+
+
 def _class_name(kind: str) -> str:
     module, _, name = kind.rpartition(".")
     if module:
@@ -161,9 +167,13 @@ def _status(error: Json) -> int | None:
 def _failure(status: int, error: Json) -> Wire:
     """A response that says so in the words of every API at once, and that no SDK tries again: the record has one step for all attempts."""
     told = error if isinstance(error, dict) else {}
-    message = told.get("message") or f"the recorded call failed with status {status}"
-    fault = {"type": told.get("type"), "code": status, "status": str(told.get("type") or ""), "message": message}
-    body = canonical_json({"type": "error", "error": fault}).encode("utf-8", "surrogatepass")
+    kind, message = told.get("type"), told.get("message")
+    said = _server_said(str(message or ""), str(kind or ""))
+    body_said = python_value(said)
+    if not isinstance(body_said, dict):
+        words = said or f"the recorded call failed with status {status}"
+        body_said = {"type": "error", "error": {"type": kind, "code": status, "status": str(kind or ""), "message": words}}
+    body = canonical_json(body_said).encode("utf-8", "surrogatepass")
     return Wire(
         provider=None,
         method="POST",

@@ -25,7 +25,9 @@ def failure(span: SpanRecord, fields: Fields) -> dict[str, str | None] | None:
         if event.name == a.EXCEPTION_EVENT:
             raised = Fields(event.attributes)
             kind = kind or raised.text(a.EXCEPTION_TYPE)
-            message = message or raised.text(a.EXCEPTION_MESSAGE)
+            said = raised.text(a.EXCEPTION_MESSAGE)
+            if message is None or (said and message == f"{(raised.text(a.EXCEPTION_TYPE) or '').rpartition('.')[2]}: {said}"):
+                message = said  # OpenTelemetry's SDK writes "TYPE: message" as the text of the status
             break
     return {"type": kind, "message": message}
 

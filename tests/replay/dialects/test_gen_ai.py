@@ -264,6 +264,8 @@ def test_an_exception_event_alone_is_no_failure() -> None:
     raised = event("exception", {a.EXCEPTION_TYPE: "KeyError", a.EXCEPTION_MESSAGE: "x"})
     assert read(tool(1, events=(raised,))).error is None
     assert read(tool(1, status=STATUS_ERROR, events=(raised,))).error == {"type": "KeyError", "message": "x"}
+    told = tool(1, status=STATUS_ERROR, status_message="KeyError: x", attributes={a.ERROR_TYPE: "tool_error"}, events=(raised,))
+    assert read(told).error == {"type": "tool_error", "message": "x"}, "the status text of OpenTelemetry's SDK names the exception again"
 
 
 def test_a_model_that_ended_abnormally() -> None:

@@ -95,6 +95,14 @@ def test_damaged_files_are_refused(damage: Any, write: Any) -> None:
     assert not caught.value.unexpected
 
 
+@pytest.mark.parametrize("name", [b"\xa1\xa1\xa1\xa1", b"na\xc3e"])
+def test_columns_without_a_readable_name_are_refused(name: bytes, write: Any, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.parquet"
+    damaged.write_bytes(write("SELECT 1 AS name").read_bytes().replace(b"name", name))
+    with pytest.raises(ParquetError):
+        list(rows(damaged))
+
+
 def test_rows_come_in_order_without_their_empty_fields(write: Any) -> None:
     found = rows(write("SELECT CASE WHEN i < 7 THEN 1 END AS a FROM range(9) t(i)"), batch=2)
     assert list(found) == [{"a": 1}] * 7 + [{}] * 2

@@ -213,6 +213,16 @@ def test_an_answer_without_end_is_left() -> None:
             open_remote(f"jaeger+{url}/{TRACE}", Access(), limits=Limits(document=50_000))
 
 
+def test_a_trace_that_nobody_asked_for_is_told() -> None:
+    with back_end(lambda path, query, headers: ok({"result": TRACES})) as (url, _):
+        opened = open_remote(f"jaeger+{url}/{'bb' * 16}", Access())
+        assert len(list(opened.records)) == 2
+        assert ("other-trace", 2) in [(entry["code"], entry["spans"]) for entry in opened.report.fidelity]
+        asked = open_remote(f"jaeger+{url}/{TRACE}", Access())
+        assert len(list(asked.records)) == 2
+        assert "other-trace" not in [entry["code"] for entry in asked.report.fidelity]
+
+
 def test_an_answer_that_drips_in_has_to_be_whole_in_time() -> None:
     enough = threading.Event()
 

@@ -10,7 +10,7 @@ import pkgutil
 import re
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -20,6 +20,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from spanreplay.replay import remotes
 from spanreplay.replay.input_stream import DEFAULT_LIMITS, Limits
 from spanreplay.replay.source import Opened, UnreadableSource, open_documents
+from spanreplay.spans.record import Record
 
 if TYPE_CHECKING:
     import requests
@@ -31,6 +32,9 @@ DEFAULT_SINCE: Final = timedelta(hours=24)
 _URL: Final = re.compile(r"(?P<scheme>[a-z]+)\+(?P<rest>[a-z]+://.*)", re.DOTALL)
 _AGO: Final = re.compile(r"(\d{1,6})([smhd])")
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_TRACE_ID: Final = re.compile(r"[0-9a-f]{1,32}")
+OTHER_TRACE: Final = "other-trace"
+"""A back end gave a trace that nobody asked for."""
 _CHUNK: Final = 1 << 16
 _MOST: Final = 256 << 20
 """Bytes of one answer, unpacked. A trace that is larger has to come as a file, which is read in parts."""
@@ -231,7 +235,21 @@ def open_remote(url: str, access: Access, *, limits: Limits = DEFAULT_LIMITS) ->
         session.cert = (str(access.cert), str(access.key)) if access.key is not None else str(access.cert)
     fetch = _Fetching(session, location, access.timeout_s, min(limits.document, _MOST))
     bodies = ((name, cast("BinaryIO", io.BytesIO(body))) for name, body in remote.documents(location, fetch))
-    return open_documents(url, bodies, limits=limits)
+    opened = open_documents(url, bodies, limits=limits)
+    asked = _trace_asked_for(location)
+    return opened if asked is None else replace(opened, records=_watched(opened, asked))
+
+
+def _trace_asked_for(location: Location) -> str | None:
+    named = "" if location.searches else location.path[-1].lower()
+    return named.rjust(32, "0") if _TRACE_ID.fullmatch(named) else None
+
+
+def _watched(opened: Opened, asked: str) -> Iterator[Record]:
+    for record in opened.records:
+        if record.trace_id is not None and record.trace_id != asked:
+            opened.report.note(OTHER_TRACE, f"is of another trace than {asked}, which was asked for")
+        yield record
 
 
 class _Fetching:

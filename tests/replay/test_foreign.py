@@ -358,6 +358,28 @@ def test_a_model_call_that_failed_without_a_status_cannot_be_repeated() -> None:
     assert "it ended as timeout" in result.differences[0].detail
 
 
+def test_text_and_calls_of_one_answer_may_be_recorded_in_either_order() -> None:
+    parts = [call("c1", city="Paris"), text("I look.")]
+    messages = [user("Paris?"), {"role": "assistant", "parts": parts}, given("c1", "sunny")]
+    history: Any = [
+        {"role": "user", "content": "Paris?"},
+        {
+            "role": "assistant",
+            "content": "I look.",
+            "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Paris"}'}}],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": "sunny"},
+    ]
+
+    def agent(said: str) -> Any:
+        history[1]["content"] = said
+        return openai_client().chat.completions.create(model="m", messages=history).choices[0].message.content
+
+    runs = Trace().chat(messages, [text("Done.")]).runs()
+    assert told(replayed(runs, agent, "I look.")) == []
+    assert told(replayed(runs, agent, "I looked.")) == [("input", 1, "messages[1].content")]
+
+
 # ---- differences -------------------------------------------------------------------------------------------------
 
 

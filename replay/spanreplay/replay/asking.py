@@ -180,7 +180,7 @@ def _request(model: str | None, system: Json, messages: Json, tools: Json, param
     return Request(
         model=model,
         system=tuple(told),
-        turns=tuple(_in_order_of_calls(turns)),
+        turns=tuple(_in_order_of_calls(_texts_before_calls(turns))),
         tools=dict(_tools(tools)),
         params={key: params[key] for key in _PARAMETERS if isinstance(params.get(key), int | float)},
         lead=lead,
@@ -221,6 +221,26 @@ def _id(part: Mapping[str, Json]) -> str | None:
 def _held(part: Mapping[str, Json]) -> Json:
     """What a part of another sort holds: its data, address or file; else all of it."""
     return next((part[key] for key in ("content", "data", "uri", "url", "file_id") if isinstance(part.get(key), str)), dict(part))
+
+
+def _texts_before_calls(turns: Iterable[Turn]) -> Iterable[Turn]:
+    """What a model said and called at once, the texts first: instrumentations write the two in either order."""
+    said: list[str] = []
+    calls: list[Turn] = []
+    for turn in turns:
+        if turn.kind == "call":
+            calls.append(turn)
+        elif turn.kind == "text" and turn.role == "assistant":
+            said += turn.value
+        else:
+            yield from _at_once(said, calls)
+            said, calls = [], []
+            yield turn
+    yield from _at_once(said, calls)
+
+
+def _at_once(said: list[str], calls: list[Turn]) -> Iterable[Turn]:
+    return [*([Turn("text", "assistant", said)] if said else []), *calls]
 
 
 def _in_order_of_calls(turns: Iterable[Turn]) -> Iterable[Turn]:

@@ -423,6 +423,22 @@ def test_a_tool_that_was_never_called_and_one_call_more() -> None:
     assert "no call of this tool" in result.differences[0].detail
 
 
+@pytest.mark.parametrize("lost", [{"c1"}, {"c2"}, {"c1", "c2"}])
+def test_a_call_that_others_recorded_no_span_of_is_a_fault_of_the_record(lost: set[str]) -> None:
+    trace = weather_trace()
+    trace.spans = [span for span in trace.spans if span.attributes.get("gen_ai.tool.call.id") not in lost]
+    result = replayed(trace.runs(), chat_agent)
+    assert ([d.kind for d in result.differences], result.verdict.exit_code) == (["not_replayable"], 125)
+    assert "has no span of this call, though step 1 asked for it" in result.differences[0].detail
+
+
+def test_another_call_than_the_one_without_a_span_is_the_agents_difference() -> None:
+    trace = weather_trace()
+    trace.spans = [span for span in trace.spans if span.attributes.get("gen_ai.tool.call.id") != "c2"]
+    result = replayed(trace.runs(), lambda: (openai_client(), get_weather("Rome")))
+    assert told(result)[0] == ("input", 2, "arguments.city")
+
+
 def test_calls_that_do_not_come_are_told() -> None:
     result = replayed(weather_trace().runs(), get_weather, "Paris")
     assert told(result) == [("unreached", 1, None), ("unreached", 3, None), ("unreached", 4, None)]

@@ -16,9 +16,10 @@ from spanreplay.replay.asking import Request, recorded_request, redacted
 from spanreplay.replay.claims import Claims
 from spanreplay.replay.likeness import Likeness, Shows, alike, alike_arguments, shows
 from spanreplay.replay.matching import stub_grades
+from spanreplay.replay.messages import asked_for
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.naming import same_tool
-from spanreplay.replay.reasons import INPUT_ABSENT
+from spanreplay.replay.reasons import CALL_WITHOUT_SPAN, INPUT_ABSENT
 
 _STEP: Final = "step"
 
@@ -122,6 +123,19 @@ class ForeignRun:
             return alike_arguments(None, live, signature) if live in (None, "{}") else None
         return alike_arguments(redacted(step.input["arguments"], self._redact), live, signature, cut=self._is_cut(step))
 
+    def without_span(self, name: str, live: str | None, signature: inspect.Signature | None) -> Step | None:
+        """The model call that asked for a tool call which was made, as a later one tells, and is in no span."""
+        if all(reason.code != CALL_WITHOUT_SPAN for reason in self.run.grade_reasons):
+            return None
+        recorded = {step.call_id for step in self._of_kind["tool_call"]}
+        for step in self._of_kind["model_call"]:
+            for asked in asked_for(step.output):
+                if asked.call_id in recorded or not same_tool(asked.name or "", name):
+                    continue
+                if alike_arguments(redacted(asked.arguments, self._redact), live, signature).equal:
+                    return step
+        return None
+
     def _is_cut(self, step: Step) -> bool:
         return self._accept and step.grade == "incomplete"
 
@@ -162,6 +176,11 @@ class Pool:
             signature: of the tool.
         """
         return self._find("tool_call", name, lambda run, step: run.compare_tool(step, live, signature), bare=live in (None, "{}"))
+
+    def without_span(self, name: str, live: str | None, signature: inspect.Signature | None) -> tuple[ForeignRun, Step] | None:
+        """The recorded model call, and its run, that asked for a tool call which was made and is in no span."""
+        found = ((run, run.without_span(name, live, signature)) for run in self._preferred())
+        return next(((run, step) for run, step in found if step is not None), None)
 
     def knows(self, kind: Kind, name: str) -> bool:
         """Is any call of this tool recorded, or any of a model?"""

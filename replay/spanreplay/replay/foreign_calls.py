@@ -21,6 +21,7 @@ from spanreplay.semconv import attributes as names
 
 _PASSED: Final = frozenset({"agent", "handoff", "decision"})
 """Kinds that do nothing outside themselves."""
+_SPANS: Final = "record a span of every tool call, and export all of them"
 
 
 class ForeignCalls:
@@ -85,6 +86,12 @@ class ForeignCalls:
 
     def _miss(self, step: LiveStep, pool: Pool, missed: NoMatch, asked: str | None) -> NoReturn:
         run, expected = None if missed.run is None else missed.run.run, missed.step
+        lost = pool.without_span(step.call.name, asked, step.call.signature) if step.call.kind == "tool_call" else None
+        if lost is not None:
+            detail = (
+                f"the record has no span of this call, though step {lost[1].seq} asked for it and its answer is in the messages: {_SPANS}"
+            )
+            self._refuse(step, lost[0].run, None, "not_replayable", detail, asked)
         if missed.likeness is not None and expected is not None:
             self._differ(step, run, expected, missed)
         if expected is not None:

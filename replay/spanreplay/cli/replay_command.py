@@ -135,6 +135,8 @@ def _re_execute(
             f"cannot be judged: the record of run {short_id(run_id)} is cut short {where}, and what came then is not known; "
             "--accept-incomplete judges as far as it goes"
         )
+    elif done.verdict.exit_code == 0 and done.exit_code != 0 and not as_json:
+        say(f"the command itself exited with {done.exit_code}; every call of it is as recorded")
     detail(f"the command exited with {done.exit_code}; {many(done.verdict.processes, 'Python process', 'Python processes')} took part")
     return done.verdict.exit_code
 

@@ -1,10 +1,13 @@
 """What was recorded, and what no process of a replay asked for."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from spanreplay.replay.ledger import Difference, Ledger, unreached
 from spanreplay.replay.model import Run
 from spanreplay.replay.origin import is_foreign
+
+_NAMED: Final = 3
 
 
 def enter_unreached(runs: Sequence[Run], ledger: Ledger) -> None:
@@ -35,7 +38,8 @@ def _enter_uncalled(run: Run, ledger: Ledger, *, alone: bool) -> None:
     totals = ledger.totals
     missing = unreached(run, totals)
     if missing and not alone and run.run_id not in totals.runs_matched:
-        detail = f"recorded, and the command made no call of it; give the run that you mean, as TARGET#{run.run_id[:12]}"
+        came_to = " or ".join(f"TARGET#{run_id[:12]}" for run_id in sorted(totals.runs_matched)[:_NAMED])
+        detail = f"recorded, and the command made no call of it; if you mean only the run that it came to, give {came_to or 'TARGET#RUN'}"
         ledger.differ(Difference(kind="unreached", run_id=run.run_id, step=None, name=f"agent {run.agent_name or 'run'}", detail=detail))
         return
     used = totals.used.get(run.run_id, set())

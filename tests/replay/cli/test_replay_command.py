@@ -202,6 +202,12 @@ def test_a_trace_of_others_answers_by_meaning(
     assert (looked / "looked").read_text() == "x", "the tool ran while recording only"
 
 
+def test_a_command_that_fails_by_itself_says_so_and_is_equal(looked: Path, spanreplay: CommandLine) -> None:
+    path = spanreplay.file("t.json", of_others(0))
+    done = run(looked, "replay", str(path), "--", sys.executable, "agent.py", "1", "5")
+    assert (done.returncode, "the command itself exited with 5" in done.stderr) == (0, True), done
+
+
 def test_traces_that_are_joined_answer_as_the_one_run_that_they_are(looked: Path, spanreplay: CommandLine) -> None:
     whole = of_others(0)
     shared = {**whole.attributes, "gen_ai.conversation.id": "c"}

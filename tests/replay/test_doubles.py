@@ -10,8 +10,9 @@ from fixtures.runs.spans import TRACE, agent, asking, chat, own, said, sid, span
 from spanreplay.replay.assembly import notes
 from spanreplay.replay.grouping import read_spans
 from spanreplay.replay.model import Run
+from spanreplay.replay.naming import same_tool
 from spanreplay.replay.runs import build_runs
-from spanreplay.replay.same_call import arguments_conflict, mentions, same_tool
+from spanreplay.replay.same_call import arguments_conflict, mentions
 from spanreplay.replay.tree import SpanKey, build
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import KIND_CLIENT, KIND_SERVER, STATUS_ERROR, Record, Scope, SpanRecord

@@ -30,7 +30,7 @@ _USAGE_PREFIX: Final = "gen_ai.usage."
 
 
 def finish(reason: object) -> str | None:
-    """A provider's finish reason in the words of the conventions, however it is spelled (``FinishReason.STOP``); an unknown one as it is."""
+    """A provider's finish reason in the words of the conventions, however it is spelled (``FinishReason.STOP``); others as they are."""
     if not isinstance(reason, str):
         return None
     return _FINISH.get(reason.rpartition(".")[2].replace("-", "_").lower(), reason)

@@ -102,7 +102,7 @@ def assemble(forest: Forest, group: Group, readings: Mapping[SpanKey, Reading]) 
     at = nearest(forest, members, set(steps))
     folded = fold((_candidate(forest, readings[key], key, drafts[key]) for key in steps), around(forest, at, steps))
     root, roots = root_of(forest, group, folded, frames)
-    top = drafts.get(root) if root in frames else None
+    top = drafts[root] if root is not None and root in frames else None
     if root is not None and root in folded.steps:
         top = folded.steps[root].draft
     placing = placed(folded, root, top.run.agent_name if top is not None and top.run is not None else None)

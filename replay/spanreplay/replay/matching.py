@@ -32,7 +32,8 @@ def stub_grades(*, accept_incomplete: bool) -> frozenset[Grade]:
     Args:
         accept_incomplete: also those whose record is known to lack something.
     """
-    return _STUB_GRADES | ({"incomplete"} if accept_incomplete else frozenset[Grade]())
+    more: frozenset[Grade] = frozenset({"incomplete"} if accept_incomplete else ())
+    return _STUB_GRADES | more
 
 
 def unable(step: Step) -> str:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 
 from spanreplay.replay.links import answered_ids
 from spanreplay.replay.messages import Asked, asked_for
-from spanreplay.replay.same_call import Candidate, arguments_conflict, same_tool
+from spanreplay.replay.naming import same_tool
+from spanreplay.replay.same_call import Candidate, arguments_conflict
 from spanreplay.replay.tree import SpanKey
 
 

@@ -6,6 +6,7 @@ from spanreplay.replay.dialects.autogen import DIALECT
 from spanreplay.replay.runs import build_runs
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_ERROR, SpanRecord, Value
+from support.handmade import given
 
 
 def operation(
@@ -17,13 +18,13 @@ def operation(
 
 def called(number: int, **more: Value) -> SpanRecord:
     told: dict[str, Value] = {a.GEN_AI_TOOL_NAME: "search", a.GEN_AI_TOOL_CALL_ID: "c", **more}
-    return operation("execute_tool", number, 2, start=30, end=40, **told)
+    return operation("execute_tool", number, 2, start=30, end=40, **given(told))
 
 
 def spans() -> list[SpanRecord]:
     return [
-        operation("create_agent", 1, end=5, **{a.GEN_AI_AGENT_NAME: "helper"}),
-        operation("invoke_agent", 2, start=10, **{a.GEN_AI_AGENT_NAME: "helper"}),
+        operation("create_agent", 1, end=5, **given({a.GEN_AI_AGENT_NAME: "helper"})),
+        operation("invoke_agent", 2, start=10, **given({a.GEN_AI_AGENT_NAME: "helper"})),
         called(3),
         span(4, 2, name="autogen create output_topic", attributes={"messaging.operation": "create"}),
     ]
@@ -40,7 +41,7 @@ def test_agents_and_tools_are_seen_without_content() -> None:
 
 
 def test_a_tool_that_failed_says_how() -> None:
-    failed = operation("execute_tool", 3, status=STATUS_ERROR, **{a.GEN_AI_TOOL_NAME: "search", a.ERROR_TYPE: "ValueError"})
+    failed = operation("execute_tool", 3, status=STATUS_ERROR, **given({a.GEN_AI_TOOL_NAME: "search", a.ERROR_TYPE: "ValueError"}))
     draft = DIALECT.read(failed, ())
     assert draft is not None
     assert (draft.outcome, draft.error) == ("error", {"type": "ValueError", "message": None})

@@ -8,6 +8,7 @@ from spanreplay.replay.dialects.claude_code import DIALECT, SCOPE
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.runs import build_runs
 from spanreplay.spans.record import STATUS_ERROR, LogRecord, Record, Resource, Scope, SpanRecord, Value
+from support.handmade import given
 
 MS = 1_000_000
 OURS = Scope(name=SCOPE)
@@ -63,7 +64,8 @@ def test_a_prompt_is_the_run() -> None:
 
 
 def test_bodies_written_around_the_requests_are_each_put_to_its_own() -> None:
-    second = {**ASKED, "messages": [*ASKED["messages"], {"role": "user", "content": "again"}]}
+    before: Any = ASKED["messages"]
+    second = {**ASKED, "messages": [*before, {"role": "user", "content": "again"}]}
     run = one(
         request(2, start=10, end=50),
         request(3, start=20, end=60),
@@ -113,11 +115,13 @@ def test_bodies_in_files_are_pointed_to() -> None:
 
 def test_the_detailed_traces_have_the_text_only() -> None:
     news = "[USER]\nWhat?\n\n---\n\n[TOOL RESULT: c]\nfiles"
-    whole = only(request(new_context=news, stop_reason="end_turn", **{"response.model_output": "Done.", "response.has_tool_call": False}))
+    whole = only(
+        request(new_context=news, stop_reason="end_turn", **given({"response.model_output": "Done.", "response.has_tool_call": False}))
+    )
     assert [part["type"] for message in whole.input["messages"] for part in message["parts"]] == ["text", "tool_call_response"]
     assert whole.output == {"messages": [{"role": "assistant", "parts": [{"type": "text", "content": "Done."}]}], "finish": "end_turn"}
     assert whole.grade == "structure", "the conversation before is not there"
-    calling = only(request(**{"response.model_output": "I look.", "response.has_tool_call": True}))
+    calling = only(request(**given({"response.model_output": "I look.", "response.has_tool_call": True})))
     assert any("not the calls of tools" in reason.detail for reason in calling.reasons)
 
 

@@ -9,6 +9,7 @@ from spanreplay.replay.dialects.gemini_cli import DIALECT
 from spanreplay.replay.runs import build_runs
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, Resource, Scope, SpanRecord, Value
+from support.handmade import given
 
 CLI = Scope(name="gemini-cli")
 CONTENTS = [{"role": "user", "parts": [{"text": "q"}]}]
@@ -46,7 +47,7 @@ def test_a_request_is_read_as_what_the_api_was_asked() -> None:
     tools = [{"functionDeclarations": [{"name": "f", "description": "d", "parametersJsonSchema": {"type": "object"}}]}]
     record = request(
         made=json.dumps({"role": "model", "parts": [{"text": "a"}]}),
-        **{a.GEN_AI_SYSTEM_INSTRUCTIONS: '"be kind"', a.GEN_AI_TOOL_DEFINITIONS: json.dumps(tools), "gen_ai.request.temperature": 1},
+        **given({a.GEN_AI_SYSTEM_INSTRUCTIONS: '"be kind"', a.GEN_AI_TOOL_DEFINITIONS: json.dumps(tools), "gen_ai.request.temperature": 1}),
     )
     draft = read(record)
     assert (draft.input["messages"], draft.input["system"]) == (SAID, [{"type": "text", "content": "be kind"}])

@@ -9,6 +9,7 @@ from spanreplay.replay.dialects.mcp import DIALECT
 from spanreplay.replay.runs import build_runs
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import KIND_CLIENT, KIND_SERVER, STATUS_ERROR, Scope, SpanRecord, Value
+from support.handmade import given
 
 SDK = Scope(name="mcp-python-sdk")
 LOGFIRE = Scope(name="logfire.mcp")
@@ -35,7 +36,7 @@ def read(record: SpanRecord) -> StepDraft:
 
 
 def test_a_call_of_a_tool_is_named_by_the_tool_on_both_sides() -> None:
-    ours, theirs = read(client()), read(server(**{a.GEN_AI_OPERATION_NAME: "execute_tool", a.GEN_AI_TOOL_NAME: "get"}))
+    ours, theirs = read(client()), read(server(**given({a.GEN_AI_OPERATION_NAME: "execute_tool", a.GEN_AI_TOOL_NAME: "get"})))
     for draft in (ours, theirs):
         assert (draft.kind, draft.name, draft.transport, draft.grade) == ("tool_call", "get", True, "structure")
     assert (ours.serves, theirs.serves) == (False, True)
@@ -77,7 +78,7 @@ def test_failures_of_the_tool_and_of_the_protocol(error: str, outcome: str) -> N
 
 
 def test_client_and_server_are_one_call_which_failed_if_the_server_says_so() -> None:
-    failed = server(**{a.GEN_AI_OPERATION_NAME: "execute_tool", a.GEN_AI_TOOL_NAME: "get", a.ERROR_TYPE: "tool_error"})
+    failed = server(**given({a.GEN_AI_OPERATION_NAME: "execute_tool", a.GEN_AI_TOOL_NAME: "get", a.ERROR_TYPE: "tool_error"}))
     (run,) = build_runs([client(), failed])
     (step,) = run.steps
     assert (step.kind, step.name, step.outcome, run.unclassified_spans) == ("tool_call", "get", "tool_error", 1)

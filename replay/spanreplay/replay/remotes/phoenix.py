@@ -35,7 +35,7 @@ def documents(location: Location, fetch: Fetch) -> Iterator[tuple[str, bytes]]:
                 yield f"{location.base} trace {trace} page {number + 1}", body
         return
     if len(location.path) < 2:
-        raise location.wrong("…/PROJECT/TRACEID or …/?project=NAME", f"…/{location.path[-1]}")
+        raise location.wrong("…/PROJECT/TRACEID or …/?project=NAME", f"…/{''.join(location.path)}")
     *before, project, trace = location.path
     at = Location(text=location.text, scheme=location.scheme, base="/".join([location.base, *before]), path=(), query={})
     for number, body in enumerate(_pages(at, fetch, project, {"trace_id": trace})):

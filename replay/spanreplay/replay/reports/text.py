@@ -316,7 +316,7 @@ def short_text(text: str, limit: int = 80) -> str:
 
 
 def render_tree(records: Iterable[Record], *, colour: bool | None = None) -> str:
-    """All spans as trees, each under its parent, with what each was read as, which step it is part of, and what is wrong about its place."""
+    """All spans as trees, each under its parent, with what each was read as, which step it is part of, what is wrong about its place."""
     forest = build(records)
     readings = read_spans(forest)
     elsewhere = notes(forest, readings)

@@ -37,7 +37,8 @@ def get_alerts(city: str) -> dict[str, object]:
 
 TOOLS = {"get_weather": get_weather, "get_alerts": get_alerts}
 OFFERED = [
-    {"type": "function", "function": {"name": n, "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}} for n in TOOLS
+    {"type": "function", "function": {"name": n, "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}}
+    for n in TOOLS
 ]
 
 
@@ -105,7 +106,11 @@ def kept(span: ReadableSpan) -> dict[str, object]:
         "modelParameters": json.loads(given.get("llm.invocation_parameters", "{}")),
         "usageDetails": {
             name: given[key]
-            for name, key in (("input", "llm.token_count.prompt"), ("output", "llm.token_count.completion"), ("total", "llm.token_count.total"))
+            for name, key in (
+                ("input", "llm.token_count.prompt"),
+                ("output", "llm.token_count.completion"),
+                ("total", "llm.token_count.total"),
+            )
             if key in given
         },
         "promptName": None,

@@ -30,7 +30,8 @@ def get_alerts(city: str) -> dict[str, object]:
 
 TOOLS = {"get_weather": get_weather, "get_alerts": get_alerts}
 OFFERED = [
-    {"type": "function", "function": {"name": n, "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}} for n in TOOLS
+    {"type": "function", "function": {"name": n, "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}}
+    for n in TOOLS
 ]
 
 

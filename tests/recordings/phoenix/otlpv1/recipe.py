@@ -40,7 +40,8 @@ def get_alerts(city: str) -> dict[str, object]:
 
 TOOLS = {"get_weather": get_weather, "get_alerts": get_alerts}
 OFFERED = [
-    {"type": "function", "function": {"name": n, "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}} for n in TOOLS
+    {"type": "function", "function": {"name": n, "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}}
+    for n in TOOLS
 ]
 
 
@@ -79,7 +80,12 @@ def main() -> None:
 
 with tracer.start_as_current_span(
     "weather",
-    attributes={"openinference.span.kind": "AGENT", "agent.name": "weather", "session.id": "session-1", "metadata": '{"team": {"name": "demo"}}'},
+    attributes={
+        "openinference.span.kind": "AGENT",
+        "agent.name": "weather",
+        "session.id": "session-1",
+        "metadata": '{"team": {"name": "demo"}}',
+    },
 ):
     main()
 provider.shutdown()

@@ -22,6 +22,7 @@ from spanreplay.replay.model import Grade, Run, Step
 MatchedBy: TypeAlias = Literal["path", "input"]
 
 _STUB_GRADES: Final[frozenset[Grade]] = frozenset({"exact", "semantic"})
+_CUT: Final[frozenset[Grade]] = frozenset({"incomplete"})
 _NAMED: Final = "@"
 """Begins the path segment of a scope that the user named."""
 

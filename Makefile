@@ -41,6 +41,10 @@ foreign: .venv/.dev ## Run agents of seven frameworks again from what others rec
 full: .venv/.dev ## The tests at the sizes that are claimed, those of `foreign` too.
 	SPANREPLAY_FOREIGN=1 SPANREPLAY_TEST_SIZE=full $(BIN)/pytest --numprocesses auto --timeout 3600
 
+fuzz: .venv/.dev ## Damaged and odd input for every reader, led by what the code does with it; SECONDS for each.
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --group fuzz
+	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(or $(SECONDS),60)
+
 wheel: .venv/.dev ## Build the wheel and the source archive into dist/.
 	rm -rf dist
 	$(BIN)/python -m build --quiet

@@ -1,0 +1,1 @@
+"""Damaged, odd and hostile input for everything that reads what others wrote."""

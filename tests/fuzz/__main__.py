@@ -1,0 +1,82 @@
+"""``make fuzz``: atheris, which follows the code, on every target in turn or on those that are named; one core, no network.
+
+An input that fails is kept, and its path printed; the exit code is 1 then.
+"""
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, NoReturn
+
+from fuzz.mutator import changed_bytes, changed_value
+
+LARGEST = 200_000
+MEMORY_MB = 1_500
+"""Of the whole process, seeds and what is known of the code included."""
+PATIENCE = 25
+"""Seconds for one input."""
+
+
+def main() -> int:
+    """Tries the targets that the arguments name, each in a process of its own."""
+    parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
+    parser.add_argument("targets", nargs="*")
+    parser.add_argument("--seconds", type=int, default=60, help="for each target (60)")
+    parser.add_argument("--found", type=Path, default=Path.cwd() / "fuzz-found", help="where inputs that fail are kept")
+    given = parser.parse_args()
+    if len(given.targets) == 1:
+        _follow(given.targets[0], given.seconds, given.found)
+    from fuzz.targets import targets
+
+    failed = [name for name in given.targets or targets() if not _passes(name, given.seconds, given.found)]
+    print(f"failed: {', '.join(failed)}" if failed else "nothing failed")
+    return 1 if failed else 0
+
+
+def _passes(name: str, seconds: int, found: Path) -> bool:
+    print(f"--- {name}", flush=True)
+    return subprocess.run([sys.executable, "-m", "fuzz", name, "--seconds", str(seconds), "--found", str(found)]).returncode == 0
+
+
+def _follow(name: str, seconds: int, found: Path) -> NoReturn:
+    import atheris  # type: ignore[import-untyped]
+
+    with atheris.instrument_imports(include=["spanreplay"]):
+        from fuzz.targets import targets
+    target = targets()[name]
+    is_bytes = isinstance(target.seeds[0], bytes)
+    others = tuple(seed for seed in target.seeds if isinstance(seed, bytes))
+
+    def value(data: bytes) -> Any:
+        try:
+            return json.loads(data)
+        except (ValueError, RecursionError):
+            return None
+
+    def take(data: bytes) -> None:
+        target.take(data if is_bytes else value(data))
+
+    def mutate(data: bytes, largest: int, seed: int) -> bytes:
+        chance = random.Random(seed)
+        if chance.random() < 0.5:
+            made = changed_bytes(data, chance, others) if is_bytes else json.dumps(changed_value(value(data), chance)).encode()
+            return made[:largest]
+        return bytes(atheris.Mutate(data, largest))
+
+    found.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as corpus:
+        for number, seed in enumerate(target.seeds):
+            Path(corpus, str(number)).write_bytes(seed if is_bytes else json.dumps(seed).encode())
+        flags = {"max_total_time": seconds, "max_len": LARGEST, "rss_limit_mb": MEMORY_MB, "timeout": PATIENCE, "print_final_stats": 1}
+        settings = [f"-{flag}={setting}" for flag, setting in flags.items()]
+        atheris.Setup(["fuzz", *settings, f"-artifact_prefix={found}/{name}-", corpus], take, custom_mutator=mutate)
+        atheris.Fuzz()
+    raise SystemExit(0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from spanreplay.replay.at_limit import cut_contents, limits_of
 from spanreplay.replay.claimants import claimants
 from spanreplay.replay.dialect import OWN, Dialect, StepDraft
 from spanreplay.replay.drafting import filled, lacks
@@ -42,9 +43,11 @@ def read_spans(forest: Forest) -> dict[SpanKey, Reading]:
     """Every span, read by the dialects that claim it. A span that no dialect can read is kept as it is: it never costs the others."""
     told = gathered(forest)
     readings: dict[SpanKey, Reading] = {}
+    limits = limits_of(forest.spans.values())
     for key, span in forest.spans.items():
         seen = told.get(key) or Gathered(span, forest.logs.get(key, ()))
-        readings[key] = Reading() if seen.part else _reading(seen.span, seen.logs)
+        reading = Reading() if seen.part else _reading(seen.span, seen.logs)
+        readings[key] = _as_cut(reading, cut_contents(span, reading.draft, limits)) if limits and reading.draft is not None else reading
     return readings
 
 
@@ -60,9 +63,13 @@ def _reading(span: SpanRecord, logs: Sequence[LogRecord]) -> Reading:
         more = _read_as(other, full, logs).draft
         if more is not None and more.kind == reading.draft.kind:
             reading = replace(reading, draft=filled(reading.draft, more))
-    if cut and reading.draft is not None:
-        reading = replace(reading, draft=replace(reading.draft, grade="incomplete", reasons=(*reading.draft.reasons, *cut)))
-    return reading
+    return _as_cut(reading, cut)
+
+
+def _as_cut(reading: Reading, cut: Sequence[Reason]) -> Reading:
+    if not cut or reading.draft is None:
+        return reading
+    return replace(reading, draft=replace(reading.draft, grade="incomplete", reasons=(*reading.draft.reasons, *cut)))
 
 
 def _read_as(dialect: Dialect, span: SpanRecord, logs: Sequence[LogRecord]) -> Reading:

@@ -31,6 +31,7 @@ class Suspect:
 
     name: str
     """Of the attribute; ``EVENT/NAME`` for one of an event."""
+    value: str
     size: int
     """Bytes that are there."""
     broken: bool
@@ -45,7 +46,7 @@ def texts(attributes: Mapping[str, Value], where: str = "") -> Iterator[Suspect]
         broken = value.endswith(REPLACED) or (
             value.startswith(_OPENS) and not value.rstrip().endswith(_CLOSES) and not decoded_json(value)[1]
         )
-        yield Suspect(name=f"{where}{name}", size=cut_size(value), broken=broken)
+        yield Suspect(name=f"{where}{name}", value=value, size=cut_size(value), broken=broken)
 
 
 def texts_of(span: SpanRecord) -> Iterator[Suspect]:

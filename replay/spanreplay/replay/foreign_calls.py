@@ -86,7 +86,11 @@ class ForeignCalls:
 
     def _miss(self, step: LiveStep, pool: Pool, missed: NoMatch, asked: str | None) -> NoReturn:
         run, expected = None if missed.run is None else missed.run.run, missed.step
-        lost = pool.without_span(step.call.name, asked, step.call.signature) if step.call.kind == "tool_call" else None
+        # A recorded call of this tool that nothing asked for is the one that was made; else it may be in no span.
+        unasked = expected is not None and missed.likeness is not None and expected.requested_by is None
+        lost = None
+        if step.call.kind == "tool_call" and not unasked:
+            lost = pool.without_span(step.call.name, asked, step.call.signature)
         if lost is not None:
             detail = (
                 f"the record has no span of this call, though step {lost[1].seq} asked for it and its answer is in the messages: {_SPANS}"

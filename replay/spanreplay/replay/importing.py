@@ -3,13 +3,11 @@
 import gc
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from spanreplay.replay.fields import Fields
-from spanreplay.replay.rows import run_row, step_row
-from spanreplay.replay.runs import build_runs, index
+from spanreplay.replay.runs import derive, index
 from spanreplay.replay.source_losses import Losses
-from spanreplay.semconv.attributes import SERVICE_NAME
 from spanreplay.spans.record import Record, SpanRecord
 from spanreplay.store.rows import RunRow, StepRow
 
@@ -35,7 +33,7 @@ def import_records(store: "Store", records: Iterable[Record], losses: Losses | N
     """
     spans: dict[str, set[str]] = {trace_id: set() for trace_id in store.source_losses()}
     with _rarely_collected():
-        report = store.add(_counted(records, spans) if spans else records, origin=ORIGIN, derive=derive)
+        report = store.add(_counted(records, spans) if spans else records, origin=ORIGIN, derive=_derive)
     lost = losses or {}
     store.put_source_losses(lost, {trace_id: len(seen) for trace_id, seen in spans.items() if seen and trace_id not in lost})
     index(store)
@@ -60,13 +58,12 @@ def _rarely_collected() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def derive(records: Sequence[Record]) -> tuple[list[RunRow], list[StepRow]]:
-    """All runs in some records as rows, and all their steps."""
-    services: dict[str, str] = {}
-    for record in records:
-        if isinstance(record, SpanRecord) and record.trace_id not in services:
-            service = Fields(record.resource.attributes).text(SERVICE_NAME)
-            if service is not None:
-                services[record.trace_id] = service
-    runs = build_runs(records)
-    return [run_row(run, services) for run in runs], [step_row(run, step) for run in runs for step in run.steps]
+def _derive(records: Sequence[Record]) -> tuple[list[RunRow], list[StepRow]]:
+    """The runs of some traces, each as if it were alone: what is made of one must not depend on which others are at hand."""
+    runs: list[RunRow] = []
+    steps: list[StepRow] = []
+    for _, trace in groupby(records, key=lambda record: record.trace_id):
+        made = derive(list(trace))
+        runs += made[0]
+        steps += made[1]
+    return runs, steps

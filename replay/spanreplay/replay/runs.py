@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from spanreplay.replay.assembly import Assembly, assemble
@@ -23,12 +24,13 @@ from spanreplay.replay.tree import build
 from spanreplay.replay.versions import run_versions
 from spanreplay.semconv.attributes import PROCESS_ID, RUN_COMMAND_ID, SERVICE_NAME
 from spanreplay.spans.record import Record, SpanRecord
+from spanreplay.store.rows import RunRow, StepRow
 
 if TYPE_CHECKING:
     from spanreplay.store.store import Store
 
 TRACES_AT_ONCE: Final = 64
-"""Traces whose runs are derived together, at most."""
+"""Traces that are read together, at most."""
 BYTES_AT_ONCE: Final = 8_000_000
 """What these traces may hold together; what is made of it takes several times the room."""
 _YEAR_NS: Final = 365 * 24 * 3600 * 10**9
@@ -194,46 +196,83 @@ def index(store: "Store") -> int:
     if not stale:
         return 0
     written = 0
-    for batch in _batches(store.connected(stale), store.sizes(stale)):
+    for groups in _batches(store.connected(stale), store.sizes(stale)):
+        rows: list[RunRow] = []
+        steps: list[StepRow] = []
+        traces = [trace_id for connected in groups for trace_id in connected]
         with store.reading():
-            runs, services = _load(store, batch)
-        rows = [run_row(run, services) for run in runs]
-        store.put_runs(batch, rows, [step_row(run, step) for run in runs for step in run.steps])
+            records = _by_trace(store, traces)
+            losses, source_losses = _lost_by_processes(store, records.values()), store.source_losses(traces)
+        for connected in groups:
+            group_ = [record for trace_id in connected for record in records.pop(trace_id, ())]
+            made = derive(group_, losses=losses, source_losses=source_losses)
+            rows += made[0]
+            steps += made[1]
+        store.put_runs(traces, rows, steps)
         written += len(rows)
     return written
 
 
-def _batches(groups: Iterable[Sequence[str]], sizes: Mapping[str, int]) -> Iterator[list[str]]:
-    # Opening the database costs more than reading a small trace: small groups go together, a group is never split.
-    batch: list[str] = []
-    held = 0
+def derive(
+    records: Sequence[Record], *, losses: Mapping[str, int] | None = None, source_losses: Losses | None = None
+) -> tuple[list[RunRow], list[StepRow]]:
+    """The runs that some records hold, and all their steps, as the database has them; the arguments are those of :func:`build_runs`."""
+    runs = build_runs(records, losses=losses, source_losses=source_losses)
+    services = _services(records)
+    return [run_row(run, services) for run in runs], [step_row(run, step) for run in runs for step in run.steps]
+
+
+def _batches(groups: Iterable[Sequence[str]], sizes: Mapping[str, int]) -> Iterator[list[Sequence[str]]]:
+    # Opening the database costs more than reading a small trace: small groups are read together, a group is never split.
+    batch: list[Sequence[str]] = []
+    count = held = 0
     for connected in groups:
         size = sum(sizes.get(trace_id, 0) for trace_id in connected)
-        if batch and (len(batch) + len(connected) > TRACES_AT_ONCE or held + size > BYTES_AT_ONCE):
+        if batch and (count + len(connected) > TRACES_AT_ONCE or held + size > BYTES_AT_ONCE):
             yield batch
-            batch, held = [], 0
-        batch += connected
+            batch, count, held = [], 0, 0
+        batch.append(connected)
+        count += len(connected)
         held += size
     if batch:
         yield batch
 
 
-def _load(store: "Store", trace_ids: Sequence[str]) -> tuple[list[Run], dict[str, str]]:
-    """The runs of some traces, and the service that each trace is from."""
+def _by_trace(store: "Store", trace_ids: Sequence[str]) -> dict[str, list[Record]]:
+    records: dict[str, list[Record]] = {}
+    everything: Iterable[Record] = chain(store.traces(trace_ids), store.logs(trace_ids))
+    for record in everything:
+        if record.trace_id is not None:
+            records.setdefault(record.trace_id, []).append(record)
+    return records
+
+
+def _services(records: Iterable[Record]) -> dict[str, str]:
+    """The service that each trace is from: the first that a span names."""
     services: dict[str, str] = {}
-    processes: set[str] = set()
-    records: list[Record] = []
-    for span in store.traces(trace_ids):
-        records.append(span)
-        service = Fields(span.resource.attributes).text(SERVICE_NAME)
-        if service is not None:
-            services.setdefault(span.trace_id, service)
-        process = Fields(span.attributes).identifier(PROCESS_ID)
-        if process is not None:
-            processes.add(process)
-    records += store.logs(trace_ids)
-    losses = store.losses(sorted(processes)) if processes else {}
-    return build_runs(records, losses=losses, source_losses=store.source_losses(trace_ids)), services
+    for record in records:
+        if isinstance(record, SpanRecord) and record.trace_id not in services:
+            service = Fields(record.resource.attributes).text(SERVICE_NAME)
+            if service is not None:
+                services[record.trace_id] = service
+    return services
+
+
+def _lost_by_processes(store: "Store", traces: Iterable[Iterable[Record]]) -> dict[str, int]:
+    """What the processes that recorded these spans are known to have lost."""
+    spans = (record for records in traces for record in records if isinstance(record, SpanRecord))
+    processes = {process for span in spans if (process := Fields(span.attributes).identifier(PROCESS_ID)) is not None}
+    return store.losses(sorted(processes)) if processes else {}
+
+
+def _load(store: "Store", trace_ids: Sequence[str]) -> list[Run]:
+    """The runs of some traces."""
+    records = _by_trace(store, trace_ids)
+    return build_runs(
+        [record for trace in records.values() for record in trace],
+        losses=_lost_by_processes(store, records.values()),
+        source_losses=store.source_losses(trace_ids),
+    )
 
 
 def load_run(store: "Store", run_id: str) -> Run:
@@ -244,7 +283,7 @@ def load_run(store: "Store", run_id: str) -> Run:
         StoreError: The store cannot be read.
     """
     traces = [trace for connected in store.connected(store.traces_of(run_id)) for trace in connected]
-    for run in _load(store, traces)[0] if traces else ():
+    for run in _load(store, traces) if traces else ():
         if run.run_id == run_id:
             return run
     raise LookupError(f"run {run_id} has no spans in this store")
@@ -261,4 +300,4 @@ def load_command(store: "Store", run: Run) -> list[Run]:
         return [load_run(store, run.run_id)]
     traces = [*store.traces_of(run.run_id), *store.traces_of_command(run.command_id)]
     whole = dict.fromkeys(trace for connected in store.connected(traces) for trace in connected)
-    return [found for found in _load(store, list(whole))[0] if found.command_id == run.command_id]
+    return [found for found in _load(store, list(whole)) if found.command_id == run.command_id]

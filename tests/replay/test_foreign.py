@@ -413,6 +413,16 @@ def test_a_changed_argument_is_found_at_the_nearest_call() -> None:
     assert told(result) == [("input", 3, "arguments.unit")]
 
 
+def test_an_argument_that_the_model_now_asks_for_is_found_where_calls_have_no_ids() -> None:
+    asked = [user("Paris?")]
+    calls = [call("c1", city="Bergen")]
+    trace = Trace().chat(asked, calls).tool("get_weather", {"city": "Oslo"}, {"celsius": 4})
+    trace.chat([*asked, {"role": "assistant", "parts": calls}, given("c1", {"celsius": 4})], [text("Cold.")])
+    result = replayed(trace.runs(), chat_agent)
+    assert [(d.field, d.recorded, d.actual) for d in result.differences] == [("arguments.city", '"Oslo"', '"Bergen"')]
+    assert result.verdict.exit_code == 1
+
+
 def test_a_tool_that_was_never_called_and_one_call_more() -> None:
     @tool
     def book() -> None:

@@ -105,14 +105,17 @@ def _arranged(
 
 
 def _moments(assembly: Assembly) -> Iterator[Moment[SpanKey]]:
+    clocks: dict[int, str] = {}  # by the resource itself: spans share it
     for key in assembly.group.keys:
-        yield _moment(key, assembly.forest.spans[key], assembly.parents.get(key), assembly.draft(key))
+        span = assembly.forest.spans[key]
+        clock = clocks.get(id(span.resource)) or clocks.setdefault(id(span.resource), _clock(span))
+        yield _moment(key, span, assembly.parents.get(key), assembly.draft(key), clock)
     for key, decided in assembly.decided.items():
         around = SpanKey(decided.trace_id, decided.span_id)
         yield Moment(key=key, parent=around, start_ns=decided.time_ns, end_ns=decided.time_ns, tie=key.span_id)
 
 
-def _moment(key: SpanKey, span: SpanRecord, parent: SpanKey | None, draft: StepDraft | None) -> Moment[SpanKey]:
+def _moment(key: SpanKey, span: SpanRecord, parent: SpanKey | None, draft: StepDraft | None, clock: str) -> Moment[SpanKey]:
     fields = Fields(span.attributes)
     process = draft.process if draft is not None else fields.identifier(a.PROCESS_ID)
     return Moment(
@@ -123,7 +126,7 @@ def _moment(key: SpanKey, span: SpanRecord, parent: SpanKey | None, draft: StepD
         process=process,
         seq_start=fields.integer(a.STEP_SEQ_START),
         seq_end=fields.integer(a.STEP_SEQ_END),
-        clock=_clock(span),
+        clock=clock,
         tie=f"{key.span_id}{key.trace_id}",
     )
 

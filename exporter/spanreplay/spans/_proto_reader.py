@@ -138,11 +138,22 @@ def read_attributes(items: KeyValues, faults: list[Fault], name: str = "attribut
     """Reads a repeated ``KeyValue``; a key given twice keeps its last value and is added to ``faults``."""
     out: dict[str, Value] = {}
     for index, item in enumerate(items):
-        key, mark = item.key, len(faults)
+        key, value = item.key, item.value
+        if key not in out:
+            # Of a oneof, what is not empty is what is set: asked for at once, which most attributes have.
+            text = value.string_value
+            if text:
+                out[key] = text
+                continue
+            number = value.int_value
+            if number:
+                out[key] = number
+                continue
+        mark = len(faults)
         if key in out:
             faults.append((DUPLICATE_KEY, f"{name}[{index}].key", "each key once", f"{describe(key)} again; the last value is kept"))
             mark += 1
-        out[key] = _read_value(item.value, faults)
+        out[key] = _read_value(value, faults)
         if len(faults) != mark:
             prefix_faults(faults, mark, f"{name}[{index}].value")
     return out

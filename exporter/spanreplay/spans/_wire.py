@@ -5,8 +5,7 @@ tells a cut message's whole records from its last, half one.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from spanreplay.spans.errors import FormatError
 
@@ -29,8 +28,7 @@ _GROUP_FIELDS: Final = (1, 2, 3, 1000)
 _MAX_VARINT: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """One field of a message."""
 
     number: int

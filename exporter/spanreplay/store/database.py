@@ -114,7 +114,7 @@ class Database:
     def _set_up(self, connection: "Connection", *, much: bool) -> None:
         """How checkpoints go: after little was written a few small groups of rows are put together, so that none pile up."""
         if much:
-            connection.execute(f"SET checkpoint_threshold = '1KB'; SET memory_limit = '{_MEMORY_FOR_MUCH}'")
+            connection.execute(f"SET threads = 1; SET checkpoint_threshold = '1KB'; SET memory_limit = '{_MEMORY_FOR_MUCH}'")
         together = not much and (self.path.stat().st_size < _SMALL_FILE or _largest_group(connection) < _GROUP_BYTES)
         connection.execute(f"SET max_vacuum_tasks = {2 if together else 0}")
 

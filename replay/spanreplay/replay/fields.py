@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from spanreplay.replay.model import Json, Reason
@@ -105,9 +106,12 @@ class Fields:
 
 def not_captured(value: object) -> bool:
     """Whether a value is nothing but a mark that content was taken out: the word, in any case and any brackets."""
-    if not isinstance(value, str) or len(value) > _LONGEST_MARK:
-        return False
-    return value in NOT_CAPTURED or _MARK.fullmatch(value.strip()) is not None
+    return isinstance(value, str) and len(value) <= _LONGEST_MARK and _is_mark(value)
+
+
+@lru_cache(maxsize=4096)
+def _is_mark(text: str) -> bool:
+    return text in NOT_CAPTURED or _MARK.fullmatch(text.strip()) is not None
 
 
 _CLOSING: Final = {"{": "}", "[": "]"}

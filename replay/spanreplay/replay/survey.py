@@ -43,10 +43,11 @@ def texts(attributes: Mapping[str, Value], where: str = "") -> Iterator[Suspect]
     for name, value in attributes.items():
         if not isinstance(value, str) or len(value) < SHORTEST:
             continue
-        broken = value.endswith(REPLACED) or (
-            value.startswith(_OPENS) and not value.rstrip().endswith(_CLOSES) and not decoded_json(value)[1]
-        )
-        yield Suspect(name=f"{where}{name}", value=value, size=cut_size(value), broken=broken)
+        yield Suspect(name=f"{where}{name}", value=value, size=cut_size(value), broken=_is_broken(value))
+
+
+def _is_broken(value: str) -> bool:
+    return value.endswith(REPLACED) or (value.startswith(_OPENS) and not value.rstrip().endswith(_CLOSES) and not decoded_json(value)[1])
 
 
 def texts_of(span: SpanRecord) -> Iterator[Suspect]:
@@ -93,10 +94,14 @@ class Survey:
                     self._dropped[kind] += 1
         sizes: set[int] = set()
         broken: set[int] = set()
-        for text in texts_of(record):
-            sizes.add(text.size)
-            if text.broken:
-                broken.add(text.size)
+        # What :func:`texts_of` gives, without making anything of each: this sees all that is read.
+        for attributes in (record.attributes, *(event.attributes for event in record.events)):
+            for value in attributes.values():
+                if isinstance(value, str) and len(value) >= SHORTEST:
+                    size = cut_size(value)
+                    sizes.add(size)
+                    if _is_broken(value):
+                        broken.add(size)
         if not sizes:
             return
         self._broken.update(broken)

@@ -35,7 +35,17 @@ def marks(view: Json) -> int:
     if not isinstance(view, dict):
         return 0
     values = [view.get("arguments"), view.get("result"), view.get("system"), view.get("messages")]
-    return sum(1 for text in _texts(values) if not_captured(text))
+    count = 0
+    waiting: list[Any] = [values]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            count += not_captured(value)
+        elif isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+    return count
 
 
 def _says(part: Any) -> bool:
@@ -55,15 +65,3 @@ def _parts(messages: Iterable[Any]) -> Iterator[Any]:
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _texts(value: Json) -> Iterator[str]:
-    waiting = [value]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, dict):
-            waiting.extend(value.values())
-        elif isinstance(value, list):
-            waiting.extend(value)

@@ -45,7 +45,13 @@ class _ByName(_Claims):
 class _ByValue(_Claims):
     def claims(self, record: SpanRecord) -> bool:
         self.asked += 1
-        return record.attributes.get("key") == 1
+        return record.attributes.get("key") == "1" and record.attributes.get("more") == "1"
+
+
+class _ByNumber(_Claims):
+    def claims(self, record: SpanRecord) -> bool:
+        self.asked += 1
+        return record.attributes.get("number") is True
 
 
 class _ByStatus(_Claims):
@@ -55,16 +61,20 @@ class _ByStatus(_Claims):
 
 
 @pytest.mark.parametrize(
-    ("dialect", "once"),
-    [(_ByName(), True), (_ByValue(), False), (_ByStatus(), False)],
-    ids=["name", "value", "status"],
+    ("dialect", "asked"),
+    # By value: each time that a value is new, or one more turns out to matter.
+    [(_ByName(), 1), (_ByValue(), 5), (_ByNumber(), 12), (_ByStatus(), 13)],
+    ids=["name", "value", "number", "status"],
 )
-def test_a_claim_that_looks_closer_is_asked_each_time(dialect: _Claims, once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_claim_is_asked_again_where_what_it_looks_at_differs(dialect: _Claims, asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "registry", lambda: (dialect,))
     monkeypatch.setattr(module, "_known", {})
-    alike = [span(number, attributes={"key": number % 2}, status=number % 3) for number in range(12)]
+    alike = [
+        span(n, attributes={"key": str(n % 2), "more": str(n // 6), "number": n % 2 if n < 6 else n % 2 == 1}, status=n % 3)
+        for n in range(12)
+    ]
     assert [bool(claimants(one)) for one in alike] == [dialect.claims(one) for one in alike]  # type: ignore[attr-defined]
-    assert dialect.asked == len(alike) + (1 if once else len(alike) + 1)
+    assert dialect.asked == asked + len(alike)
     assert not claimants(span(1, scope=Scope(name="s"), attributes={"other": 0}))
 
 
@@ -75,3 +85,9 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(20):
         claimants(span(number, name=f"work {number}"))
     assert len(known) <= 5
+    dialect = _ByValue()
+    monkeypatch.setattr(module, "registry", lambda: (dialect,))
+    for number in range(200):
+        claimants(span(number, attributes={"key": str(number)}))
+    assert dialect.asked == 200
+    assert None in known.values(), "a kind with too many values is not remembered"

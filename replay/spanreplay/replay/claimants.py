@@ -1,21 +1,38 @@
 """Which dialects claim a span, found out once for all spans that look alike.
 
 A trace has many spans of few kinds, and most of a framework's are claimed by none: asking every dialect about each of them took as long as
-reading them. A claim that looks at no more than the span's and its scope's name and the names of the attributes holds for every span of
-those names; whether it does is seen while it looks.
+reading them. A claim that looks at no more than the span's and its scope's name, the names of the attributes and a few short values holds
+for every span that has the same; what it looks at is seen while it looks.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Final, NoReturn, cast
+from typing import Any, Final, NoReturn, cast
 
 from spanreplay.replay.dialect import Dialect, registry
 from spanreplay.spans.record import SpanRecord, Value
 
 _KINDS: Final = 4096
+_VALUES: Final = 64
+"""Of one kind of span; a kind with more is not remembered."""
+_LONG: Final = 100
 
 _Kind = tuple[str, str, str, tuple[str, ...]]
-_known: dict[_Kind, tuple[Dialect, ...] | None] = {}
-"""``None``: the names alone do not tell."""
+
+
+class _Known:
+    """What is known of the spans of one kind."""
+
+    __slots__ = ("claimed", "looked_at")
+
+    def __init__(self) -> None:
+        self.looked_at: tuple[str, ...] = ()
+        """The attributes whose values some claim depends on."""
+        self.claimed: dict[tuple[str | None, ...], tuple[Dialect, ...]] = {}
+        """By these values."""
+
+
+_known: dict[_Kind, _Known | None] = {}
+"""``None``: claims depend on more."""
 
 
 def claimants(span: SpanRecord) -> tuple[Dialect, ...]:
@@ -24,16 +41,46 @@ def claimants(span: SpanRecord) -> tuple[Dialect, ...]:
         return _claimants(span)
     kind = (span.name, span.scope.name, span.scope.version, tuple(span.attributes))
     try:
-        found = _known[kind]
+        known = _known[kind]
     except KeyError:
         if len(_known) >= _KINDS:
             _known.clear()
-        try:
-            found = _claimants(cast("SpanRecord", _outline(kind)))
-        except _LookedCloser:
-            found = None
-        _known[kind] = found
-    return _claimants(span) if found is None else found
+        known = _known[kind] = _Known()
+    if known is None:
+        return _claimants(span)
+    try:
+        return known.claimed[_values(span, known)]
+    except KeyError:
+        return _found(span, kind, known)
+
+
+def _found(span: SpanRecord, kind: _Kind, known: _Known) -> tuple[Dialect, ...]:
+    attributes = _Watched(span.attributes)
+    scope = _Named(name=span.scope.name, version=span.scope.version)
+    try:
+        found = _claimants(cast("SpanRecord", _Named(name=span.name, scope=scope, attributes=attributes, dropped_attributes=0)))
+    except _LookedCloser:
+        _known[kind] = None
+        return _claimants(span)
+    new = [name for name in attributes.looked_at if name not in known.looked_at]
+    if new:
+        known.looked_at += tuple(new)
+        known.claimed.clear()
+    values = _values(span, known)
+    if None in values or len(known.claimed) >= _VALUES:
+        _known[kind] = None
+    else:
+        known.claimed[values] = found
+    return found
+
+
+def _values(span: SpanRecord, known: _Known) -> tuple[str | None, ...]:
+    """The values that were looked at; ``None`` for one that is no short text, and is not remembered."""
+    return tuple([_short(span.attributes[name]) for name in known.looked_at])
+
+
+def _short(value: Any) -> str | None:
+    return value if type(value) is str and len(value) < _LONG else None
 
 
 def _claimants(span: SpanRecord) -> tuple[Dialect, ...]:
@@ -41,28 +88,29 @@ def _claimants(span: SpanRecord) -> tuple[Dialect, ...]:
 
 
 class _LookedCloser(Exception):  # noqa: N818 (no error)
-    """A claim depends on more than names."""
+    """A claim depends on more than names and attributes."""
 
 
-class _Names(Mapping[str, Value]):
-    """Attributes of which only the names are known."""
+class _Watched(Mapping[str, Value]):
+    """Attributes that remember whose values were looked at."""
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self._names = dict.fromkeys(names)
+    def __init__(self, attributes: Mapping[str, Value]) -> None:
+        self._attributes = attributes
+        self.looked_at: dict[str, None] = {}
 
     def __contains__(self, name: object) -> bool:
-        return name in self._names
+        return name in self._attributes
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(self._attributes)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._attributes)
 
     def __getitem__(self, name: str) -> Value:
-        if name in self._names:
-            raise _LookedCloser
-        raise KeyError(name)
+        value = self._attributes[name]
+        self.looked_at[name] = None
+        return value
 
 
 class _Named:
@@ -73,8 +121,3 @@ class _Named:
 
     def __getattr__(self, name: str) -> NoReturn:
         raise _LookedCloser
-
-
-def _outline(kind: _Kind) -> _Named:
-    name, scope, version, names = kind
-    return _Named(name=name, scope=_Named(name=scope, version=version), attributes=_Names(names), dropped_attributes=0)

@@ -92,7 +92,9 @@ def drafted(span: SpanRecord, fields: Fields, found: Found) -> StepDraft:
         fields: its attributes, after the dialect has read them: what was found cut lowers the grade.
         found: what the dialect found.
     """
-    found = replace(found, asked=told(found.asked), answered=told(found.answered))
+    asked, answered = told(found.asked), told(found.answered)
+    if asked is not found.asked or answered is not found.answered:
+        found = replace(found, asked=asked, answered=answered)
     error = found.error if found.error is not None else failure(span, fields)
     result = found.answered.get("result") if isinstance(found.answered, dict) else None
     ended: OutcomeName = found.outcome or outcome(span, error, result)

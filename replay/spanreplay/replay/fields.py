@@ -20,7 +20,7 @@ NULL_IDS: Final = frozenset({"", "unknown", "<not specified>", "none", "None", "
 NOT_CAPTURED: Final = frozenset({"<REDACTED>", "[REDACTED]", "__REDACTED__", "<elided>", "FILTERED", "<not serializable>"})
 """What instrumentations write where content capture is off."""
 _MARK: Final = re.compile(r"(?:<+|\[+|\(+|\{+|_+|\*+)\s*(?:redacted|elided|filtered)\s*(?:>+|\]+|\)+|\}+|_+|\*+)", re.IGNORECASE)
-_LONGEST_MARK: Final = 32
+LONGEST_MARK: Final = 32
 REPLACED: Final = "\ufffd"
 """What decoders make of bytes that are no character."""
 TEMPO_LIMIT: Final = 2048
@@ -106,7 +106,7 @@ class Fields:
 
 def not_captured(value: object) -> bool:
     """Whether a value is nothing but a mark that content was taken out: the word, in any case and any brackets."""
-    return isinstance(value, str) and len(value) <= _LONGEST_MARK and _is_mark(value)
+    return isinstance(value, str) and len(value) <= LONGEST_MARK and _is_mark(value)
 
 
 @lru_cache(maxsize=4096)

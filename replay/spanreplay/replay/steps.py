@@ -52,7 +52,8 @@ def ordered(assembly: Assembly) -> Ordered:
     if ties := tuple(asked_in_turn(laid.steps, laid.links, moments)):
         laid = _arranged(assembly, moments, parents, (*causes, *ties))
     seq, links = laid.seq, laid.links
-    beside = overlapping([replace(moments[key], parent=laid.parents.get(key)) for key in seq])
+    inside = ((moments[key], laid.parents.get(key)) for key in seq)
+    beside = overlapping([moment if moment.parent == parent else replace(moment, parent=parent) for moment, parent in inside])
     steps = [_asked(step, links.answers.get(step.seq)) for step in laid.steps]
     again = attempts(steps)
     made: list[Step] = []

@@ -7,7 +7,7 @@ such as ``__REDACTED__`` (OpenInference's ``OPENINFERENCE_HIDE_*``), ``<REDACTED
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from spanreplay.replay.fields import not_captured
+from spanreplay.replay.fields import LONGEST_MARK, not_captured
 from spanreplay.replay.model import Json
 
 _EMPTY_ANSWERS: Final = frozenset({"content_filter", "length", "max_tokens", "refusal", "error", "SAFETY", "MAX_TOKENS"})
@@ -39,11 +39,12 @@ def marks(view: Json) -> int:
     waiting: list[Any] = [values]
     while waiting:
         value = waiting.pop()
-        if isinstance(value, str):
-            count += not_captured(value)
-        elif isinstance(value, dict):
+        kind = type(value)
+        if kind is str:
+            count += len(value) <= LONGEST_MARK and not_captured(value)
+        elif kind is dict:
             waiting.extend(value.values())
-        elif isinstance(value, list):
+        elif kind is list:
             waiting.extend(value)
     return count
 

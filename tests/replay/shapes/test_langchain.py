@@ -55,6 +55,12 @@ def test_a_tool_call_is_read_once_from_every_form(message: dict[str, Any]) -> No
     assert view["finish"] == "tool_call"
 
 
+def test_a_block_whose_type_is_no_text_is_no_call() -> None:
+    odd: dict[str, Any] = {"type": ["tool_use"], "name": "get_weather"}
+    view = input_view([{"type": "ai", "content": [odd], "tool_calls": [CALL]}])
+    assert view["messages"][0]["parts"][-1] == EXPECTED
+
+
 def test_a_request_of_a_chat_model() -> None:
     view = input_view(
         {

@@ -177,7 +177,8 @@ def _call(call: dict[str, Json]) -> dict[str, Json]:
 
 
 def _is_call(block: Json) -> bool:
-    return isinstance(block, dict) and block.get("type") in _CALL_BLOCKS
+    kind = block.get("type") if isinstance(block, dict) else None
+    return isinstance(kind, str) and kind in _CALL_BLOCKS
 
 
 def _finish(fields: Mapping[str, Json]) -> str | None:

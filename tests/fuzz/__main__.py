@@ -4,6 +4,7 @@ An input that fails is kept, and its path printed; the exit code is 1 then.
 """
 
 import argparse
+import contextlib
 import json
 import random
 import subprocess
@@ -63,8 +64,9 @@ def _follow(name: str, seconds: int, found: Path) -> NoReturn:
     def mutate(data: bytes, largest: int, seed: int) -> bytes:
         chance = random.Random(seed)
         if chance.random() < 0.5:
-            made = changed_bytes(data, chance, others) if is_bytes else json.dumps(changed_value(value(data), chance)).encode()
-            return made[:largest]
+            with contextlib.suppress(RecursionError):
+                made = changed_bytes(data, chance, others) if is_bytes else json.dumps(changed_value(value(data), chance)).encode()
+                return made[:largest]
         return bytes(atheris.Mutate(data, largest))
 
     found.mkdir(parents=True, exist_ok=True)

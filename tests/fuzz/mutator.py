@@ -98,11 +98,14 @@ def _dumped(value: Any) -> str:
 
 def changed_value(value: Any, chance: random.Random) -> Any:
     """A copy of a JSON value in which a few members are something else, missing, doubled or exchanged."""
-    made = [copy.deepcopy(value)]
-    for _ in range(chance.randint(1, 5)):
-        places = list(_places(made))
-        holder, key = places[int(len(places) * chance.random() ** 0.7) - 1]  # the inner ones rather than the outer ones
-        _change_member(holder, key, places, chance)
+    try:
+        made = [copy.deepcopy(value)]
+        for _ in range(chance.randint(1, 5)):
+            places = list(_places(made))
+            holder, key = places[int(len(places) * chance.random() ** 0.7) - 1]  # the inner ones rather than the outer ones
+            _change_member(holder, key, places, chance)
+    except RecursionError:  # it has been nested again and again
+        return _odd(chance)
     return made[0]
 
 

@@ -10,7 +10,7 @@ import click
 from spanreplay.cli.failing import EXIT_UNREADABLE
 from spanreplay.cli.fetching import fetching
 from spanreplay.cli.options import common, complain, many, print_json, print_text, say_some, store_path
-from spanreplay.cli.progress import counted, working
+from spanreplay.cli.progress import counted, measured, working
 
 if TYPE_CHECKING:
     from spanreplay.replay.source import Opened
@@ -139,16 +139,18 @@ def _import_store(into: "Store", source: str) -> _Done:
 def _import(into: "Store", source: str, opened: "Opened") -> _Done:
     from spanreplay.replay.importing import import_records
 
-    with working(f"importing {source}") as advance:
-        added = import_records(into, counted(opened.records, advance), opened.report.losses)
+    report = opened.report
+    with working(f"importing {source}", total=opened.size) as advance:
+        read = counted(opened.records, advance) if opened.size is None else measured(opened.records, lambda: report.position, advance)
+        added = import_records(into, read, report.losses)
     return _Done(
         source=source,
         format=opened.format,
         added=added,
-        rejected=added.rejected + opened.report.rejected,
-        unreadable=len(opened.report.unreadable),
-        fidelity=list(opened.report.fidelity),
-        warnings=opened.report.warnings(),
+        rejected=added.rejected + report.rejected,
+        unreadable=len(report.unreadable),
+        fidelity=list(report.fidelity),
+        warnings=report.warnings(),
     )
 
 

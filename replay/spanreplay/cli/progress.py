@@ -25,11 +25,12 @@ def _wanted() -> bool:
 
 
 @contextmanager
-def working(what: str, *, long: bool = False) -> Iterator[Advance]:
-    """Show a moving bar while the body runs, once it has taken a while; gives a function that counts what is done.
+def working(what: str, *, long: bool = False, total: int | None = None) -> Iterator[Advance]:
+    """Show a bar while the body runs, once it has taken a while; gives a function that counts what is done.
 
     Args:
         what: ``importing traces.json``.
+        total: what will have been counted at the end; without it the bar only moves.
         long: known to take a while, so show it at once; nothing may be counted in the body.
     """
     if not _wanted():
@@ -37,7 +38,7 @@ def working(what: str, *, long: bool = False) -> Iterator[Advance]:
         return
     with ExitStack() as shown:
         if long:
-            yield _bar(shown, what)
+            yield _bar(shown, what, total)
             return
         began = time.monotonic()
         waiting = 0
@@ -50,21 +51,22 @@ def working(what: str, *, long: bool = False) -> Iterator[Advance]:
                 return
             waiting += number
             if time.monotonic() - began > PATIENCE_SECONDS:
-                advance = _bar(shown, what)
+                advance = _bar(shown, what, total)
                 advance(waiting)
 
         yield count
 
 
-def _bar(shown: ExitStack, what: str) -> Advance:
+def _bar(shown: ExitStack, what: str, total: int | None) -> Advance:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     from spanreplay.replay.showing import safe
 
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.completed:,}"), TimeElapsedColumn())
+    told = (TextColumn("{task.completed:,}"), TimeElapsedColumn()) if total is None else (TaskProgressColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), *told)
     progress = shown.enter_context(Progress(*columns, console=Console(stderr=True), transient=True))
-    task = progress.add_task(safe(what), total=None)
+    task = progress.add_task(safe(what), total=total)
     return lambda number: progress.advance(task, number)
 
 
@@ -73,3 +75,18 @@ def counted(items: Iterable[T], advance: Advance) -> Iterator[T]:
     for item in items:
         advance(1)
         yield item
+
+
+_OFTEN: Final = 100
+
+
+def measured(items: Iterable[T], position: Callable[[], int], advance: Advance) -> Iterator[T]:
+    """The same items, while how far what they come from has been read is looked at now and then."""
+    before = 0
+    for number, item in enumerate(items):
+        if number % _OFTEN == 0:
+            now = position()
+            advance(now - before)
+            before = now
+        yield item
+    advance(position() - before)

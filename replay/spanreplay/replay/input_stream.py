@@ -46,7 +46,7 @@ class InputStream(io.BufferedReader):
 
     def __init__(self, raw: BinaryIO, limits: Limits = DEFAULT_LIMITS, *, owned: bool = True) -> None:
         self.limits = limits
-        packed = _Counted(raw)
+        packed = self._packed = _Counted(raw)
         start = packed.look(8)
         self._unpacked: _Unpacked | None = None
         chunks: _Readable = packed
@@ -63,6 +63,11 @@ class InputStream(io.BufferedReader):
             self.head += _fill(self._chunks, size - len(self.head))
             self._joined.head = memoryview(self.head)
         return self.head
+
+    @property
+    def position(self) -> int:
+        """Bytes taken from ``raw``, packed as they may be; some of them are still to be read."""
+        return self._packed.count
 
     @property
     def fault(self) -> FormatError | None:

@@ -105,6 +105,17 @@ class ReadReport:
     _tallies: dict[str, _Tally] = field(default_factory=dict)
     _survey: Survey = field(default_factory=Survey)
     _losses: SourceLosses = field(default_factory=SourceLosses)
+    _stream: InputStream | None = None
+    _closed: int = 0
+
+    @property
+    def position(self) -> int:
+        """Bytes of the input read so far, packed as they may be."""
+        return self._closed + (self._stream.position if self._stream is not None else 0)
+
+    def opened(self, stream: InputStream | None) -> None:
+        """The next part of the input is read; ``None``: there is none yet."""
+        self._closed, self._stream = self.position, stream
 
     @property
     def fidelity(self) -> list[dict[str, str | int]]:
@@ -256,6 +267,8 @@ class Opened:
     records: Iterator[Record]
     """Read once. Raises :class:`UnreadableSource`, and nothing else, where nothing at all could be kept."""
     report: ReadReport
+    size: int | None = None
+    """Bytes of the input, packed as they may be; ``None`` where nobody knows, as of a pipe."""
 
 
 @cache
@@ -295,7 +308,8 @@ def open_source(target: str, *, stdin: BinaryIO | None = None, limits: Limits = 
     source, stream = _open_file(path, limits)
     if stat.S_ISREG(mode):
         stream.close()
-        return Opened(format=source.NAME, records=_read_file(source, path, report, limits), report=report)
+        size = path.stat().st_size
+        return Opened(format=source.NAME, records=_read_file(source, path, report, limits), report=report, size=size)
     # A pipe gives its bytes once.
     return Opened(format=source.NAME, records=_read(source, stream, target, report), report=report)
 
@@ -398,6 +412,7 @@ def _read_file(source: Source, path: Path, report: ReadReport, limits: Limits) -
 
 def _read(source: Source, stream: InputStream, file: str, report: ReadReport) -> Iterator[Record]:
     kept, rejected, first = 0, report.rejected, len(report.rejections)
+    report.opened(stream)
     try:
         for record in source.read(cast("BinaryIO", stream), file, report):
             report.keep(record)
@@ -414,6 +429,7 @@ def _read(source: Source, stream: InputStream, file: str, report: ReadReport) ->
         hint = "please report this, with the file if it may be shown"
         raise UnreadableSource(file, "", f"readable {source.NAME}", found, hint=hint, unexpected=True) from error
     finally:
+        report.opened(None)
         stream.close()
     if stream.fault is not None:
         report.reject(file, stream.fault.where, stream.fault.expected, stream.fault.found)
@@ -438,7 +454,8 @@ def _open_folder(folder: Path, report: ReadReport, limits: Limits) -> Opened:
     if not found:
         raise _nothing_in(folder, report.unreadable)
     formats = sorted({source.NAME for source, _ in found})
-    return Opened(format="+".join(formats), records=_read_folder(folder, found, report, limits), report=report)
+    size = sum(path.stat().st_size for _, path in found)
+    return Opened(format="+".join(formats), records=_read_folder(folder, found, report, limits), report=report, size=size)
 
 
 def _files_in(folder: Path) -> Iterator[Path]:

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +81,7 @@ def test_runs_are_derived_from_what_is_at_hand(store: Store, derived: list[int])
 
 
 def test_recordings(store: Store) -> None:
-    for folder in recordings():
-        import_records(store, open_source(str(spans_file(folder))).records)
+    import_records(store, chain.from_iterable(open_source(str(spans_file(folder))).records for folder in recordings()))
     found = tables(store)
     assert len(found["runs"]) >= len(list(recordings()))
     assert found == rederived(store)

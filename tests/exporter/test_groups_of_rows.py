@@ -1,0 +1,68 @@
+"""How the database is written: in groups of rows that fit into memory, without a word on the terminal."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spanreplay.spans.record import SpanRecord
+from spanreplay.store import database
+from spanreplay.store.store import Store
+
+
+def setting(connection: Any, name: str) -> object:
+    return connection.execute(f"SELECT current_setting('{name}')").fetchall()[0][0]
+
+
+def span(number: int, **attributes: str) -> SpanRecord:
+    return SpanRecord(
+        trace_id=f"{number // 8 + 1:032x}", span_id=f"{number + 1:016x}", start_ns=number, end_ns=number, attributes=attributes
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.open(tmp_path / "store", create=True)
+
+
+def groups(store: Store, table: str) -> list[int]:
+    """The rows of each group."""
+    found = store.query(
+        f"SELECT row_group_id, CAST(sum(count) AS BIGINT) FROM pragma_storage_info('{table}')"
+        " WHERE column_id = 0 AND segment_type <> 'VALIDITY' GROUP BY ALL ORDER BY ALL"
+    )
+    return [rows for _, rows in found.rows]
+
+
+def test_a_large_import_is_written_once_and_nothing_is_put_together_after(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spanreplay.store.compaction.BATCH_RECORDS", 3000)
+    store.add((span(number) for number in range(9000)), origin="import")
+    assert groups(store, "spans") == [3000, 3000, 3000]
+
+
+def test_small_ones_do_not_pile_up(store: Store) -> None:
+    for _ in range(12):
+        with store._database.writing() as connection:
+            connection.execute("INSERT INTO meta SELECT 'k', repeat('v', 20) FROM range(20)").fetchall()
+    assert len(groups(store, "meta")) < 6
+
+
+def test_groups_with_much_content_are_left_as_they_are(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "_SMALL_FILE", 0)
+    monkeypatch.setattr(database, "_GROUP_BYTES", 200_000)
+    with store._database.writing() as connection:
+        assert setting(connection, "max_vacuum_tasks") == 2
+    store.add([span(number, text=f"{number} " + "x" * 60_000) for number in range(3)], origin="import")
+    with store._database.writing() as connection:
+        assert setting(connection, "max_vacuum_tasks") == 2
+    store.add([span(number, text=f"{number} " + "x" * 60_000) for number in range(3, 5)], origin="import")
+    with store._database.writing() as connection:
+        assert setting(connection, "max_vacuum_tasks") == 0
+
+
+@pytest.mark.parametrize("much", [False, True])
+def test_duckdb_draws_no_bar_of_its_own(store: Store, much: bool) -> None:
+    with store._database.writing(much=much) as connection:
+        assert setting(connection, "enable_progress_bar") is False
+    with store._database.reading() as connection:
+        assert setting(connection, "enable_progress_bar") is False

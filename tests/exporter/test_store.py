@@ -11,6 +11,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -337,6 +338,18 @@ def test_records_without_a_usable_id_are_rejected_and_the_rest_is_kept(store: St
     report = store.add([*bad, span(9)], origin="import")
     assert (report.new, report.rejected) == (1, len(bad))
     assert [one.span_id for one in store.traces([TRACE])] == [f"{9:016x}"]
+
+
+def test_what_was_read_before_an_error_is_kept(store: Store) -> None:
+    def failing() -> Iterator[SpanRecord]:
+        yield span(1)
+        yield span(2)
+        raise OSError("gone")
+
+    for records in (failing(), islice(failing(), 0, 3), islice(failing(), 2, 3)):
+        with pytest.raises(OSError, match="gone"):
+            store.add(records, origin="import")
+    assert [one.span_id for one in store.traces([TRACE])] == [f"{1:016x}", f"{2:016x}"]
 
 
 def test_hot_columns_are_taken_from_attributes(store: Store) -> None:

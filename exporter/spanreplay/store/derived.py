@@ -44,10 +44,12 @@ def put_runs(
         origin: who delivered all spans of these traces, if that is known.
     """
     old = connection.execute("SELECT DISTINCT run_id FROM run_traces WHERE trace_id IN (SELECT unnest($1))", [list(trace_ids)]).fetchall()
-    gone = [[*{run_id for (run_id,) in old} | {run.run_id for run in runs}]]
-    connection.execute("DELETE FROM runs WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
-    connection.execute("DELETE FROM steps WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
-    connection.execute("DELETE FROM run_traces WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
+    known = connection.execute("SELECT run_id FROM runs WHERE run_id IN (SELECT unnest($1))", [[run.run_id for run in runs]]).fetchall()
+    if old or known:
+        gone = [[*{run_id for (run_id,) in (*old, *known)}]]
+        connection.execute("DELETE FROM runs WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
+        connection.execute("DELETE FROM steps WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
+        connection.execute("DELETE FROM run_traces WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
     origins = _origins(connection, runs) if origin is None else {}
     _append(connection, "runs", RUN_COLUMNS, (_run_row(run, origins.get(run.run_id, origin)) for run in runs))
     _append(connection, "run_traces", ("run_id", "trace_id"), ((run.run_id, trace_id) for run in runs for trace_id in run.trace_ids))

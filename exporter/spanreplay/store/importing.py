@@ -134,22 +134,29 @@ class Importer:
         """Records that have no form at all: nested too deeply, or with fields of the wrong type."""
 
     def batches(self, records: Iterable[Record]) -> Iterator[tuple[RecordBatch, bool]]:
-        """Batches, each with whether it is the last; that one may be empty."""
+        """Batches, each with whether it is the last; that one may be empty.
+
+        Where the records end in an error, the last batch is given before the error is raised: what was read is kept.
+        """
         count = 0
-        for record in records:
-            count += 1
-            try:
-                self._add(record)
-            except (ValueError, TypeError, AttributeError, RecursionError):
-                self.refused += 1
-            else:
-                self._bytes += _RECORD_BYTES
-            if count >= self._batch_records or self._bytes >= self._batch_bytes:
-                yield self._batch, False
-                self._batch, self._bytes, count = RecordBatch(self._form), 0, 0
-                self._resources.clear()
-                self._scopes.clear()
-                self._origins.clear()
+        try:
+            for record in records:
+                count += 1
+                try:
+                    self._add(record)
+                except (ValueError, TypeError, AttributeError, RecursionError):
+                    self.refused += 1
+                else:
+                    self._bytes += _RECORD_BYTES
+                if count >= self._batch_records or self._bytes >= self._batch_bytes:
+                    yield self._batch, False
+                    self._batch, self._bytes, count = RecordBatch(self._form), 0, 0
+                    self._resources.clear()
+                    self._scopes.clear()
+                    self._origins.clear()
+        except Exception:
+            yield self._batch, True
+            raise
         yield self._batch, True
 
     def _add(self, record: Record) -> None:

@@ -110,7 +110,7 @@ class Store:
         whole = WholeTraces()
         for batch, last in importer.batches(records):
             if not batch.size and not whole:
-                break
+                continue
             with self._database.writing(much=True) as connection, transaction(connection):
                 generation = compaction.next_generation(connection)
                 effects = batch.load(connection, generation)

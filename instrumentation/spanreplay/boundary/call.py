@@ -58,6 +58,8 @@ class Call:
     """Of the function called, where ``input`` is its arguments by name: a record of others may show its defaults, or not."""
     streams: bool = False
     """The function is a generator."""
+    layer: str = ""
+    """The seam that sees a tool call, see :mod:`spanreplay.boundary.layers`."""
 
 
 class Exchange(Protocol):

@@ -10,6 +10,7 @@ from typing import Any, Final, ParamSpec, TypeVar, cast, get_type_hints, overloa
 from spanreplay.boundary import boundary, streams
 from spanreplay.boundary.asked import claim
 from spanreplay.boundary.call import EFFECTS, Call, Effect
+from spanreplay.boundary.layers import is_inner_layer
 from spanreplay.boundary.scope import Scope, process
 from spanreplay.content import codec
 from spanreplay.content.canonical import canonical_json, digest
@@ -18,6 +19,7 @@ from spanreplay.semconv import attributes as names
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_LAYER: Final = "@tool"
 _SELF: Final = frozenset({"self", "cls"})
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -119,6 +121,7 @@ class ToolInfo:
             annotation=self.annotation,
             signature=self.signature,
             streams=self.streams,
+            layer=_LAYER,
         )
 
     def _key(self, scope: Scope, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
@@ -208,7 +211,7 @@ def _wrap(
 
     def ready(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Scope, Call] | None:
         scope = boundary.here()
-        if scope is None:
+        if scope is None or is_inner_layer(scope, info.name, _LAYER):
             return None
         try:
             return scope, info.call(scope, args, kwargs)

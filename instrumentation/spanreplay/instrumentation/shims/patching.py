@@ -1,6 +1,8 @@
 """Replacing a function of somebody else's class, and putting it back."""
 
+import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 
@@ -17,6 +19,20 @@ class Patches:
         made = make(original)
         setattr(owner, name, made)
         self._done.append((owner, name, original, made, own))
+
+    def rebind(self, module: ModuleType, name: str, make: Callable[[Any], Any]) -> None:
+        """As :meth:`replace`, for a function of a module, also where modules of the same package have imported it by name."""
+        original = getattr(module, name)
+        self.replace(module, name, make)
+        made = getattr(module, name)
+        package = module.__name__.partition(".")[0]
+        for other_name, other in list(sys.modules.items()):
+            if other is module or other_name.partition(".")[0] != package or not isinstance(other, ModuleType):
+                continue
+            for alias, value in list(vars(other).items()):
+                if value is original:
+                    setattr(other, alias, made)
+                    self._done.append((other, alias, original, made, True))
 
     def undo(self) -> None:
         """Put the originals back, except where somebody else has patched on top since."""

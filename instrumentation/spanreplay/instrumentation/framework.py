@@ -1,0 +1,142 @@
+"""A framework's tool call as the Boundary takes it: what every adapter shares.
+
+An adapter only says what the framework knows of the tool and of the call::
+
+    scope = here()
+    call = None if scope is None else framework.tool_call(scope, offered, arguments, layer="acme", call_id=call_id)
+    if call is None:
+        return await original(...)
+    return await acall(scope, call, lambda: original(...))
+
+Agents are :func:`spanreplay.instrumentation.manual.agent_run`.
+"""
+
+import contextlib
+import functools
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import Any, Final
+
+from spanreplay.boundary.asked import claim
+from spanreplay.boundary.call import AttributeValue, Call, Effect
+from spanreplay.boundary.layers import is_inner_layer
+from spanreplay.boundary.scope import Scope
+from spanreplay.content import codec
+from spanreplay.content.canonical import canonical_json, digest
+from spanreplay.content.codec import Encoded
+from spanreplay.instrumentation.tools import ToolInfo
+from spanreplay.semconv import attributes as names
+
+_DESCRIBED: Final = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """A tool as a framework offers it to a model.
+
+    Attributes:
+        name: as the model knows it.
+        description: what the model is told of it.
+        parameters: its JSON schema, as a JSON value.
+        function: what runs in the end, where the framework knows; its source is digested, and what ``@tool`` says of it counts.
+        effect: what the framework says that a call does outside (MCP annotations, read-only flags).
+        attributes: anything else known of it: its server, its kind.
+    """
+
+    name: str
+    description: str | None = None
+    parameters: object = None
+    function: Callable[..., Any] | None = None
+    effect: Effect = "unknown"
+    attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
+
+
+def tool_call(
+    scope: Scope,
+    offered: Offered,
+    arguments: object,
+    *,
+    layer: str,
+    call_id: str | None = None,
+    annotation: object = None,
+    streams: bool = False,
+) -> Call | None:
+    """The call to make, or ``None`` where it goes straight through: it is a step already, or cannot be described.
+
+    Args:
+        scope: where it is made.
+        offered: the tool.
+        arguments: by name, or their JSON text as the model gave it.
+        layer: the seam that sees the call, such as ``langgraph.ToolNode``; see :mod:`spanreplay.boundary.layers`.
+        call_id: the model's id of the call.
+        annotation: declared type of the result, so that a replay gives the same type.
+        streams: the call gives its answer as a stream.
+
+    Raises:
+        Exception: in a replay, where the arguments cannot be encoded.
+    """
+    try:
+        if is_inner_layer(scope, offered.name, layer):
+            return None
+        encoded = _encoded(arguments)
+        asked = claim(scope, offered.name, encoded.text, call_id) if call_id is not None else None
+        asked = asked or claim(scope, offered.name, encoded.text)
+        info: ToolInfo | None = getattr(offered.function, "__spanreplay_tool__", None)
+        attributes: dict[str, Any] = {**_shown(offered, info), **offered.attributes}
+        if asked is not None:
+            attributes[names.STEP_REQUESTED_BY] = asked.span_id
+        return Call(
+            kind="tool_call",
+            name=offered.name,
+            input=encoded,
+            input_attribute=names.GEN_AI_TOOL_CALL_ARGUMENTS,
+            result_attribute=names.GEN_AI_TOOL_CALL_RESULT,
+            attributes=attributes,
+            call_id=call_id if call_id is not None or asked is None else asked.call_id,
+            effect=offered.effect if info is None else info.effect,
+            annotation=annotation,
+            streams=streams,
+            layer=layer,
+        )
+    except Exception:
+        if scope.session.mode == "replay":
+            raise
+        scope.session.failed(f"the arguments of {offered.name}")
+        return None
+
+
+def _encoded(arguments: object) -> Encoded:
+    if not isinstance(arguments, str):
+        return codec.encode(arguments)
+    try:
+        return codec.encode(json.loads(arguments) if arguments else {})
+    except ValueError:  # a model wrote it, and it is no JSON: kept as it is
+        return codec.encode(arguments)
+
+
+def _shown(offered: Offered, info: ToolInfo | None) -> dict[str, Any]:
+    shown = {"name": offered.name, "description": offered.description, "parameters": offered.parameters}
+    made: dict[str, Any] = {names.GEN_AI_TOOL_TYPE: "function", names.TOOL_SCHEMA_DIGEST: digest(canonical_json(shown))}
+    if offered.description:
+        made[names.GEN_AI_TOOL_DESCRIPTION] = offered.description
+    if info is not None:
+        known = info.attributes
+        made |= {name: known[name] for name in (names.TOOL_CODE_DIGEST, names.TOOL_VERSION) if name in known}
+    elif offered.function is not None and (code := _code_digest(offered.function)) is not None:
+        made[names.TOOL_CODE_DIGEST] = code
+    return made
+
+
+def _code_digest(function: Callable[..., Any]) -> str | None:
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return None if code is None else _digest_of(code)
+
+
+@functools.lru_cache(maxsize=_DESCRIBED)
+def _digest_of(code: CodeType) -> str | None:
+    with contextlib.suppress(OSError, TypeError):  # typed at a prompt, or built in
+        return digest(inspect.getsource(code))
+    return None

@@ -30,7 +30,35 @@ _M = TypeVar("_M", bound=Message)
 _CUT: Final = "the end of the data"
 
 
-def decode(data: bytes, where: str = "", problems: Problems = ignore) -> Iterator[Record]:
+def check_whole(data: bytes) -> None:
+    """Looks at the groups of a message, not at its records: a request whose groups are cut or damaged is refused before anything is kept.
+
+    Raises:
+        FormatError: The bytes are no such message, or end too early; ``where`` is the place.
+    """
+    waiting = [(field, f"resource group {index}", 1) for index, field in enumerate(_groups(memoryview(data), "", (RESOURCE_GROUPS,)))]
+    while waiting:
+        field, path, depth = waiting.pop()
+        for index, inner in enumerate(_groups(field.payload, path, SCOPE_GROUPS if depth == 1 else ())):
+            waiting.append((inner, f"{path}, scope group {index}", 2))
+
+
+def _groups(data: memoryview, path: str, numbers: tuple[int, ...]) -> list[Field]:
+    found = []
+    try:
+        for field in fields(data):
+            if not field.complete:
+                raise FormatError(f"byte {field.at}", "a whole message", _CUT)  # noqa: TRY301
+            if field.number in numbers:
+                if field.wire != LEN:
+                    raise FormatError(f"byte {field.at}", "a message", f"wire type {field.wire}")  # noqa: TRY301
+                found.append(field)
+    except FormatError as error:
+        raise FormatError(f"{path} {error.where}".strip(), error.expected, error.found) from None
+    return found
+
+
+def decode(data: bytes, where: str = "", problems: Problems = ignore, *, kind: Signal | None = None) -> Iterator[Record]:
     """Reads the spans or log records of one message, in its order.
 
     Each record is parsed alone: one that is damaged, or half of which is cut off, is told to ``problems`` and left out.
@@ -39,6 +67,7 @@ def decode(data: bytes, where: str = "", problems: Problems = ignore) -> Iterato
         data: ``TracesData``, ``LogsData`` or an export request of traces or logs.
         where: Names the message in problems and errors.
         problems: Told about everything left out or altered, before the next record is given.
+        kind: ``spans`` or ``logs`` where that is known, as it is of a request; else the message is looked at.
 
     Raises:
         FormatError: The bytes are no such message. Never after the first record.
@@ -46,7 +75,7 @@ def decode(data: bytes, where: str = "", problems: Problems = ignore) -> Iterato
     prefix = f"{where}: " if where else ""
     view = memoryview(data)
     try:
-        kind = signal(view)
+        kind = kind or signal(view)
     except FormatError as error:
         raise FormatError(f"{prefix}{error.where}", error.expected, error.found) from None
     if kind == "other":

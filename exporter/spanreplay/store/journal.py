@@ -110,6 +110,11 @@ class JournalWriter:
         """Records that could not be written, in this process."""
         return self._file.dropped
 
+    @property
+    def last_error(self) -> BaseException | None:
+        """Why a record was dropped last; an ``OSError`` where the file did not take it."""
+        return self._file.last_error
+
     # ---- records ----------------------------------------------------------------------------------------------------
 
     def open_span(self, record: SpanRecord) -> None:
@@ -214,14 +219,19 @@ class JournalWriter:
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
             self._file.drop(error)
 
-    def write_log(self, record: LogRecord) -> None:
-        """A log record."""
+    def write_log(self, record: LogRecord, origin: str | None = None) -> None:
+        """A log record.
+
+        Args:
+            record: the log record.
+            origin: who made it, as for :meth:`write_span`; ``recorder`` where it is not said.
+        """
         try:
             if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
                 self._after_fork()
             with self._lock:
                 self._look()
-                form: Form = {TYPE: "log"}
+                form: Form = {TYPE: "log"} if origin is None else {TYPE: "log", "origin": origin}
                 attributes = self._attributes(record.attributes, form)
                 form.update(log_form(record, self._resource(record.resource), self._scope(record.scope)[0], self._keep, _NOTHING))
                 self._file.put(_line(form, attributes))

@@ -34,6 +34,8 @@ class JournalFile:
 
     def __init__(self, store: Path, process: ProcessInfo, *, durable: bool) -> None:
         self.dropped = 0
+        self.last_error: BaseException | None = None
+        """Why a record was dropped last."""
         self._store = store
         self._process = process
         self._durable = durable
@@ -135,6 +137,7 @@ class JournalFile:
     def drop(self, error: BaseException, records: int = 1) -> None:
         """Counts records that could not be written, and says so once a minute."""
         self.dropped += records
+        self.last_error = error
         reason = errno.errorcode.get(error.errno or 0, "OSError") if isinstance(error, OSError) else type(error).__name__
         self._untold[reason] = self._untold.get(reason, 0) + records
         now = time.monotonic()

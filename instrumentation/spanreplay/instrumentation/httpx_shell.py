@@ -7,15 +7,12 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Final
 
-from spanreplay.boundary import boundary
-from spanreplay.boundary.call import Answer
 from spanreplay.boundary.scope import Scope
 from spanreplay.content import codec
-from spanreplay.instrumentation import http
-from spanreplay.instrumentation.http import Course
 from spanreplay.instrumentation.http_exchange import Exchange
-from spanreplay.instrumentation.http_reply import Reply, reply
+from spanreplay.instrumentation.http_reply import Reply
 from spanreplay.instrumentation.http_request import Head
+from spanreplay.instrumentation.http_sending import asend, send
 from spanreplay.instrumentation.httpx_streams import AsyncStream, RecordedAsync, RecordedSync, SyncStream
 
 _FAMILY: Final = frozenset({"httpx", "httpx2"})
@@ -59,19 +56,8 @@ class Library:
         """The answer to dropped telemetry."""
         return self._response(200, request=request)
 
-    def tapped(self, response: Any, exchange: Exchange, *, is_async: bool) -> Any:
-        """The same response object, whose body is captured as it is read."""
-        session = exchange.step.session
-        try:
-            self._tap(response, exchange, is_async=is_async)
-        except Exception as error:
-            if session.mode == "replay":
-                raise
-            session.failed(f"the response to {exchange.step.path}")
-            exchange.failed(error)
-        return response
-
-    def _tap(self, response: Any, exchange: Exchange, *, is_async: bool) -> None:
+    def watch(self, response: Any, exchange: Exchange, *, is_async: bool) -> None:
+        """Capture the body of a response as it is read."""
         headers = _pairs(response.headers)
         if response.is_stream_consumed:
             self._take_preloaded(response, exchange, headers)
@@ -95,10 +81,6 @@ class Library:
 
     # ---- from the record ----
 
-    def reply(self, exchange: Exchange, answer: Answer) -> Reply:
-        """The recorded response. Raises what :func:`~spanreplay.instrumentation.http_reply.reply` raises."""
-        return reply(exchange, answer, self._recorded_error)
-
     def response(self, given: Reply, exchange: Exchange, request: Any, *, is_async: bool) -> Any:
         """A response of this library that gives the recorded chunks one by one."""
         headers = [(name.encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in given.headers]
@@ -109,7 +91,7 @@ class Library:
         exchange.responded(given.status, given.headers)
         return self._response(given.status, headers=headers, stream=stream, request=request, extensions=dict(_EXTENSIONS))
 
-    def _recorded_error(self, text: str) -> BaseException:
+    def recorded_error(self, text: str) -> BaseException:
         """The recorded exception; the client attaches the request to it, as it does to those of its own transports."""
         error = codec.decode_exception(text)
         return error if isinstance(error, self._request_error) else self._own_error(error) or error
@@ -140,60 +122,34 @@ class ObservedTransport:
 
     def handle_request(self, request: Any) -> Any:
         """Send a request, or answer it from the record."""
-        library, inner = self._library, self._inner
-        head = library.head(request)
-        course = http.consider(self._scope, head)
-        exchange = http.begin(self._scope, head, request.read(), library.timeouts) if course is Course.STEP else course
-        if exchange is Course.DROP:
-            return library.empty(request)
-        if not isinstance(exchange, Exchange):
-            return inner.handle_request(request)
-        answer = exchange.step.ask()
-        if answer is not None:
-            exchange.answered(answer)
-            try:
-                if answer.turn is not None:
-                    answer.turn.wait()
-                given = library.reply(exchange, answer)
-            except BaseException as error:
-                exchange.failed(error)
-                raise
-            return library.response(given, exchange, request, is_async=False)
-        try:
-            with exchange.step.body():
-                response = inner.handle_request(request)
-        except BaseException as error:
-            exchange.failed(error)
-            raise
-        return library.tapped(response, exchange, is_async=False)
+        sent = _Sent(self._library, self._scope, request, is_async=False)
+        return send(sent, request.read, lambda: self._inner.handle_request(request))
 
     async def handle_async_request(self, request: Any) -> Any:
         """Send a request, or answer it from the record."""
-        library, inner = self._library, self._inner
-        head = library.head(request)
-        course = http.consider(self._scope, head)
-        exchange = http.begin(self._scope, head, await request.aread(), library.timeouts) if course is Course.STEP else course
-        if exchange is Course.DROP:
-            return library.empty(request)
-        if not isinstance(exchange, Exchange):
-            return await inner.handle_async_request(request)
-        answer = exchange.step.ask()
-        if answer is not None:
-            exchange.answered(answer)
-            try:
-                if answer.outcome == "cancelled" and (answer.exchange is None or answer.exchange.status is None):
-                    await boundary.pend(answer)
-                elif answer.turn is not None:
-                    await answer.turn.wait_async()
-                given = library.reply(exchange, answer)
-            except BaseException as error:
-                exchange.failed(error)
-                raise
-            return library.response(given, exchange, request, is_async=True)
-        try:
-            with exchange.step.body():
-                response = await inner.handle_async_request(request)
-        except BaseException as error:
-            exchange.failed(error)
-            raise
-        return library.tapped(response, exchange, is_async=True)
+        sent = _Sent(self._library, self._scope, request, is_async=True)
+        return await asend(sent, request.aread, lambda: self._inner.handle_async_request(request))
+
+
+class _Sent:
+    """A :class:`~spanreplay.instrumentation.http_sending.Sender`."""
+
+    def __init__(self, library: Library, scope: Scope, request: Any, *, is_async: bool) -> None:
+        self.scope = scope
+        self.head = library.head(request)
+        self.timeouts = library.timeouts
+        self._library = library
+        self._request = request
+        self._is_async = is_async
+
+    def drop(self) -> Any:
+        return self._library.empty(self._request)
+
+    def watch(self, response: Any, exchange: Exchange) -> None:
+        self._library.watch(response, exchange, is_async=self._is_async)
+
+    def respond(self, given: Reply, exchange: Exchange) -> Any:
+        return self._library.response(given, exchange, self._request, is_async=self._is_async)
+
+    def decode_error(self, text: str) -> BaseException:
+        return self._library.recorded_error(text)

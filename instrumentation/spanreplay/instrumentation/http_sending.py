@@ -1,0 +1,131 @@
+"""The way of one request through the Boundary, sync and async, the same for every client library.
+
+A transport knows how its library looks; this knows what happens: decide, open the step, ask for an answer, wait for its turn, hand it over;
+or send, and watch the response.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
+
+from spanreplay.boundary import boundary
+from spanreplay.boundary.call import Answer
+from spanreplay.boundary.scope import Scope
+from spanreplay.instrumentation import http
+from spanreplay.instrumentation.http import Course
+from spanreplay.instrumentation.http_exchange import Exchange
+from spanreplay.instrumentation.http_reply import Reply, reply
+from spanreplay.instrumentation.http_request import Head
+
+R = TypeVar("R")
+
+
+class Sender(Protocol[R]):
+    """One request of a client library whose responses are ``R``."""
+
+    scope: Scope
+    head: Head
+    timeouts: tuple[type[BaseException], ...]
+    """The library's exception classes for a time that ran out."""
+
+    def drop(self) -> R:
+        """An empty 200: the answer to telemetry, which a replay does not send."""
+        ...
+
+    def watch(self, response: R, exchange: Exchange) -> None:
+        """Tell the exchange what comes of a live response: its head now, its body as it is read."""
+        ...
+
+    def respond(self, given: Reply, exchange: Exchange) -> R:
+        """A response of the library that gives the recorded chunks one by one, watched as a live one is."""
+        ...
+
+    def decode_error(self, text: str) -> BaseException:
+        """The library's exception, of its typed JSON text."""
+        ...
+
+
+def send(sender: Sender[R], read: Callable[[], bytes], transmit: Callable[[], R]) -> R:
+    """Send a request, or answer it from the record.
+
+    Args:
+        sender: the request.
+        read: gives its body as it will be sent; called only where it is needed.
+        transmit: sends it.
+
+    Raises:
+        BaseException: what ``transmit`` raises, the same object; what the record says it raised; a replay that stops it.
+    """
+    exchange = _opened(sender, read)
+    if not isinstance(exchange, Exchange):
+        return sender.drop() if exchange is Course.DROP else transmit()
+    answer = exchange.step.ask()
+    if answer is not None:
+        exchange.answered(answer)
+        try:
+            if answer.turn is not None:
+                answer.turn.wait()
+            given = reply(exchange, answer, sender.decode_error)
+        except BaseException as error:
+            exchange.failed(error)
+            raise
+        return sender.respond(given, exchange)
+    try:
+        with exchange.step.body():
+            response = transmit()
+    except BaseException as error:
+        exchange.failed(error)
+        raise
+    return _watched(sender, response, exchange)
+
+
+async def asend(sender: Sender[R], read: Callable[[], Awaitable[bytes]], transmit: Callable[[], Awaitable[R]]) -> R:
+    """As :func:`send`, asynchronously."""
+    course = http.consider(sender.scope, sender.head)
+    exchange = _begun(sender, await read()) if course is Course.STEP else course
+    if not isinstance(exchange, Exchange):
+        return sender.drop() if exchange is Course.DROP else await transmit()
+    answer = exchange.step.ask()
+    if answer is not None:
+        exchange.answered(answer)
+        try:
+            await _turn_of(answer)
+            given = reply(exchange, answer, sender.decode_error)
+        except BaseException as error:
+            exchange.failed(error)
+            raise
+        return sender.respond(given, exchange)
+    try:
+        with exchange.step.body():
+            response = await transmit()
+    except BaseException as error:
+        exchange.failed(error)
+        raise
+    return _watched(sender, response, exchange)
+
+
+def _opened(sender: Sender[R], read: Callable[[], bytes]) -> Exchange | Course:
+    course = http.consider(sender.scope, sender.head)
+    return _begun(sender, read()) if course is Course.STEP else course
+
+
+def _begun(sender: Sender[R], body: bytes) -> Exchange | Course:
+    return http.begin(sender.scope, sender.head, body, sender.timeouts)
+
+
+async def _turn_of(answer: Answer) -> None:
+    if answer.outcome == "cancelled" and (answer.exchange is None or answer.exchange.status is None):
+        await boundary.pend(answer)
+    elif answer.turn is not None:
+        await answer.turn.wait_async()
+
+
+def _watched(sender: Sender[R], response: R, exchange: Exchange) -> R:
+    session = exchange.step.session
+    try:
+        sender.watch(response, exchange)
+    except Exception as error:
+        if session.mode == "replay":
+            raise
+        session.failed(f"the response to {exchange.step.path}")
+        exchange.failed(error)
+    return response

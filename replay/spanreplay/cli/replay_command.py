@@ -103,7 +103,7 @@ def _re_execute(
     from spanreplay.replay.reports.json import document
     from spanreplay.replay.reports.verdict import render_verdict
 
-    runs = loaded.siblings if len(loaded.runs) == 1 else loaded.runs
+    runs = loaded.siblings
     focus = [r.run_id for r in loaded.runs if not r.is_command] if loaded.asked else []
     try:
         done = replay_command(

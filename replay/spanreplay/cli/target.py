@@ -200,11 +200,12 @@ def _from_source(where: str, name: str) -> Loaded:
         runs = told_versions(build_runs(records, source_losses=opened.report.losses, join=asked_join()), records)
     listed = [r for r in runs if not is_bare_command(r, runs)]
     chosen = _chosen(where, name, runs, listed) if name else listed
-    command = chosen[0].command_id if len(chosen) == 1 else None
+    ids = {r.run_id for r in chosen}
+    commands = {r.command_id for r in chosen} - {None}
     return Loaded(
         runs=chosen,
         records=records,
-        siblings=[r for r in runs if r.command_id == command] if command is not None else chosen,
+        siblings=[r for r in runs if r.run_id in ids or r.command_id in commands],
         format=opened.format,
         spans=_count(records),
         asked=_by_id(name),

@@ -221,6 +221,70 @@ def test_calls_at_once_find_their_steps_whatever_their_order() -> None:
     assert (told(result), result.value) == ([], [f"Warm. City {n}?" for n in (3, 1, 4, 2)])
 
 
+def two_agents(*, apart: bool) -> list[Run]:
+    """Two agents at once, each with its question, ask the same of one tool and get different results; in one trace, or each in its own."""
+    traces = [Trace("1" * 32), Trace("2" * 32)] if apart else [Trace()] * 2
+    names = ("one", "two")
+    for trace, name in zip(traces, names, strict=True):
+        trace.chat([user(name)], [call(f"c-{name}", city="Oslo")])
+    for trace, name in zip(traces, names, strict=True):
+        trace.tool("get_weather", {"city": "Oslo"}, f"for {name}", f"c-{name}")
+    return list(build_runs(span for trace in dict.fromkeys(traces) for span in trace.spans))
+
+
+def one_turn(question: str) -> Any:
+    """A model call and the tool call that it asks for, with an agent's way between."""
+    said = openai_client().chat.completions.create(model="m", messages=[{"role": "user", "content": question}]).choices[0].message
+    yield
+    assert said.tool_calls
+    return [get_weather(**json.loads(asked.function.arguments)) for asked in said.tool_calls if asked.type == "function"]
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("order", [("one", "two"), ("two", "one")])
+def test_equal_calls_of_two_agents_get_each_its_own_result_whatever_their_order(order: tuple[str, str], apart: bool) -> None:
+    async def agent() -> dict[str, Any]:
+        asked, answered, found = {n: asyncio.Event() for n in order}, {n: asyncio.Event() for n in order}, {}
+
+        async def sub_agent(name: str) -> None:
+            turn = one_turn(name)
+            next(turn)
+            asked[name].set()
+            await asked["one"].wait()
+            await asked["two"].wait()
+            if name == order[1]:
+                await answered[order[0]].wait()
+            try:
+                next(turn)
+            except StopIteration as ended:
+                found[name] = ended.value
+            answered[name].set()
+
+        await asyncio.gather(sub_agent("one"), sub_agent("two"))
+        return found
+
+    result = replayed(two_agents(apart=apart), agent)
+    assert (told(result), result.value) == ([], {"one": ["for one"], "two": ["for two"]})
+
+
+def test_equal_calls_find_the_agent_that_made_them_where_nothing_says_what_asked_for_them() -> None:
+    trace = Trace(agent="boss")
+    for name in ("one", "two"):
+        inner = trace.span("invoke_agent", f"invoke_agent {name}", {"gen_ai.agent.name": name}, end_ns=trace.now + 9 * SECOND)
+        trace.tool("get_weather", {"city": "Oslo"}, f"for {name}", parent_span_id=inner.span_id)
+
+    def agent() -> list[Any]:
+        found = []
+        with agent_run("boss"):
+            for name in ("two", "one"):
+                with agent_run(name):
+                    found.append(get_weather("Oslo"))
+        return found
+
+    result = replayed(trace.runs(), agent)
+    assert (told(result), result.value) == ([], ["for two", "for one"])
+
+
 def test_siblings_finish_in_the_recorded_order() -> None:
     @tool
     async def slow(name: str) -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spanreplay.content import codec
 from spanreplay.replay.asking import Request, live_request, recorded_request
-from spanreplay.replay.likeness import CALLS, MEDIA, SYSTEM, TOOLS, WITHHELD, Likeness, alike, alike_arguments, shows
+from spanreplay.replay.likeness import CALLS, MEDIA, SETTING, SYSTEM, TOOLS, WITHHELD, Likeness, alike, alike_arguments, shows
 from support.handmade import step
 
 QUESTION = "What is the weather in Paris?"
@@ -201,9 +201,92 @@ def test_what_a_record_does_not_show_is_named() -> None:
         {"type": "text", "text": "And this?"}, {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}]}]}  # fmt: skip
     bare = {"messages": [{"role": "user", "parts": [text("And this?")]}], "system": [], "tools": [], "params": {}}
     found = compared(bare, body)
-    assert (found.equal, found.left_out) == (True, frozenset({SYSTEM, TOOLS, MEDIA}))
+    assert (found.equal, found.left_out) == (True, frozenset({SYSTEM, TOOLS, MEDIA, SETTING.format("temperature")}))
     shown = {**bare, "messages": [{"role": "user", "parts": [text("And this?"), {"type": "uri", "uri": "https://example.com/b.png"}]}]}
     assert not compared({**shown, "system": [text("Be brief.")], "tools": view()["tools"]}, body).equal
+
+
+WEATHER: dict[str, Any] = {"type": "object", "properties": {"celsius": {"type": "number"}}}
+SETTINGS: list[tuple[str, dict[str, Any], list[dict[str, Any]], dict[str, Any]]] = [
+    # name, in the body, what instrumentations write of it, another one in the body
+    ("temperature", {"temperature": 0}, [{"temperature": 0.0}, {"temperature": "0"}, {"config": {"temperature": 0}}], {"temperature": 0.5}),
+    ("max_tokens", {"max_completion_tokens": 9}, [{"max_tokens": 9}, {"maxOutputTokens": 9}, {"max_output_tokens": 9}], {"max_tokens": 8}),
+    ("top_k", {"top_k": 3}, [{"topK": 3}, {"top_k": 3.0}], {"top_k": 4}),
+    ("seed", {"seed": 7}, [{"seed": 7}], {"seed": 8}),
+    ("n", {"n": 2}, [{"choice.count": 2}, {"candidateCount": 2}], {"n": 3}),
+    ("stop", {"stop": "."}, [{"stop_sequences": ["."]}, {"stopSequences": '["."]'}], {"stop": ["!"]}),
+    (
+        "tool_choice",
+        {"tool_choice": "required"},
+        [{"tool_choice": {"type": "any"}}, {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}}, {"toolChoice": "required"}],
+        {"tool_choice": "none"},
+    ),
+    (
+        "tool_choice",
+        {"tool_choice": {"type": "function", "function": {"name": "weather"}}},
+        [{"tool_choice": {"type": "tool", "name": "weather"}}, {"tool_choice": '{"type": "tool", "toolName": "weather"}'}],
+        {"tool_choice": {"type": "function", "function": {"name": "other"}}},
+    ),
+    (
+        "response_format",
+        {"response_format": {"type": "json_schema", "json_schema": {"name": "W", "schema": WEATHER}}},
+        [{"text": {"format": {"type": "json_schema", "schema": WEATHER}}}, {"output.type": "json"}, {"responseFormat": "<class 'W'>"}],
+        {"response_format": {"type": "text"}},
+    ),
+    ("reasoning_effort", {"reasoning_effort": "low"}, [{"reasoning": {"effort": "low"}}, {"reasoning.level": "low"}], {}),
+    ("parallel_tool_calls", {"parallel_tool_calls": False}, [{"parallel_tool_calls": False}], {"parallel_tool_calls": True}),
+]
+
+
+def plain(settings: dict[str, Any], *, dialect: str = "gen_ai", record: dict[str, Any] | None = None) -> Likeness:
+    """A bare call with some settings against the record of one."""
+    view = {"messages": [{"role": "user", "parts": [text("Hi")]}], "system": [], "tools": [], "params": record}
+    made = recorded_request(step(1, None, "", kind="model_call", name="gpt-4o-mini", input=view, dialect=dialect), str)
+    assert made is not None
+    return alike(made, live({"model": "gpt-4o-mini", "messages": [{"role": "user", "content": "Hi"}], **settings}), shows([made]))
+
+
+@pytest.mark.parametrize(("name", "set_to", "told", "other"), SETTINGS)
+def test_settings_are_compared_in_every_spelling(
+    name: str, set_to: dict[str, Any], told: list[dict[str, Any]], other: dict[str, Any]
+) -> None:
+    for record in told:
+        found = plain(set_to, record=record)
+        assert (found.equal, found.left_out) == (True, frozenset()), record
+    assert not plain(other, record=told[0]).equal
+    assert not plain({}, record=told[0]).equal, "a setting that is left out now is a difference"
+
+
+@pytest.mark.parametrize(("name", "set_to", "told", "other"), SETTINGS)
+def test_a_setting_that_the_record_does_not_show_is_named_or_was_not_set(
+    name: str, set_to: dict[str, Any], told: list[dict[str, Any]], other: dict[str, Any]
+) -> None:
+    unknown = plain(set_to, record={})
+    assert (unknown.equal, unknown.left_out) == (True, frozenset({SETTING.format(name)}))
+    unset = plain(set_to, record={}, dialect="openinference")
+    assert (unset.equal, list(unset.actual), unset.recorded, unset.left_out) == (False, [name], {}, frozenset())
+    assert plain(set_to, record=None, dialect="openinference").left_out == {SETTING.format(name)}, "its parameters were not captured"
+
+
+def test_what_every_server_takes_for_a_setting_left_out_is_no_difference() -> None:
+    defaults = {
+        "temperature": 1.0,
+        "top_p": 1,
+        "tool_choice": "auto",
+        "n": 1,
+        "text": {"format": {"type": "text"}},
+        "reasoning": {"effort": "medium"},
+    }
+    assert plain({}, record=defaults).equal
+    assert plain(defaults, record={}, dialect="openinference").equal
+    assert plain({}, record={"seed": 0}, dialect="openlit").equal
+    assert not plain({}, record={"seed": 0}).equal
+
+
+def test_a_setting_that_one_call_of_the_record_shows_is_known_of_all() -> None:
+    bare, set_to = recorded({**view(), "params": {}}), recorded(view())
+    assert alike(bare, live(CHAT), shows([bare])).equal
+    assert not alike(bare, live(CHAT), shows([bare, set_to])).equal
 
 
 def test_one_step_that_shows_the_system_prompt_makes_it_compared_in_all() -> None:
@@ -239,6 +322,7 @@ def test_other_apis_say_the_same() -> None:
     claude = {
         "model": "gpt-4o-mini",
         "max_tokens": 5,
+        "temperature": 0.5,
         "system": "Be brief.",
         "messages": [
             {"role": "user", "content": QUESTION},
@@ -262,6 +346,7 @@ def test_other_apis_say_the_same() -> None:
     responses = {
         "model": "gpt-4o-mini",
         "instructions": "Be brief.",
+        "temperature": 0.5,
         "input": [
             {"role": "user", "content": QUESTION},
             {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": '{"city": "Paris", "days": 2}'},
@@ -274,6 +359,7 @@ def test_other_apis_say_the_same() -> None:
     assert compared(view(), responses, "/v1/responses").equal
     gemini = {
         "systemInstruction": {"parts": [{"text": "Be brief."}]},
+        "generationConfig": {"temperature": 0.5},
         "contents": [
             {"role": "user", "parts": [{"text": QUESTION}]},
             {

@@ -7,7 +7,7 @@ tools were called with what, and what came back, in order. Thoughts are left out
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from spanreplay.instrumentation.provider import recognise
@@ -16,20 +16,12 @@ from spanreplay.replay.messages import definitions
 from spanreplay.replay.model import Json, Step
 from spanreplay.replay.parts import role_of
 from spanreplay.replay.python_text import python_value
+from spanreplay.replay.settings import ALL_RECORDED, settings
 from spanreplay.semconv import attributes as names
 
 TurnKind: TypeAlias = Literal["text", "call", "result", "media"]
 
 _THOUGHTS: Final = frozenset({"reasoning", "thinking", "compaction", "redacted_thinking"})
-_PARAMETERS: Final[Mapping[str, str]] = {
-    "temperature": names.GEN_AI_REQUEST_TEMPERATURE,
-    "top_p": names.GEN_AI_REQUEST_TOP_P,
-    "top_k": names.GEN_AI_REQUEST_TOP_K,
-    "max_tokens": names.GEN_AI_REQUEST_MAX_TOKENS,
-    "seed": names.GEN_AI_REQUEST_SEED,
-    "frequency_penalty": names.GEN_AI_REQUEST_FREQUENCY_PENALTY,
-    "presence_penalty": names.GEN_AI_REQUEST_PRESENCE_PENALTY,
-}
 _WRAPS: Final = frozenset({"result", "output", "content", "response", "text", "error"})
 """Keys under which an API or a framework puts what a tool gave, where it stands alone."""
 _LAYERS: Final = 6
@@ -55,7 +47,10 @@ class Request:
     turns: tuple[Turn, ...]
     tools: Mapping[str, Json]
     """Name to ``{"description", "parameters"}``, whichever of them are known."""
-    params: Mapping[str, Json]
+    settings: Mapping[str, Json]
+    """What is set, see :mod:`spanreplay.replay.settings`."""
+    all_settings: bool = False
+    """What is not among the settings was not set."""
     lead: int = 0
     """Messages that stood before the first turn and are in ``system``."""
 
@@ -74,13 +69,14 @@ def recorded_request(step: Step, redact: Callable[[str], str]) -> Request | None
     told = step.versions.get("model")
     model = told.get("request") if isinstance(told, dict) else None
     params = asked.get("params")
-    return _request(
+    request = _request(
         model if isinstance(model, str) else step.name,
         asked.get("system"),
         asked["messages"],
         asked.get("tools"),
-        params if isinstance(params, dict) else {},
+        settings(params, step.dialect) if isinstance(params, dict) else {},
     )
+    return replace(request, all_settings=True) if isinstance(params, dict) and step.dialect in ALL_RECORDED else request
 
 
 def live_request(asked: str, name: str) -> Request | None:
@@ -98,13 +94,14 @@ def live_request(asked: str, name: str) -> Request | None:
     if found is None:
         return None
     view = found[0].request(found[1]).attributes
-    return _request(
+    request = _request(
         name,
         _value(view.get(names.GEN_AI_SYSTEM_INSTRUCTIONS)),
         _value(view.get(names.GEN_AI_INPUT_MESSAGES)),
         _value(view.get(names.GEN_AI_TOOL_DEFINITIONS)),
-        {key: view[attribute] for key, attribute in _PARAMETERS.items() if attribute in view},
+        settings(document["body"]) if isinstance(document["body"], dict) else {},
     )
+    return replace(request, all_settings=True)
 
 
 def redacted(value: Json, redact: Callable[[str], str]) -> Json:
@@ -162,7 +159,7 @@ def _value(text: Any) -> Json:
     return json.loads(text) if isinstance(text, str) else None
 
 
-def _request(model: str | None, system: Json, messages: Json, tools: Json, params: Mapping[str, Json]) -> Request:
+def _request(model: str | None, system: Json, messages: Json, tools: Json, told_settings: Mapping[str, Json]) -> Request:
     told = [text for part in system or () if (text := _content(part))] if isinstance(system, list) else []
     turns: list[Turn] = []
     lead = 0
@@ -182,7 +179,7 @@ def _request(model: str | None, system: Json, messages: Json, tools: Json, param
         system=tuple(told),
         turns=tuple(_in_order_of_calls(_texts_before_calls(turns))),
         tools=dict(_tools(tools)),
-        params={key: params[key] for key in _PARAMETERS if isinstance(params.get(key), int | float)},
+        settings=told_settings,
         lead=lead,
     )
 

@@ -15,7 +15,7 @@ _MESSAGE: Final = re.compile(r"^(?:messages|input)\[(\d+)\]")
 _TOOLS: Final = re.compile(r"^tools(?:\[(\d+)\])?")
 _SETTINGS: Final = re.compile(
     r"^(model|temperature|top_p|top_k|max_\w*tokens|seed|stop\w*|reasoning\w*|thinking|response_format|text|tool_choice|parallel_tool_calls"
-    r"|frequency_penalty|presence_penalty|service_tier|stream\w*)\b"
+    r"|frequency_penalty|presence_penalty|service_tier|stream\w*|n)\b"
 )
 
 

@@ -1,6 +1,7 @@
 """Which step of runs that somebody else recorded is this live call?
 
-Their spans know no causal path: a call is found by what it asks, and among equal ones by order. Which recorded run a live one is, is told
+Their spans know no causal path: a call is found by what it asks, among equal ones by the model call that asked for it and the agent that
+made it, and then by order. Which recorded run a live one is, is told
 by its calls too. Nothing is concluded from the order of calls that ask for different things: instrumentations do not say which of them
 could have been made in another order; a call that does not come is told at the end.
 """
@@ -13,6 +14,7 @@ from typing import Final
 
 from spanreplay.boundary.call import Kind
 from spanreplay.replay.asking import Request, recorded_request, redacted
+from spanreplay.replay.before import Company
 from spanreplay.replay.claims import Claims
 from spanreplay.replay.likeness import Likeness, Shows, alike, alike_arguments, shows
 from spanreplay.replay.matching import stub_grades
@@ -78,12 +80,13 @@ class ForeignRun:
         """Has any of its steps answered?"""
         return bool(self._gone)
 
-    def free(self, kind: Kind, name: str | None = None) -> Iterator[Step]:
-        """The steps of a kind, and of a tool, that have not answered yet, in order."""
-        return (s for s in self._of_kind[kind] if s.seq not in self._gone and (name is None or same_tool(s.name, name)))
+    def free(self, kind: Kind, name: str | None, company: Company) -> list[Step]:
+        """The steps of a kind, and of a tool, that have not answered yet: the nearest to a call first, and those alike in order."""
+        found = [s for s in self._of_kind[kind] if s.seq not in self._gone and (name is None or same_tool(s.name, name))]
+        return sorted(found, key=lambda step: company.distance(self.run.run_id, step))
 
-    def spent(self, kind: Kind, name: str | None = None) -> Iterator[Step]:
-        """Those that have."""
+    def spent(self, kind: Kind, name: str | None) -> Iterator[Step]:
+        """Those that have answered."""
         return (s for s in self._of_kind[kind] if s.seq in self._gone and (name is None or same_tool(s.name, name)))
 
     def take(self, step: Step) -> bool:
@@ -163,23 +166,24 @@ class Pool:
         self._several = several
         self._bound: ForeignRun | None = None
 
-    def model_call(self, live: Request) -> Match | NoMatch:
+    def model_call(self, live: Request, company: Company) -> Match | NoMatch:
         """Find the step of a model call."""
-        return self._find("model_call", None, lambda run, step: run.compare_model(step, live))
+        return self._find("model_call", None, company, lambda run, step: run.compare_model(step, live))
 
-    def tool_call(self, name: str, live: str | None, signature: inspect.Signature | None) -> Match | NoMatch:
+    def tool_call(self, name: str, live: str | None, signature: inspect.Signature | None, company: Company) -> Match | NoMatch:
         """Find the step of a tool call.
 
         Args:
             name: of the tool.
             live: typed JSON text of its arguments by name.
             signature: of the tool.
+            company: what it is near to.
         """
-        return self._find("tool_call", name, lambda run, step: run.compare_tool(step, live, signature), bare=live in (None, "{}"))
+        return self._find("tool_call", name, company, lambda run, step: run.compare_tool(step, live, signature), bare=live in (None, "{}"))
 
     def without_span(self, name: str, live: str | None, signature: inspect.Signature | None) -> tuple[ForeignRun, Step] | None:
         """The recorded model call, and its run, that asked for a tool call which was made and is in no span."""
-        found = ((run, run.without_span(name, live, signature)) for run in self._preferred())
+        found = ((run, run.without_span(name, live, signature)) for run in self._preferred(frozenset()))
         return next(((run, step) for run, step in found if step is not None), None)
 
     def knows(self, kind: Kind, name: str) -> bool:
@@ -188,12 +192,19 @@ class Pool:
         return any(kind != "tool_call" or same_tool(step.name, name) for step in steps)
 
     def _find(
-        self, kind: Kind, name: str | None, compare: Callable[[ForeignRun, Step], Likeness | None], *, bare: bool = False
+        self,
+        kind: Kind,
+        name: str | None,
+        company: Company,
+        compare: Callable[[ForeignRun, Step], Likeness | None],
+        *,
+        bare: bool = False,
     ) -> Match | NoMatch:
         nearest: list[NoMatch] = []
-        for run in self._preferred():
+        runs = list(self._preferred(company.runs))
+        for run in runs:
             closest: NoMatch | None = None
-            for step in run.free(kind, name):
+            for step in run.free(kind, name, company):
                 likeness = compare(run, step)
                 if likeness is not None and likeness.equal:
                     if not run.answers(step, without_input=bare):
@@ -209,19 +220,24 @@ class Pool:
             found = nearest[0] if self._bound is not None else max(nearest, key=_closeness)
             able = found.run is not None and found.step is not None and found.run.answers(found.step)
             return found if able else NoMatch(run=found.run, step=found.step)
-        for run in self._preferred():
+        for run in runs:
             for step in run.spent(kind, name):
                 likeness = compare(run, step)
                 if likeness is not None and likeness.equal:
                     return NoMatch(run=run, used=step)
         return NoMatch(run=self._bound or next(iter(self._runs), None))
 
-    def _preferred(self) -> Iterable[ForeignRun]:
-        """The run that answered last; then, where the live run may be others too, those that have begun, and then the rest."""
+    def _preferred(self, before: Collection[str]) -> Iterable[ForeignRun]:
+        """The runs that answered before in the same task; the one that answered last; where the live run may be others too, the rest.
+
+        Args:
+            before: ids of the runs that answered before.
+        """
         if self._bound is None:
             return self._runs
         others = [run for run in self._runs if run is not self._bound] if self._several else []
-        return [self._bound, *sorted(others, key=lambda run: not run.begun)]
+        found = [self._bound, *sorted(others, key=lambda run: not run.begun)]
+        return sorted(found, key=lambda run: run.run.run_id not in before)
 
 
 def _closeness(missed: NoMatch) -> int:

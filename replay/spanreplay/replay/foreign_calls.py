@@ -10,6 +10,7 @@ from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.content.redaction import mask
 from spanreplay.replay import turns
 from spanreplay.replay.asking import live_request
+from spanreplay.replay.before import Before
 from spanreplay.replay.diff import first_difference, shown
 from spanreplay.replay.foreign import ForeignRun, Match, NoMatch, Pool
 from spanreplay.replay.given import model_answer, tool_answer
@@ -36,6 +37,7 @@ class ForeignCalls:
         self._ledger = ledger
         self._stop = stop
         self._turns: dict[int, turns.Turns] = {}
+        self._before = Before()
 
     def release(self) -> None:
         """Nobody waits for a turn any more."""
@@ -54,10 +56,10 @@ class ForeignCalls:
         asked = None if step.input is None else mask(step.input)
         found: Match | NoMatch = NoMatch(run=None)
         if call.kind == "tool_call":
-            found = pool.tool_call(call.name, asked, call.signature)
+            found = pool.tool_call(call.name, asked, call.signature, self._before.of(step))
         elif call.kind == "model_call" and asked is not None:
             request = live_request(asked, call.name)
-            found = found if request is None else pool.model_call(request)
+            found = found if request is None else pool.model_call(request, self._before.of(step))
         if isinstance(found, NoMatch):
             self._miss(step, pool, found, asked)
         answer = self._answer(step, found.run, found.step)
@@ -65,6 +67,8 @@ class ForeignCalls:
             why = f"it ended as {found.step.outcome}, and what it gave is not told"
             self._refuse(step, found.run.run, found.step, "not_replayable", f"the record cannot answer it: {why}")
         run_id = found.run.run.run_id
+        if call.kind == "model_call":
+            self._before.answered(step, run_id, found.step)
         self._ledger.enter("run", run=run_id)
         self._ledger.enter("used", run=run_id, step=found.step.seq, by="meaning", not_compared=sorted(found.left_out))
         covered = found.run.cover(found.step)

@@ -17,11 +17,13 @@ from spanreplay.replay.asking import Request, Turn, decoded, plain_value
 from spanreplay.replay.fields import not_captured
 from spanreplay.replay.model import Json
 from spanreplay.replay.naming import same_model
+from spanreplay.replay.settings import same_setting
 
 SYSTEM: Final = "the system prompt"
 TOOLS: Final = "the tools offered"
 MEDIA: Final = "attachments"
 CALLS: Final = "the calls of tools in the messages"
+SETTING: Final = "the setting {}"
 WITHHELD: Final = "values that were withheld"
 
 _SCRUBBED: Final = "[Scrubbed due to "
@@ -39,6 +41,7 @@ class Shows(NamedTuple):
     system: bool
     tools: bool
     media: bool
+    settings: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +65,7 @@ def shows(requests: Iterable[Request]) -> Shows:
         system=any(request.system for request in found),
         tools=any(request.tools for request in found),
         media=any(turn.kind == "media" for request in found for turn in request.turns),
+        settings=frozenset(name for request in found for name in request.settings),
     )
 
 
@@ -110,11 +114,17 @@ def alike(recorded: Request, live: Request, shown: Shows, *, cut: bool = False) 
         if differing:
             wanted["tools"] = {name: recorded.tools[name] for name in differing if name in recorded.tools}
             actual["tools"] = {name: live.tools[name] for name in differing if name in live.tools}
-    for name in recorded.params.keys() & live.params.keys():
-        if recorded.params[name] != live.params[name]:
-            wanted[name], actual[name] = recorded.params[name], live.params[name]
+    for name in sorted(recorded.settings.keys() | live.settings.keys()):
+        told, given = recorded.settings.get(name), live.settings.get(name)
+        if same_setting(name, told, given):
+            continue
+        if told is None and not recorded.all_settings and name not in shown.settings:
+            left_out.add(SETTING.format(name))
+        else:
+            wanted |= {} if told is None else {name: told}
+            actual |= {} if given is None else {name: given}
     left_out |= {WITHHELD} if same.withheld else set()
-    return Likeness(equal=not wanted, closeness=closeness, recorded=wanted, actual=actual, left_out=frozenset(left_out))
+    return Likeness(equal=not wanted and not actual, closeness=closeness, recorded=wanted, actual=actual, left_out=frozenset(left_out))
 
 
 def _shown(turn: Turn) -> Json:

@@ -46,14 +46,13 @@ def exchange(fields: Fields) -> Exchange:
     """What the attributes of a span say of a model call."""
     flat = unflattened(fields.attributes, *_FLAT)
     request, response = _body(fields, INPUT), _body(fields, OUTPUT)
-    parameters, _ = decoded_json(fields.attributes.get(PARAMETERS))
-    parameters = parameters if isinstance(parameters, dict) else {}
+    known, _ = decoded_json(fields.attributes.get(PARAMETERS))
+    parameters = known if isinstance(known, dict) else {}
     asked, missing = _asked(fields, flat, request)
     if asked is not None:
         asked["tools"] = asked["tools"] or _tools(flat["llm.tools"], parameters)
-        asked["params"] = asked["params"] or {
-            name: value for name, value in parameters.items() if name not in _NOT_PARAMS and value is not None
-        }
+        told = {name: value for name, value in parameters.items() if name not in _NOT_PARAMS and value is not None}
+        asked["params"] = asked["params"] or (told if isinstance(known, dict) else None)
     model = Fields(request).text("model") if isinstance(request, dict) else None
     return Exchange(
         asked,

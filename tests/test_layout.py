@@ -13,7 +13,7 @@ from spanreplay.semconv import attributes
 
 ROOT = Path(__file__).parent.parent
 ROOTS = ("instrumentation", "exporter", "replay")
-PACKAGES = ("semconv", "content", "boundary", "instrumentation", "spans", "store", "exporter", "recording", "replay", "cli")
+PACKAGES = ("semconv", "content", "boundary", "instrumentation", "spans", "store", "exporter", "receiver", "recording", "replay", "cli")
 
 
 @pytest.mark.parametrize("root", ROOTS)

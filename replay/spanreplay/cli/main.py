@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "import": "Read traces into the store.",
     "export": "Write a run to a file.",
     "send": "Send a run to an OTLP endpoint, to look at in Jaeger or Tempo.",
+    "serve": "Receive OTLP over HTTP and gRPC into the store.",
     "query": "Ask the store in SQL, read-only.",
     "doctor": "Check a Collector, Jaeger or Tempo: reachable, and what it would cut.",
     "collector-config": "Print a configuration of the Collector, Jaeger or Tempo.",

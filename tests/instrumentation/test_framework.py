@@ -1,0 +1,112 @@
+"""A framework's tool call is one step, with what the framework knows of it."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from spanreplay.boundary import boundary
+from spanreplay.boundary.asked import ask_for
+from spanreplay.boundary.call import Call
+from spanreplay.instrumentation import framework, tool
+from spanreplay.instrumentation.framework import Offered
+from spanreplay.semconv import attributes as names
+from support.taped import recorded
+
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
+
+
+def search(city: str) -> str:
+    """Search it."""
+    return f"found {city}"
+
+
+OFFERED = Offered(name="search", description="Search it.", parameters=SCHEMA, function=search)
+
+
+def run(offered: Offered, arguments: Any, body: Callable[[], Any], *, call_id: str | None = None, layer: str = "acme") -> Any:
+    scope = boundary.here()
+    call = None if scope is None else framework.tool_call(scope, offered, arguments, layer=layer, call_id=call_id)
+    return body() if scope is None or call is None else boundary.call(scope, call, body)
+
+
+def test_a_call_has_what_the_framework_knows() -> None:
+    tape = recorded(lambda: run(OFFERED, '{"city": "Paris"}', lambda: search("Paris"), call_id="c1"))
+    (step,) = tape.steps
+    assert json.loads(step[names.GEN_AI_TOOL_CALL_ARGUMENTS]) == {"city": "Paris"}
+    assert step[names.GEN_AI_TOOL_CALL_RESULT] == '"found Paris"'
+    assert (step[names.GEN_AI_TOOL_CALL_ID], step[names.GEN_AI_TOOL_DESCRIPTION]) == ("c1", "Search it.")
+    assert (
+        step[names.TOOL_SCHEMA_DIGEST]
+        != recorded(lambda: run(Offered(name="search", parameters={}), {}, lambda: None)).steps[0][names.TOOL_SCHEMA_DIGEST]
+    )
+    assert step[names.TOOL_CODE_DIGEST].startswith("sha256:")
+    assert step[names.STEP_EFFECT] == "unknown"
+
+
+def test_arguments_that_are_no_json_are_kept_as_they_are() -> None:
+    (step,) = recorded(lambda: run(OFFERED, '{"city": ', lambda: None)).steps
+    assert json.loads(step[names.GEN_AI_TOOL_CALL_ARGUMENTS]) == '{"city": '
+
+
+@pytest.mark.parametrize("call_id", ["c2", None, "made-here"])
+def test_the_model_step_that_asked_is_known(call_id: str | None) -> None:
+    def agent() -> None:
+        scope = boundary.here()
+        assert scope is not None
+        asking = boundary.begin(scope, Call(kind="model_call", name="m"))
+        assert asking is not None
+        asking.succeed(None)
+        ask_for(asking, [("c1", "search", {"city": "Oslo"}), ("c2", "search", {"city": "Paris"})])
+        run(OFFERED, {"city": "Paris"}, lambda: None, call_id=call_id)
+
+    _, step = recorded(agent).steps
+    assert step[names.STEP_REQUESTED_BY] is not None
+    assert step[names.GEN_AI_TOOL_CALL_ID] == (call_id or "c2")
+
+
+def test_layers_that_see_one_call_make_one_step() -> None:
+    marked = tool(effect="read", version="7")(search)
+    offered = Offered(name="server_search", parameters=SCHEMA, function=marked)
+
+    def lower() -> str:
+        inner = run(Offered(name="search"), {"city": "Paris"}, lambda: marked("Paris"), layer="mcp")
+        return str(inner)
+
+    (step,) = recorded(lambda: run(offered, {"city": "Paris"}, lower)).steps
+    assert (step[names.STEP_EFFECT], step[names.TOOL_VERSION]) == ("read", "7")
+
+
+def test_a_tool_that_calls_itself_makes_steps() -> None:
+    @tool
+    def countdown(n: int) -> int:
+        return n if n == 0 else countdown(n - 1)
+
+    offered = Offered(name="countdown", function=countdown)
+    steps = recorded(lambda: run(offered, {"n": 2}, lambda: countdown(2))).steps
+    assert [json.loads(step[names.GEN_AI_TOOL_CALL_ARGUMENTS])["n"] for step in steps] == [2, 1, 0]
+
+    def body() -> Any:
+        return run(offered, {"n": 1}, lambda: None)  # the framework's own seam again: another call
+
+    steps = recorded(lambda: run(offered, {"n": 2}, body)).steps
+    assert [json.loads(step[names.GEN_AI_TOOL_CALL_ARGUMENTS])["n"] for step in steps] == [2, 1]
+
+
+def test_another_tool_inside_a_tool_is_a_step_of_its_own() -> None:
+    other = tool(search)
+
+    def body() -> str:
+        return other("Oslo")
+
+    steps = recorded(lambda: run(Offered(name="research"), {}, body)).steps
+    assert [step[names.GEN_AI_TOOL_NAME] for step in steps] == ["research", "search"]
+
+
+def test_a_call_that_cannot_be_described_goes_straight_through() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(framework, "_encoded", lambda arguments: 1 / 0)
+        given: list[str] = []
+        tape = recorded(lambda: given.append(run(OFFERED, {}, lambda: "straight through")))
+    assert (tape.steps, given) == ([], ["straight through"])

@@ -348,10 +348,26 @@ def test_a_result_is_what_the_tool_declares() -> None:
     def items() -> Iterator[int]:
         yield 0
 
+    @tool
+    def as_dict() -> dict[str, int]:
+        raise AssertionError
+
+    @tool
+    def nothing() -> None:
+        raise AssertionError
+
     trace = Trace().tool("as_text", {}, {"celsius": 21}).tool("as_model", {}, {"celsius": 21}).tool("as_list", {}, [{"x": 1}])
     trace.tool("undeclared", {}, '{"celsius": 21}').tool("items", {}, [1, 2])
     result = replayed(trace.runs(), lambda: [as_text(), as_model(), as_list(), undeclared(), list(items())])
     assert (told(result), result.value) == ([], ['{"celsius": 21}', Weather(celsius=21), [Point(1)], {"celsius": 21}, [1, 2]])
+    texts = [("as_text", '{"celsius": 21}'), ("as_model", '{"celsius": 21}'), ("as_list", '[{"x": 1}]'), ("as_dict", '{"celsius": 21}')]
+    plain, form = Trace(), {"openinference.span.kind": "TOOL", "output.mime_type": "text/plain"}
+    for name, given_back in [*texts, ("undeclared", '{"celsius": 21}')]:
+        plain.span("", name, {**form, "tool.name": name, "output.value": given_back, "input.value": "{}"})
+    plain.span("", "nothing", {**form, "tool.name": "nothing", "output.value": "null", "output.mime_type": "application/json"})
+    result = replayed(plain.runs(), lambda: [as_text(), as_model(), as_list(), as_dict(), undeclared(), nothing()])
+    expected = ['{"celsius": 21}', Weather(celsius=21), [Point(1)], {"celsius": 21}, '{"celsius": 21}', None]
+    assert (told(result), result.value) == ([], expected)
 
 
 @pytest.mark.parametrize(

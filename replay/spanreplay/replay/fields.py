@@ -160,6 +160,15 @@ def decoded_json(value: Value) -> tuple[Json, bool]:
     return value if value is not given else jsonable(value), whole_text
 
 
+def json_value(text: str, otherwise: Json) -> Json:
+    """What a text says that is known to be JSON, encoded once; what it is otherwise where it is none, or nests too deep."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return otherwise
+    return otherwise if isinstance(value, dict | list) and too_deep(value) else value
+
+
 def ends_at_limit(text: str) -> bool:
     """Whether a text has just the length at which Tempo cuts."""
     return TEMPO_LIMIT // 4 <= len(text) <= TEMPO_LIMIT + 3 and cut_size(text) == TEMPO_LIMIT

@@ -9,7 +9,8 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from contextlib import suppress
+from typing import Any, Final, get_origin
 
 from spanreplay.boundary.call import Answer, Turn
 from spanreplay.content import codec
@@ -82,7 +83,7 @@ def tool_answer(step: Step, annotation: object, *, streams: bool, duration_ns: i
 
 
 def as_declared(value: Json, annotation: object) -> object:
-    """A value as a call site declares it, where that can be told: a text of JSON for ``str``, an object for a class.
+    """A value as a call site declares it, where that can be told: a text of JSON for ``str``, an object for a class, or out of such a text.
 
     Args:
         value: plain JSON.
@@ -92,11 +93,20 @@ def as_declared(value: Json, annotation: object) -> object:
         return value
     if annotation is str and not isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
+    for known in (value, decoded(value)):
+        with suppress(Exception):  # not what it declares, or no type that can be checked
+            return _validated(known, annotation)
+    return value
+
+
+def _validated(value: Json, annotation: object) -> object:
     pydantic: Any = sys.modules.get("pydantic")
-    try:
-        return value if pydantic is None else pydantic.TypeAdapter(annotation).validate_python(value)
-    except Exception:  # noqa: BLE001 — not what it declares, or no type that can be checked
-        return value
+    if pydantic is not None:
+        return pydantic.TypeAdapter(annotation).validate_python(value)
+    plain = get_origin(annotation) or annotation
+    if isinstance(value, str) and plain in (dict, list):
+        raise TypeError("a text where an object is declared")
+    return value
 
 
 def exception_text(error: Json) -> str:

@@ -263,6 +263,28 @@ def test_any_arguments_and_results_are_kept(text: str) -> None:  # B25
     assert (draft.input, draft.output) == ({"arguments": value}, {"result": value})
 
 
+@pytest.mark.parametrize(
+    ("form", "text", "value"),
+    [
+        ("application/json", "null", None),
+        ("application/json", "21", 21),
+        ("application/json", "true", True),
+        ("application/json", '"Paris"', "Paris"),
+        ("application/json", '"{\\"celsius\\": 21}"', '{"celsius": 21}'),
+        ("application/json; charset=utf-8", '{"celsius": 21}', {"celsius": 21}),
+        ("application/json", "sunny", "sunny"),
+        ("text/plain", '{"celsius": 21}', '{"celsius": 21}'),
+        ("text/plain", "[1]", "[1]"),
+        ("text/plain", "null", "null"),
+        (None, '{"celsius": 21}', {"celsius": 21}),
+        (None, "null", "null"),
+    ],
+)
+def test_a_result_is_of_the_type_that_its_media_type_says(form: str | None, text: str, value: Any) -> None:
+    told_form = {} if form is None else {"output.mime_type": form}
+    assert read(told("TOOL", {"tool.name": "t", "output.value": text, **told_form})).output == {"result": value}
+
+
 def test_the_schema_of_a_tool_is_no_arguments() -> None:
     draft = read(told("TOOL", {"tool.parameters": '{"type": "object", "properties": {"city": {}}}', "output.value": "x"}))
     assert (draft.input, draft.grade) == (None, "structure")

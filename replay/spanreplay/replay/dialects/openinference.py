@@ -11,7 +11,7 @@ from spanreplay.content.canonical import digest
 from spanreplay.replay.calls import called_with, is_schema, parameter_names, returned
 from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.drafting import Found, drafted
-from spanreplay.replay.fields import Fields, decoded_json, whole
+from spanreplay.replay.fields import Fields, decoded_json, json_value, whole
 from spanreplay.replay.flattened import Node, inner, leaf, listed, unflattened
 from spanreplay.replay.messages import input_view, is_talk, output_view
 from spanreplay.replay.model import Json, Reason
@@ -25,6 +25,7 @@ KIND: Final = "openinference.span.kind"
 AGENT: Final = ("agent.name", "graph.node.id")
 TOOL: Final = "tool.name"
 TOOL_CALL: Final = "tool.id"
+OUTPUT_FORM: Final = "output.mime_type"
 TOOL_PARAMETERS: Final = "tool.parameters"
 METADATA: Final = "metadata"
 REQUESTED: Final = "llm.request.model_name"
@@ -160,7 +161,7 @@ def _present(**members: Json) -> dict[str, Json]:
 def _tool(span: SpanRecord, fields: Fields) -> Found:
     schema = fields.json(TOOL_PARAMETERS)
     given = fields.json(INPUT) if INPUT in fields else None if is_schema(schema) else schema
-    made = returned(fields.json(OUTPUT) if OUTPUT in fields else None)
+    made = returned(_gave(fields))
     return Found(
         kind="tool_call",
         name=fields.text(TOOL, a.GEN_AI_TOOL_NAME) or span.name,
@@ -169,6 +170,19 @@ def _tool(span: SpanRecord, fields: Fields) -> Found:
         call_id=fields.identifier(TOOL_CALL, a.GEN_AI_TOOL_CALL_ID) or made.call_id,
         outcome="tool_error" if made.failed and span.status != STATUS_ERROR else None,
     )
+
+
+def _gave(fields: Fields) -> Json:
+    """What a tool gave, of the type that its media type says: a text as it is, else JSON, once."""
+    if OUTPUT not in fields:
+        return None
+    text, decoded = fields.attributes[OUTPUT], fields.json(OUTPUT)  # which notices what is cut
+    form = (fields.text(OUTPUT_FORM) or "").partition(";")[0]
+    if not isinstance(text, str) or OUTPUT in fields.reasons:
+        return decoded
+    if form == "application/json":
+        return json_value(text, decoded)
+    return text if form == "text/plain" else decoded
 
 
 def _handoff(span: SpanRecord, fields: Fields) -> Found:

@@ -4,12 +4,12 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import h11
 import uvicorn
 from starlette.applications import Starlette
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from spanreplay.receiver.settings import ReceiverError, Settings
 
@@ -54,7 +54,8 @@ def protocol(head_s: float) -> type[H11Protocol]:
             super().connection_lost(exc)
 
         def _look(self) -> None:
-            if self.cycle is not None and not self.cycle.response_complete:
+            cycle = cast("RequestResponseCycle | None", self.cycle)
+            if cycle is not None and not cycle.response_complete:
                 self._be_patient()
             elif self._waiting is None and not self.transport.is_closing():
                 self._waiting = self.loop.call_later(head_s, self.transport.abort)
@@ -113,7 +114,7 @@ class HttpServer:
         listening = _listen(self._settings.host, self._settings.http_port)
         self.port = int(listening.getsockname()[1])
         self._task = asyncio.create_task(self._server.serve([listening]))
-        while not self._server.started and not self._task.done():
+        while not self._server.started and not self._task.done():  # noqa: ASYNC110 — uvicorn has no event for it
             await asyncio.sleep(0.01)
         if self._task.done():
             await self._task

@@ -8,11 +8,11 @@ import pytest
 
 from spanreplay.boundary import boundary
 from spanreplay.boundary.asked import ask_for
-from spanreplay.boundary.call import Call
+from spanreplay.boundary.call import Call, OutcomeName
 from spanreplay.instrumentation import framework, tool
 from spanreplay.instrumentation.framework import Offered
 from spanreplay.semconv import attributes as names
-from support.taped import recorded
+from support.taped import recorded, replayed
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 
@@ -110,3 +110,60 @@ def test_a_call_that_cannot_be_described_goes_straight_through() -> None:
         given: list[str] = []
         tape = recorded(lambda: given.append(run(OFFERED, {}, lambda: "straight through")))
     assert (tape.steps, given) == ([], ["straight through"])
+
+
+class Hold(Exception):
+    """A framework asks a person first."""
+
+
+def told(given: object) -> OutcomeName | None:
+    if isinstance(given, Hold):
+        return "interrupted"
+    return "tool_error" if isinstance(given, dict) and given.get("failed") else None
+
+
+def test_a_framework_says_how_a_call_ended() -> None:
+    def ask(body: Callable[[], Any]) -> Any:
+        scope = boundary.here()
+        assert scope is not None
+        call = framework.tool_call(scope, OFFERED, {}, layer="acme", ending=told)
+        assert call is not None
+        return boundary.call(scope, call, body)
+
+    def hold() -> None:
+        raise Hold
+
+    def agent() -> list[object]:
+        given: list[object] = [ask(lambda: {"failed": True}), ask(lambda: {"failed": False})]
+        with pytest.raises(Hold):
+            ask(hold)
+        return given
+
+    tape = recorded(agent)
+    assert tape.outcomes == ["tool_error", "ok", "interrupted"]
+    again = replayed(tape, agent)
+    assert (again.equal, again.value) == (True, [{"failed": True}, {"failed": False}])
+
+
+def test_how_a_call_ended_may_not_be_told() -> None:
+    def agent() -> Any:
+        scope = boundary.here()
+        assert scope is not None
+        call = framework.tool_call(scope, OFFERED, {}, layer="acme", ending=lambda given: given.odd)  # type: ignore[attr-defined]
+        assert call is not None
+        return boundary.call(scope, call, lambda: 7)
+
+    assert recorded(agent).outcomes == ["ok"]
+
+
+def test_the_declared_type_of_a_result() -> None:
+    class Unhashable:
+        __hash__ = None  # type: ignore[assignment]
+
+        def __call__(self) -> int:
+            return 1
+
+    def unknown() -> "Nowhere":  # type: ignore[name-defined]  # noqa: F821
+        return None
+
+    assert [framework.returned(f) for f in (search, unknown, Unhashable(), None)] == [str, None, None, None]

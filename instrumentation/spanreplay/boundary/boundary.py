@@ -140,7 +140,7 @@ def _hand_over(step: Step, answer: Answer, turn: Turn | None) -> object:
         step.fail(error, outcome=answer.outcome)
         raise
     else:
-        step.succeed(encoded=Encoded(text=answer.result or "null", lossy=False, typed=False))
+        step.succeed(encoded=Encoded(text=answer.result or "null", lossy=False, typed=False), outcome=answer.outcome)
         return value
     finally:
         if turn is not None:

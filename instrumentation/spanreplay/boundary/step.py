@@ -283,9 +283,17 @@ class Step:
 
     # ---- ending -------------------------------------------------------------------------------------------------
 
-    def succeed(self, value: object = None, *, encoded: Encoded | None = None, attributes: Mapping[str, Any] | None = None) -> None:
+    def succeed(
+        self,
+        value: object = None,
+        *,
+        encoded: Encoded | None = None,
+        outcome: OutcomeName | None = None,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> None:
         """The call returned ``value``."""
-        self.end("ok", result=encoded if encoded is not None else self.encoded(value), attributes=attributes)
+        outcome = outcome or self._told(value) or "ok"
+        self.end(outcome, result=encoded if encoded is not None else self.encoded(value), attributes=attributes)
 
     def fail(
         self,
@@ -296,7 +304,17 @@ class Step:
         attributes: Mapping[str, Any] | None = None,
     ) -> None:
         """The call raised ``error``."""
-        self.end(outcome or outcome_of(error), error=error, items=items, attributes=attributes)
+        self.end(outcome or self._told(error) or outcome_of(error), error=error, items=items, attributes=attributes)
+
+    def _told(self, given: object) -> OutcomeName | None:
+        ending = self.call.ending
+        if ending is None:
+            return None
+        try:
+            return ending(given)
+        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+            self._lost()
+            return None
 
     def encoded(self, value: object) -> Encoded | None:
         """A snapshot of a value that the call gave; ``None``, and counted, where none can be made."""

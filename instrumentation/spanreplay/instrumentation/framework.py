@@ -18,10 +18,10 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import CodeType
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 from spanreplay.boundary.asked import claim
-from spanreplay.boundary.call import AttributeValue, Call, Effect
+from spanreplay.boundary.call import AttributeValue, Call, Effect, OutcomeName
 from spanreplay.boundary.layers import is_inner_layer
 from spanreplay.boundary.scope import Scope
 from spanreplay.content import codec
@@ -63,6 +63,7 @@ def tool_call(
     call_id: str | None = None,
     annotation: object = None,
     streams: bool = False,
+    ending: Callable[[object], OutcomeName | None] | None = None,
 ) -> Call | None:
     """The call to make, or ``None`` where it goes straight through: it is a step already, or cannot be described.
 
@@ -74,6 +75,7 @@ def tool_call(
         call_id: the model's id of the call.
         annotation: declared type of the result, so that a replay gives the same type.
         streams: the call gives its answer as a stream.
+        ending: how it ended, from what it returned or raised, see :class:`~spanreplay.boundary.call.Call`.
 
     Raises:
         Exception: in a replay, where the arguments cannot be encoded.
@@ -100,12 +102,29 @@ def tool_call(
             annotation=annotation,
             streams=streams,
             layer=layer,
+            ending=ending,
         )
     except Exception:
         if scope.session.mode == "replay":
             raise
         scope.session.failed(f"the arguments of {offered.name}")
         return None
+
+
+def returned(function: Callable[..., Any] | None) -> object:
+    """The declared type of a function's result: what ``tool_call`` takes as ``annotation`` where a seam hands that result on as it is.
+
+    ``None`` where there is none or it cannot be resolved.
+    """
+    try:
+        return None if function is None else _returned(function)
+    except Exception:  # noqa: BLE001 — a name that only a type checker sees; a callable that cannot be hashed
+        return None
+
+
+@functools.lru_cache(maxsize=_DESCRIBED)
+def _returned(function: Callable[..., Any]) -> object:
+    return get_type_hints(inspect.unwrap(function)).get("return")
 
 
 def _encoded(arguments: object) -> Encoded:

@@ -16,7 +16,7 @@ from spanreplay.content.codec import Encoded
 from spanreplay.content.redaction import Redactor
 from spanreplay.instrumentation import http_attempts, http_telemetry
 from spanreplay.instrumentation.http_body import MAX_BODY, Kept, content_decoded, header
-from spanreplay.instrumentation.http_exchange import Exchange, end_collected, is_watched
+from spanreplay.instrumentation.http_exchange import Exchange, RanOut, end_collected, is_watched, never
 from spanreplay.instrumentation.http_request import Head, learn_credentials, matching_form
 from spanreplay.instrumentation.provider import Provider, recognise, registry, trimmed
 from spanreplay.semconv import attributes as names
@@ -78,21 +78,21 @@ def _owner(scope: Scope) -> Step | None:
     return None if step is None or step.call.kind in _CONTAINERS else step
 
 
-def begin(scope: Scope, head: Head, body: bytes, timeouts: tuple[type[BaseException], ...] = ()) -> Exchange | Course:
+def begin(scope: Scope, head: Head, body: bytes, ran_out: RanOut = never) -> Exchange | Course:
     """Open the step of a request, or say that there is none.
 
     Args:
         scope: where the request is made.
         head: all of the request but its body.
         body: the body as it will be sent.
-        timeouts: the client library's exception classes for a time that ran out.
+        ran_out: tells of an exception of the client library whether it says that a time ran out.
 
     Raises:
         Exception: the step of a replayed request could not be made.
     """
     try:
         end_collected()
-        return _begin(scope, head, body, timeouts)
+        return _begin(scope, head, body, ran_out)
     except Exception:
         if scope.session.mode == "replay":
             raise
@@ -100,7 +100,7 @@ def begin(scope: Scope, head: Head, body: bytes, timeouts: tuple[type[BaseExcept
         return Course.THROUGH
 
 
-def _begin(scope: Scope, head: Head, body: bytes, timeouts: tuple[type[BaseException], ...]) -> Exchange | Course:
+def _begin(scope: Scope, head: Head, body: bytes, ran_out: RanOut) -> Exchange | Course:
     view = content_decoded(body, header(head.headers, "content-encoding")) if body else body
     known = recognise(head.method, head.target, head.content_type, view) if view else None
     owner = _owner(scope)
@@ -119,7 +119,7 @@ def _begin(scope: Scope, head: Head, body: bytes, timeouts: tuple[type[BaseExcep
     if step is None:
         return Course.THROUGH
     provider, parsed = known if known is not None else (None, None)
-    return Exchange(step, head, provider=provider, request=parsed, attempt=attempt, timeouts=timeouts)
+    return Exchange(step, head, provider=provider, request=parsed, attempt=attempt, ran_out=ran_out)
 
 
 def _call(scope: Scope, head: Head, body: bytes, view: bytes, known: tuple[Provider, object] | None) -> Call:

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from itertools import count
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from spanreplay.boundary.call import Answer, OutcomeName
 from spanreplay.boundary.session import Session
@@ -28,6 +28,15 @@ from spanreplay.semconv import attributes as names
 _TAIL: Final = 65_536
 _BODYLESS: Final = frozenset({101, 204, 304})
 _now: Final = time.monotonic_ns
+
+
+RanOut: TypeAlias = Callable[[BaseException], bool]
+"""Tells of an exception whether it says that a time ran out."""
+
+
+def never(_: BaseException) -> bool:
+    """Of a client library whose exceptions say nothing of their own."""
+    return False
 
 
 def is_watched(session: Session) -> bool:
@@ -49,9 +58,9 @@ class Exchange:
         "_headers",
         "_once",
         "_pid",
+        "_ran_out",
         "_size",
         "_status",
-        "_timeouts",
         "answer",
         "ended",
         "head",
@@ -60,16 +69,14 @@ class Exchange:
         "step",
     )
 
-    def __init__(
-        self, step: Step, head: Head, *, provider: Provider | None, request: object, attempt: int, timeouts: tuple[type[BaseException], ...]
-    ) -> None:
+    def __init__(self, step: Step, head: Head, *, provider: Provider | None, request: object, attempt: int, ran_out: RanOut) -> None:
         self.step = step
         self.head = head
         self.provider = provider
         self.request = request
         self.ended = False
         self._attempt = attempt
-        self._timeouts = timeouts
+        self._ran_out = ran_out
         self._status: int | None = None
         self._headers: Headers = ()
         self._chunks: list[tuple[bytes, int]] = []
@@ -201,7 +208,7 @@ class Exchange:
         if error is not None:
             if error is self._given_error and self.answer is not None:
                 return self.answer.outcome, "", ""
-            return ("timeout" if isinstance(error, self._timeouts) else outcome_of(error)), "", ""
+            return ("timeout" if self._ran_out(error) else outcome_of(error)), "", ""
         kind, message = read.error if read is not None and read.error is not None else ("", "")
         if self._status is not None and self._status >= 400:
             return "error", str(self._status), message

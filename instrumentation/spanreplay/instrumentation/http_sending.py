@@ -24,8 +24,10 @@ class Sender(Protocol[R]):
 
     scope: Scope
     head: Head
-    timeouts: tuple[type[BaseException], ...]
-    """The library's exception classes for a time that ran out."""
+
+    def ran_out(self, error: BaseException) -> bool:
+        """Does this exception of the library say that a time ran out?"""
+        ...
 
     def drop(self) -> R:
         """An empty 200: the answer to telemetry, which a replay does not send."""
@@ -109,7 +111,7 @@ def _opened(sender: Sender[R], read: Callable[[], bytes]) -> Exchange | Course:
 
 
 def _begun(sender: Sender[R], body: bytes) -> Exchange | Course:
-    return http.begin(sender.scope, sender.head, body, sender.timeouts)
+    return http.begin(sender.scope, sender.head, body, sender.ran_out)
 
 
 async def _turn_of(answer: Answer) -> None:

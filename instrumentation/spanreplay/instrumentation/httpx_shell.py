@@ -137,10 +137,12 @@ class _Sent:
     def __init__(self, library: Library, scope: Scope, request: Any, *, is_async: bool) -> None:
         self.scope = scope
         self.head = library.head(request)
-        self.timeouts = library.timeouts
         self._library = library
         self._request = request
         self._is_async = is_async
+
+    def ran_out(self, error: BaseException) -> bool:
+        return isinstance(error, self._library.timeouts)
 
     def drop(self) -> Any:
         return self._library.empty(self._request)

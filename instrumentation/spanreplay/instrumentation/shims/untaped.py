@@ -16,7 +16,8 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import wrapt
@@ -47,6 +48,17 @@ class _Starting(threading.local):
 
 starting: Final = _Starting()
 """A process is being started in this thread, and named: whatever that takes is no act of its own."""
+
+
+@contextmanager
+def unnamed() -> Iterator[None]:
+    """What this thread does inside is part of something that the record has."""
+    before = starting.now
+    starting.now = True
+    try:
+        yield
+    finally:
+        starting.now = before
 
 
 def note(what: str, target: str) -> None:

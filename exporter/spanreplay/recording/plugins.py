@@ -68,6 +68,11 @@ def install(adapters: Adapters) -> Installed:
     return installed
 
 
+def names() -> tuple[str, ...]:
+    """Modules of all transports and adapters."""
+    return (*dict(_found(_TRANSPORTS)).values(), *dict(_found(_ADAPTERS)).values())
+
+
 def adapters_of(installed: Installed) -> tuple[str, ...]:
     """Names of the installed transports and adapters."""
     return installed.names(_TRANSPORTS) + installed.names(_ADAPTERS)

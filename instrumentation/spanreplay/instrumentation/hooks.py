@@ -54,6 +54,10 @@ def expect(owner: Any, name: str, parameters: Sequence[str]) -> Callable[..., An
     return found
 
 
+known: Final[dict[str, "Hooks"]] = {}
+"""By name, for those who want to say what is patched."""
+
+
 class Hooks:
     """What patches one library.
 
@@ -69,6 +73,12 @@ class Hooks:
         self._hooked: set[str] = set()
         self._done: dict[str, Patches] = {}
         self._problems: dict[str, str] = {}
+        known[name] = self
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Dotted names of the modules that are patched."""
+        return tuple(self._seams)
 
     def install(self) -> None:
         """Observe the library: modules that are imported now, the others as soon as they are. Idempotent; raises nothing."""

@@ -24,13 +24,13 @@ COMMANDS: Final = {
     "send": "Send a run to an OTLP endpoint, to look at in Jaeger or Tempo.",
     "serve": "Receive OTLP over HTTP and gRPC into the store.",
     "query": "Ask the store in SQL, read-only.",
-    "doctor": "Check a Collector, Jaeger or Tempo: reachable, and what it would cut.",
+    "doctor": "Check what would be recorded, and what a Collector, Jaeger or Tempo would cut.",
     "collector-config": "Print a configuration of the Collector, Jaeger or Tempo.",
 }
 """Command name to its one-line help, so that ``--help`` imports no command. Each is a module of this package."""
 
-TAKE_A_COMMAND: Final = frozenset({"record", "replay"})
-"""The commands that run what stands after ``--``."""
+TAKE_A_COMMAND: Final = frozenset({"record", "replay", "doctor"})
+"""The commands for which something may stand after ``--``."""
 
 STDIN: Final = "stdin:"
 """Standard input, as ``-`` is; what ``-#RUN`` becomes."""

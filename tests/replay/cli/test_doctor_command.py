@@ -1,5 +1,7 @@
 """``doctor`` at back ends that are well, that cut, that refuse, and that are not there."""
 
+import re
+import sys
 from collections.abc import Iterator, Mapping
 from concurrent import futures
 from contextlib import contextmanager
@@ -147,3 +149,27 @@ def test_it_is_let_in_as_it_is_told(spanreplay: CommandLine, monkeypatch: pytest
     with Loopback(answer) as server:
         spanreplay("doctor", "--endpoint", server.url, "--bearer-token-env", "TOKEN", "--tenant", "blue", "--header", "X-A=b")
     assert all((h["authorization"], h["x-scope-orgid"], h["x-a"]) == ("Bearer secret", "blue", "b") for h in seen)
+
+
+def test_the_python_of_a_command_is_examined(spanreplay: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "100")
+    done = spanreplay("doctor", "--", sys.executable, "agent.py")
+    printed = spanreplay("doctor", "--json", "--", sys.executable, "agent.py").json
+    assert (done.code, done.err) == (1, "")
+    assert sys.executable in done.out
+    assert re.search(r"ok  httpx2: httpx2 [\d.]+, active", done.out)
+    assert "NO  OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT=100 cuts" in done.out
+    assert "→ unset OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT" in done.out
+    found = {one["name"]: one for one in printed["interpreter"]["libraries"]}
+    assert (printed["ok"], found["httpx2"]["ok"], found["pydantic_ai"]["status"]) == (False, True, "not installed")
+
+
+def test_a_command_without_spanreplay_is_told_how_to_get_it(spanreplay: CommandLine, tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho 'No module named spanreplay' >&2\nexit 1\n")
+    python.chmod(0o755)
+    done = spanreplay("doctor", "--", str(python), "agent.py")
+    assert done.code == 2
+    assert f"Install it there: {python} -m pip install spanreplay" in done.err
+    done = spanreplay("doctor", "--", "true")
+    assert (done.code, "is no Python program" in done.err) == (2, True)

@@ -43,6 +43,7 @@ class Step:
     __slots__ = (
         "_contents",
         "_ended",
+        "_learnt",
         "_on_span",
         "_redacted",
         "_span",
@@ -90,6 +91,7 @@ class Step:
         self._ended = False
         self._redacted: dict[str, int] = {}
         self._contents: dict[str, str] = {}
+        self._learnt: dict[str, Any] | None = None
         self._on_span = -1
         """Attributes on the span, as long as they are all ours; else -1."""
         self.starts_run = False
@@ -281,6 +283,10 @@ class Step:
             raise
         return None
 
+    def learn(self, attributes: Mapping[str, Any]) -> None:
+        """Add what another layer of the same call knows of it: kept when the step ends."""
+        self._learnt = {**(self._learnt or {}), **attributes}
+
     # ---- ending -------------------------------------------------------------------------------------------------
 
     def succeed(
@@ -397,8 +403,9 @@ class Step:
     def _put_end(
         self, more: dict[str, Any], result: Encoded | None, items: Iterable[Encoded] | None, attributes: Mapping[str, Any] | None
     ) -> None:
-        for name, value in (attributes or {}).items():
-            self._put(more, name, value)
+        for given in (self._learnt, attributes):
+            for name, value in (given or {}).items():
+                self._put(more, name, value)
         if result is not None:
             text = self.result = self._clean(names.STEP_RESULT, result.text)
             if self.starts_run:

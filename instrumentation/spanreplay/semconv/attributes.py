@@ -65,6 +65,13 @@ GEN_AI_PROMPT_VARIABLE_PREFIX: Final = "gen_ai.prompt.variable."
 GEN_AI_TOOL_CALL_DECISION_EVENT: Final = "gen_ai.tool.call.decision"
 GEN_AI_TOOL_CALL_DECISION_OUTCOME: Final = "gen_ai.tool.call.decision.outcome"
 
+GEN_AI_SKILL_NAME: Final = "gen_ai.skill.name"
+GEN_AI_SKILL_SOURCE_URI: Final = "gen_ai.skill.source.uri"
+
+MCP_METHOD_NAME: Final = "mcp.method.name"
+MCP_PROTOCOL_VERSION: Final = "mcp.protocol.version"
+MCP_RESOURCE_URI: Final = "mcp.resource.uri"
+
 GEN_AI_INFERENCE_DETAILS_EVENT: Final = "gen_ai.client.inference.operation.details"
 
 OPENAI_API_TYPE: Final = "openai.api.type"
@@ -88,6 +95,12 @@ HTTP_REQUEST_METHOD: Final = "http.request.method"
 HTTP_RESPONSE_STATUS_CODE: Final = "http.response.status_code"
 URL_FULL: Final = "url.full"
 PROCESS_PID: Final = "process.pid"
+PROCESS_EXECUTABLE_NAME: Final = "process.executable.name"
+PROCESS_COMMAND_ARGS: Final = "process.command_args"  # list, executable first
+PROCESS_EXIT_CODE: Final = "process.exit.code"
+PROCESS_WORKING_DIRECTORY: Final = "process.working_directory"
+NETWORK_TRANSPORT: Final = "network.transport"
+RPC_RESPONSE_STATUS_CODE: Final = "rpc.response.status_code"
 HOST_NAME: Final = "host.name"
 
 # ---- spanreplay: the run -----------------------------------------------------------------------------------------
@@ -152,6 +165,14 @@ PROMPT_TEMPLATE: Final = "spanreplay.prompt.template"
 TOOL_VERSION: Final = "spanreplay.tool.version"
 TOOL_SCHEMA_DIGEST: Final = "spanreplay.tool.schema.digest"
 TOOL_CODE_DIGEST: Final = "spanreplay.tool.code.digest"
+SKILL_DIGEST: Final = "spanreplay.skill.digest"
+"""Of all files of the skill."""
+SKILL_FILES: Final = "spanreplay.skill.files"  # (J) relative path to sha256 digest
+MCP_SERVER_NAME: Final = "spanreplay.mcp.server.name"
+MCP_SERVER_VERSION: Final = "spanreplay.mcp.server.version"
+ENVIRONMENT_DIGEST: Final = "spanreplay.environment.digest"
+"""Of the variables that a child process was given; no value of them is kept."""
+FILES_CHANGED: Final = "spanreplay.files.changed"  # (J) relative path to [digest before, digest after], null where there is no file
 CODE_COMMIT: Final = "vcs.ref.head.revision"
 DECISION: Final = "spanreplay.decision"  # (J) outcome, decider, policy, reason, arguments digest, when
 CREDENTIAL_FINGERPRINT: Final = "spanreplay.credential.fingerprint"

@@ -20,14 +20,21 @@ class Patches:
         setattr(owner, name, made)
         self._done.append((owner, name, original, made, own))
 
-    def rebind(self, module: ModuleType, name: str, make: Callable[[Any], Any]) -> None:
-        """As :meth:`replace`, for a function of a module, also where modules of the same package have imported it by name."""
+    def rebind(self, module: ModuleType, name: str, make: Callable[[Any], Any], *, everywhere: bool = False) -> None:
+        """As :meth:`replace`, for a function of a module, also where modules of the same package have imported it by name.
+
+        Args:
+            module: that defines it.
+            name: of the function.
+            make: gives what takes its place.
+            everywhere: also in modules of other packages, and in the agent's own.
+        """
         original = getattr(module, name)
         self.replace(module, name, make)
         made = getattr(module, name)
         package = module.__name__.partition(".")[0]
         for other_name, other in list(sys.modules.items()):
-            if other is module or other_name.partition(".")[0] != package or not isinstance(other, ModuleType):
+            if other is module or not isinstance(other, ModuleType) or (not everywhere and other_name.partition(".")[0] != package):
                 continue
             for alias, value in list(vars(other).items()):
                 if value is original:

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from spanreplay.instrumentation import agent_run, record_decision, tool
 from spanreplay.replay import Replayer, ReplayResult, build_runs
 from spanreplay.replay.model import Run
+from spanreplay.replay.reports.verdict import render_verdict
 from spanreplay.spans.record import STATUS_ERROR, SpanRecord
 
 SECOND = 1_000_000_000
@@ -520,6 +521,76 @@ def test_a_call_that_others_recorded_no_span_of_is_a_fault_of_the_record(lost: s
     result = replayed(trace.runs(), chat_agent)
     assert ([d.kind for d in result.differences], result.verdict.exit_code) == (["not_replayable"], 125)
     assert "has no span of this call, though step 1 asked for it" in result.differences[0].detail
+
+
+def test_a_model_call_that_is_in_no_span_is_a_fault_of_the_trace() -> None:
+    trace = weather_trace()
+    del trace.spans[0]
+    result = replayed(trace.runs(), chat_agent)
+    assert (told(result), result.verdict.exit_code) == ([("not_replayable", None, None)], 125)
+    assert f"trace {'a' * 32} has no span of this call" in result.differences[0].detail
+    assert "step 3" in result.differences[0].detail
+
+
+def test_a_model_call_that_goes_on_where_the_record_ends_may_be_one_that_is_missing() -> None:
+    trace = weather_trace()
+    del trace.spans[-1]
+    result = replayed(trace.runs(), chat_agent)
+    assert (told(result), result.verdict.exit_code) == ([("never_recorded", None, None)], 1)
+    assert f"its span is missing in trace {'a' * 32}" in result.differences[0].detail
+
+
+def test_a_call_that_begins_like_a_recorded_one_and_is_made_twice_is_the_agents_difference() -> None:
+    def agent() -> None:
+        for _ in range(2):
+            openai_client().chat.completions.create(model="m", messages=[{"role": "user", "content": "Paris?"}])
+
+    assert told(replayed(weather_trace().runs(), agent)) == [("input", 4, "messages[1]")]
+
+
+def test_steps_add_up_and_what_was_not_compared_is_said() -> None:
+    trace = Trace(agent="boss")
+    outer = trace.span(
+        "execute_tool",
+        "execute_tool ask",
+        {"gen_ai.tool.name": "ask", "gen_ai.tool.call.arguments": {"q": "Oslo?"}, "gen_ai.tool.call.result": "4"},
+    )
+    trace.spans[-1] = outer = dataclasses.replace(outer, end_ns=outer.start_ns + 9 * SECOND)
+    helper = trace.span(
+        "invoke_agent", "invoke_agent helper", {"gen_ai.agent.name": "helper"}, parent_span_id=outer.span_id, end_ns=outer.end_ns
+    )
+    trace.chat([user("A prompt")], [text("4")], parent_span_id=helper.span_id)
+    other = trace.span(
+        "invoke_agent",
+        "invoke_agent other",
+        {"gen_ai.agent.name": "other"},
+        start_ns=trace.now + 20 * SECOND,
+        end_ns=trace.now + 40 * SECOND,
+    )
+    trace.now += 25 * SECOND
+    trace.chat([user("Hi")], [text("Ho")], parent_span_id=other.span_id)
+
+    @tool
+    def ask(q: str) -> str:
+        raise AssertionError
+
+    def agent() -> None:
+        ask("Oslo?")
+        openai_client().chat.completions.create(model="m", messages=[{"role": "user", "content": "Hi"}])
+
+    runs = trace.runs()
+    result = replayed(runs, agent)
+    assert told(result) == []
+    found = result.verdict
+    assert (found.recorded, found.matched, found.covered, dict(found.passed)) == (len(runs[0].steps), 2, 2, {"agent": 1})
+    said = render_verdict(found, runs, colour=False).splitlines()
+    assert (
+        said[0]
+        == "2 of 5 recorded steps answered a call, found by their meaning, 2 ran inside an answered tool, 1 needed no answer (agent)"
+    )
+    inside = "note: not compared, as the tool around it was answered whole: agent helper (step 2), model_call m of helper (step 3)"
+    assert inside in said
+    assert found.to_json()["inside_answered"] == [{"run_id": runs[0].run_id, "step": 2}, {"run_id": runs[0].run_id, "step": 3}]
 
 
 def test_another_call_than_the_one_without_a_span_is_the_agents_difference() -> None:

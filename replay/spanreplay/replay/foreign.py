@@ -9,7 +9,7 @@ could have been made in another order; a call that does not come is told at the 
 import inspect
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from spanreplay.boundary.call import Kind
@@ -139,6 +139,22 @@ class ForeignRun:
                     return step
         return None
 
+    def model_without_span(self, live: Request) -> Step | None:
+        """The step whose messages go on from a model call with its answer, where no span is that call."""
+        found = [(step, request) for step in self._of_kind["model_call"] if (request := self._request(step)) is not None]
+        if not live.turns or any(alike(request, live, self._shows()).equal for _, request in found):
+            return None
+        size = len(live.turns)
+        for step, request in found:
+            answered = request.turns[size : size + 1]
+            if (
+                answered
+                and answered[0].role == "assistant"
+                and alike(replace(request, turns=request.turns[:size]), live, self._shows()).equal
+            ):
+                return step
+        return None
+
     def _is_cut(self, step: Step) -> bool:
         return self._accept and step.grade == "incomplete"
 
@@ -184,6 +200,11 @@ class Pool:
     def without_span(self, name: str, live: str | None, signature: inspect.Signature | None) -> tuple[ForeignRun, Step] | None:
         """The recorded model call, and its run, that asked for a tool call which was made and is in no span."""
         found = ((run, run.without_span(name, live, signature)) for run in self._preferred(frozenset()))
+        return next(((run, step) for run, step in found if step is not None), None)
+
+    def model_without_span(self, live: Request) -> tuple[ForeignRun, Step] | None:
+        """The recorded step, and its run, whose messages have the answer of a model call that is in no span."""
+        found = ((run, run.model_without_span(live)) for run in self._preferred(frozenset()))
         return next(((run, step) for run, step in found if step is not None), None)
 
     def knows(self, kind: Kind, name: str) -> bool:

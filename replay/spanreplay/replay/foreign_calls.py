@@ -9,7 +9,7 @@ from spanreplay.boundary.call import Answer
 from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.content.redaction import mask
 from spanreplay.replay import turns
-from spanreplay.replay.asking import live_request
+from spanreplay.replay.asking import Request, live_request
 from spanreplay.replay.before import Before
 from spanreplay.replay.diff import first_difference, shown
 from spanreplay.replay.foreign import ForeignRun, Match, NoMatch, Pool
@@ -20,9 +20,11 @@ from spanreplay.replay.matching import parsed, unable
 from spanreplay.replay.model import Run, Step
 from spanreplay.semconv import attributes as names
 
+_NAMED: Final = 3
 _PASSED: Final = frozenset({"agent", "handoff", "decision"})
 """Kinds that do nothing outside themselves."""
 _SPANS: Final = "record a span of every tool call, and export all of them"
+_MODEL_SPANS: Final = "record a span of every call of a model, and export all of them: a sampler, a filter or an exporter lost it"
 
 
 class ForeignCalls:
@@ -55,13 +57,14 @@ class ForeignCalls:
             return None
         asked = None if step.input is None else mask(step.input)
         found: Match | NoMatch = NoMatch(run=None)
+        request = None
         if call.kind == "tool_call":
             found = pool.tool_call(call.name, asked, call.signature, self._before.of(step))
         elif call.kind == "model_call" and asked is not None:
             request = live_request(asked, call.name)
             found = found if request is None else pool.model_call(request, self._before.of(step))
         if isinstance(found, NoMatch):
-            self._miss(step, pool, found, asked)
+            self._miss(step, pool, found, asked, request)
         answer = self._answer(step, found.run, found.step)
         if answer is None:
             why = f"it ended as {found.step.outcome}, and what it gave is not told"
@@ -88,7 +91,7 @@ class ForeignCalls:
 
     # ---- differences --------------------------------------------------------------------------------------------
 
-    def _miss(self, step: LiveStep, pool: Pool, missed: NoMatch, asked: str | None) -> NoReturn:
+    def _miss(self, step: LiveStep, pool: Pool, missed: NoMatch, asked: str | None, request: Request | None) -> NoReturn:
         run, expected = None if missed.run is None else missed.run.run, missed.step
         # A recorded call of this tool that nothing asked for is the one that was made; else it may be in no span.
         unasked = expected is not None and missed.likeness is not None and expected.requested_by is None
@@ -97,9 +100,15 @@ class ForeignCalls:
             lost = pool.without_span(step.call.name, asked, step.call.signature)
         if lost is not None:
             detail = (
-                f"the record has no span of this call, though step {lost[1].seq} asked for it and its answer is in the messages: {_SPANS}"
+                f"trace {lost[1].trace_id} has no span of this call, though step {lost[1].seq} asked for it and its answer is in the "
+                f"messages: {_SPANS}"
             )
             self._refuse(step, lost[0].run, None, "not_replayable", detail, asked)
+        gone = None if request is None else pool.model_without_span(request)
+        if gone is not None:
+            trace, place = gone[1].trace_id, f"step {gone[1].seq} (span {gone[1].span_id})"
+            detail = f"trace {trace} has no span of this call, though its answer is in the messages of {place}: {_MODEL_SPANS}"
+            self._refuse(step, gone[0].run, None, "not_replayable", detail, asked)
         if missed.likeness is not None and expected is not None:
             self._differ(step, run, expected, missed)
         if expected is not None:
@@ -108,6 +117,8 @@ class ForeignCalls:
             detail = f"step {missed.used.seq} answered it already, and the record has it no second time"
             self._refuse(step, run, None, "already_used", detail, asked)
         detail = "all that is recorded of it has answered already"
+        if request is not None and run is not None:
+            detail += f"; if more was asked when it was recorded, its span is missing in trace {', '.join(run.trace_ids[:_NAMED])}"
         if not pool.knows(step.call.kind, step.call.name):
             detail = f"the record has no {'call of this tool' if step.call.kind == 'tool_call' else step.call.kind.replace('_', ' ')}"
         self._refuse(step, run, None, "never_recorded", detail, asked)

@@ -1,13 +1,14 @@
 """What a re-execution showed, from its ledger alone."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from spanreplay.replay import ledger as ledgers
 from spanreplay.replay.ledger import Difference, Totals, unreached
-from spanreplay.replay.model import Run
-from spanreplay.replay.origin import judged
+from spanreplay.replay.model import Run, Step
+from spanreplay.replay.origin import is_foreign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,10 @@ class Verdict:
     """Steps recorded by others: matched by what was asked and answered with what that means, not with the exact exchange."""
     not_compared: tuple[str, ...] = ()
     """What calls had that the record of others does not show."""
+    inside: tuple[tuple[str, int], ...] = ()
+    """Run id and ``seq`` of every step inside an answered tool: nothing asked for it, so nothing of it was compared."""
+    passed: Mapping[str, int] = field(default_factory=dict)
+    """Steps recorded by others that needed no answer, by kind: agents, and tools whose calls came by themselves."""
 
     @property
     def equal(self) -> bool:
@@ -71,9 +76,11 @@ class Verdict:
                 "matched_by_input": self.matched_by_input,
                 "matched_by_meaning": self.matched_by_meaning,
                 "covered": self.covered,
+                "passed": dict(self.passed),
                 "order_relaxed": self.order_relaxed,
                 "unreached": [{"run_id": run_id, "step": step} for run_id, step in self.unreached],
             },
+            "inside_answered": [{"run_id": run_id, "step": step} for run_id, step in self.inside],
             "cut_short": [{"run_id": run_id, "step": step} for run_id, step in self.cut_short],
             "accept_incomplete": self.accept_incomplete,
             "not_compared": list(self.not_compared),
@@ -117,7 +124,7 @@ def verdict(totals: Totals, runs: Sequence[Run], *, accept_incomplete: bool = Fa
         differences=tuple(explain(d, runs) for d in ordered),
         refusals=tuple(totals.refusals),
         notices=tuple(totals.notices),
-        recorded=sum(len(judged(r)) for r in runs),
+        recorded=sum(len(r.steps) for r in runs),
         matched=sum(map(len, totals.used.values())),
         matched_by_input=totals.by_input,
         covered=sum(map(len, totals.covered.values())),
@@ -130,4 +137,12 @@ def verdict(totals: Totals, runs: Sequence[Run], *, accept_incomplete: bool = Fa
         accept_incomplete=accept_incomplete,
         matched_by_meaning=totals.by_meaning,
         not_compared=tuple(sorted(totals.not_compared)),
+        inside=tuple((r.run_id, seq) for r in runs for seq in sorted(totals.covered.get(r.run_id, ()))),
+        passed=Counter(step.kind for run in runs if is_foreign(run) for step in _passed(run, totals)),
     )
+
+
+def _passed(run: Run, totals: Totals) -> Iterator[Step]:
+    """The steps that answered nothing, were not inside one that did, and are not missed either."""
+    spoken = totals.used.get(run.run_id, set()) | totals.covered.get(run.run_id, set()) | {step.seq for step in unreached(run, totals)}
+    return (step for step in run.steps if step.seq not in spoken)

@@ -11,6 +11,7 @@ from spanreplay.replay.showing import safe
 from spanreplay.replay.verdict import Verdict
 
 _DIFF_LINES = 12
+_NAMED = 6
 
 
 def render_verdict(verdict: Verdict, runs: Sequence[Run], *, colour: bool | None = None) -> str:
@@ -37,6 +38,8 @@ def render_verdict(verdict: Verdict, runs: Sequence[Run], *, colour: bool | None
         lines.append([Piece(f"note: telemetry was not sent ({verdict.telemetry_dropped} connections)", DIM)])
     if verdict.not_compared:
         lines.append([Piece(f"note: not compared, as the record does not show it: {', '.join(verdict.not_compared)}", DIM)])
+    if verdict.inside:
+        lines.append([Piece(safe(f"note: not compared, as the tool around it was answered whole: {_inside(verdict, runs)}"), DIM)])
     if verdict.processes == 0:
         lines.append([Piece("nothing was replayed", BAD)])
         return rendered(lines, colour)
@@ -51,6 +54,23 @@ def render_verdict(verdict: Verdict, runs: Sequence[Run], *, colour: bool | None
         lines.append([Piece(f"the record {'is ' if worst in ('structure', 'incomplete') else ''}{GRADE_WORDS[worst]}{judged}")])
     lines.append([Piece(f"isolation: {verdict.isolation}", DIM)])
     return rendered(lines, colour)
+
+
+def _inside(verdict: Verdict, runs: Sequence[Run]) -> str:
+    """What was called inside answered tools, by name, with the numbers of the steps."""
+    places: dict[str, list[int]] = {}
+    steps = {(run.run_id, step.seq): step for run in runs for step in run.steps}
+    for place in verdict.inside:
+        step = steps.get(place)
+        if step is not None:
+            agent = f" of {step.agent}" if step.agent and step.kind != "agent" else ""
+            places.setdefault(f"{step.kind} {step.name}{agent}", []).append(step.seq)
+    told = [f"{what} (step{'s' if len(at) > 1 else ''} {_some(at)})" for what, at in places.items()]
+    return ", ".join(told[:_NAMED]) + (f" and {len(told) - _NAMED} more" if len(told) > _NAMED else "")
+
+
+def _some(places: Sequence[int]) -> str:
+    return ", ".join(map(str, places[:_NAMED])) + (" …" if len(places) > _NAMED else "")
 
 
 def _paths(action: str, target: str) -> list[str]:
@@ -68,6 +88,8 @@ def _answered(verdict: Verdict) -> str:
         )
     if verdict.covered:
         text += f", {verdict.covered} ran inside an answered tool"
+    if verdict.passed:
+        text += f", {sum(verdict.passed.values())} needed no answer ({', '.join(verdict.passed)})"
     if verdict.matched_by_input:
         text += f"; {verdict.matched_by_input} matched by input, as their caller could not be known"
     if verdict.order_relaxed:

@@ -34,7 +34,7 @@ class Patches:
         made = getattr(module, name)
         package = module.__name__.partition(".")[0]
         for other_name, other in list(sys.modules.items()):
-            if other is module or not isinstance(other, ModuleType) or (not everywhere and other_name.partition(".")[0] != package):
+            if other is module or not (everywhere or other_name.partition(".")[0] == package) or not isinstance(other, ModuleType):
                 continue
             for alias, value in list(vars(other).items()):
                 if value is original:

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check fix bench foreign full wheel clean
+.PHONY: demo test check fix bench foreign frameworks full wheel clean
 
 .venv/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -38,8 +38,11 @@ bench: .venv/.dev ## Measure; results also in bench-results.json.
 foreign: .venv/.dev ## Run agents of seven frameworks again from what others recorded of them; makes an environment for each.
 	SPANREPLAY_FOREIGN=1 $(BIN)/pytest tests/foreign --numprocesses auto
 
-full: .venv/.dev ## The tests at the sizes that are claimed, those of `foreign` too.
-	SPANREPLAY_FOREIGN=1 SPANREPLAY_TEST_SIZE=full $(BIN)/pytest --numprocesses auto --timeout 3600
+frameworks: .venv/.dev ## Record and replay a real agent of each framework; makes an environment for each. FRAMEWORKS=a,b for some.
+	SPANREPLAY_FRAMEWORKS=$(or $(FRAMEWORKS),all) $(BIN)/pytest tests/frameworks --numprocesses auto
+
+full: .venv/.dev ## The tests at the sizes that are claimed, those of `foreign` and `frameworks` too.
+	SPANREPLAY_FOREIGN=1 SPANREPLAY_FRAMEWORKS=all SPANREPLAY_TEST_SIZE=full $(BIN)/pytest --numprocesses auto --timeout 3600
 
 fuzz: .venv/.dev ## Damaged and odd input for every reader, led by what the code does with it; SECONDS for each.
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --group fuzz

@@ -2,7 +2,8 @@
 
 A framework is a folder here: ``agent.py`` (prints ``{"mode": …, "output": …}`` for each mode in its arguments), ``case.json``,
 ``requirements.txt`` and, where an older release is claimed, ``oldest.txt``. A scripted model server answers while it is recorded; when it
-is replayed there is none. ``SPANREPLAY_FRAMEWORKS`` names those to run, or is ``all``.
+is replayed there is none. ``SPANREPLAY_FRAMEWORKS`` names those to run, or is ``all``. What passed is compared with ``passed.json``, of
+which docs/frameworks.md is made; ``SPANREPLAY_FRAMEWORKS_WRITE=1`` writes that file.
 """
 
 import json
@@ -16,6 +17,7 @@ import pytest
 
 from frameworks.running import HERE, Framework, runs_in
 from spanreplay.replay import Run, Step, open_source
+from spanreplay.replay.model import GRADE_ORDER
 from spanreplay.spans.record import SpanRecord
 from support.environments import environment
 from support.size import FULL
@@ -76,6 +78,19 @@ def test_an_agent_is_recorded_and_replayed(name: str, file: str, tmp_path: Path)
         assert (replayed.code, told["equal"], told["differences"], told["refusals"]) == (0, True, [], []), replayed.err
         assert replayed.answers == off.answers
         assert replayed.bodies == []
+    worst = max((step.grade for run in runs for step in run.steps), key=GRADE_ORDER.index)
+    check_passed(name, file, {"modes": modes, "nested": case["nested"], "grade": worst})
+
+
+def check_passed(name: str, file: str, told: dict[str, Any]) -> None:
+    """What has been seen is what the documentation says."""
+    path = HERE / name / "passed.json"
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    pins = [line.strip() for line in (HERE / name / file).read_text(encoding="utf-8").splitlines()]
+    now = {**known, Path(file).stem: {"pins": [pin for pin in pins if pin and not pin.startswith("#")], **told}}
+    if os.environ.get("SPANREPLAY_FRAMEWORKS_WRITE"):
+        path.write_text(json.dumps(now, indent=2) + "\n", encoding="utf-8")
+    assert now == known or os.environ.get("SPANREPLAY_FRAMEWORKS_WRITE"), f"{path.name} is not up to date: {now}"
 
 
 def check_steps(steps: list[Step], times: int, case: dict[str, Any], script: list[dict[str, Any]]) -> None:

@@ -5,7 +5,7 @@ Everything here works, and does nothing, while spanreplay is off.
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import Token
 from dataclasses import dataclass, field
 from types import MappingProxyType, TracebackType
@@ -14,7 +14,7 @@ from typing import Any, Literal, ParamSpec, Self, TypeAlias, TypeVar, cast
 from spanreplay.boundary import boundary
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.body import Body
-from spanreplay.boundary.call import Call
+from spanreplay.boundary.call import Call, OutcomeName
 from spanreplay.boundary.scope import Scope, in_force
 from spanreplay.boundary.step import Step
 from spanreplay.content import codec
@@ -32,10 +32,12 @@ class AgentRun:
 
     Attributes:
         output: what the run produced; kept with the run and compared by a replay.
+        outcome: how it ended, where it raised nothing and yet is not over: ``interrupted`` while a person is asked.
     """
 
     def __init__(self, call: Call | None, *, definition: str | None) -> None:
         self.output: Any = None
+        self.outcome: OutcomeName | None = None
         self._call = call
         self._definition = definition
         self._step: Step | None = None
@@ -48,16 +50,25 @@ class AgentRun:
 
     def __enter__(self) -> Self:
         """Begin the run."""
+        self.begin()
+        if self._step is not None:
+            self._body = self._step.body()
+            self._body.__enter__()
+        return self
+
+    def begin(self) -> None:
+        """Begin the run without entering it, as an agent that answers with a stream must: what its reader does is not the run's."""
         scope = boundary.here()
         if scope is None or self._call is None:
-            return self
+            return
         step = boundary.begin(scope, self._call, self._extra(scope, self._call))
         if step is not None:
             step.ask()
             self._step = step
-            self._body = step.body()
-            self._body.__enter__()
-        return self
+
+    def body(self) -> AbstractContextManager[object]:
+        """A context manager: what is called inside belongs to the run that :meth:`begin` began."""
+        return nullcontext() if self._step is None else self._step.body()
 
     def _extra(self, scope: Scope, call: Call) -> dict[str, Any]:
         extra: dict[str, Any] = {}
@@ -76,14 +87,19 @@ class AgentRun:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """End the run."""
+        if self._step is not None:
+            self._body.__exit__(kind, error, trace)
+            self.end(error)
+
+    def end(self, error: BaseException | None = None) -> None:
+        """End the run that :meth:`begin` began."""
         step = self._step
         if step is None:
             return
-        self._body.__exit__(kind, error, trace)
         if error is not None:
             step.fail(error)
         else:
-            step.succeed(self.output)
+            step.succeed(self.output, outcome=self.outcome)
 
     async def __aenter__(self) -> Self:
         """Begin the run."""

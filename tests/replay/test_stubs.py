@@ -9,7 +9,7 @@ import pytest
 from spanreplay.boundary import boundary
 from spanreplay.boundary.call import Call
 from spanreplay.content import codec
-from spanreplay.instrumentation import tool
+from spanreplay.instrumentation import agent_run, tool
 from spanreplay.replay.errors import ReplayDivergence
 from support.taped import recorded, replayed, told
 
@@ -96,6 +96,39 @@ def test_steps_inside_a_stubbed_tool_are_covered_and_its_body_does_not_run() -> 
     assert result.value == 3
     assert ran == []
     assert (result.verdict.matched, result.verdict.covered) == (1, 2)
+
+
+@pytest.mark.parametrize(("kind", "passed"), [("tool_call", True), ("handoff", False)])
+def test_a_tool_that_is_an_agent_and_a_handoff_run_again_and_what_they_call_is_answered(kind: Any, passed: bool) -> None:
+    ran: list[str] = []
+
+    def agent(answer: str) -> None:
+        scope = boundary.here()
+        assert scope is not None
+
+        def body() -> str:
+            ran.append("body")
+            ask("tool_call", 1)
+            return answer
+
+        boundary.call(scope, Call(kind=kind, name="specialist", input=codec.encode({}), passed=passed), body)
+
+    tape = recorded(agent, "yes")
+    result = replayed(tape, agent, "yes")
+    assert result.equal
+    assert result.verdict.covered == 0
+    assert ran == ["body", "body"]
+    assert told(replayed(tape, agent, "no")) == [("output", 1, f"{kind} specialist", "output")]
+
+
+def test_an_agent_that_waits_for_a_person_is_recorded_so() -> None:
+    def agent() -> None:
+        with agent_run("asking") as run:
+            run.outcome = "interrupted"
+
+    tape = recorded(agent)
+    assert [run.outcome for run in tape.runs() if run.agent_name == "asking"] == ["interrupted"]
+    assert replayed(tape, agent).equal
 
 
 def test_a_secret_in_the_input_does_not_differ_from_its_own_redaction() -> None:

@@ -60,6 +60,8 @@ class Call:
     """The function is a generator."""
     layer: str = ""
     """The seam that sees a tool call, see :mod:`spanreplay.boundary.layers`."""
+    passed: bool = False
+    """A replay runs the body, as it does an agent's: all that it does outside are steps of their own. For a tool that is an agent."""
     ending: Callable[[object], OutcomeName | None] | None = None
     """How the call ended, from what it returned or raised, where that says it in a way of the framework's own: a tool that reports its
     failure in its result, an exception that asks for an approval. ``None`` from it: as for any other call."""

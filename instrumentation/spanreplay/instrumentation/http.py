@@ -75,7 +75,7 @@ def _unread_by_us(scope: Scope, head: Head) -> bool:
 def _owner(scope: Scope) -> Step | None:
     """The step whose body sends the request and answers for it, or ``None`` in the agent's own code."""
     step = scope.step
-    return None if step is None or step.call.kind in _CONTAINERS else step
+    return None if step is None or step.call.passed or step.call.kind in _CONTAINERS else step
 
 
 def begin(scope: Scope, head: Head, body: bytes, ran_out: RanOut = never) -> Exchange | Course:

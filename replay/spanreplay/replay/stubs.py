@@ -25,7 +25,7 @@ from spanreplay.replay.meaning import answer_meaning
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.origin import is_foreign
 
-_PASSED: Final = frozenset({"agent"})
+_PASSED: Final = frozenset({"agent", "handoff"})
 """Kinds whose body runs in a replay: their inner calls are stubbed."""
 _NO_RUN: Final = "the record has no further run of this agent"
 _NO_CALLS: Final = "the record has no further process that made calls here"
@@ -116,7 +116,7 @@ class RecordedCalls:
                     if by == "input":
                         recorded.claimed(found, step.path, user_line(sys._getframe(1)))
                     self.ledger.enter("used", run=recorded.run.run_id, step=found.seq, by=by)
-                    if step.call.kind in _PASSED:
+                    if _is_passed(step):
                         return None
                     covered = recorded.cover(found)
                     if covered:
@@ -132,7 +132,7 @@ class RecordedCalls:
                     run = self._decide(step.run.run_id, run, lambda r: len(r.run.steps))
             if isinstance(run, RecordedRun):
                 self._compare_end(step, run.run.run_id, None, run.run.outcome, run.run.typed_output)
-        elif step.call.kind in _PASSED and isinstance(step.recorded, Step):
+        elif _is_passed(step) and isinstance(step.recorded, Step):
             found = step.recorded
             self._compare_end(step, self._run_id(step), found.seq, found.outcome, found.typed_result, found)
         elif step.outcome == "abandoned" and isinstance(step.recorded, Step) and step.recorded.typed_items is not None:
@@ -384,6 +384,10 @@ def _sub_agent_of(step: LiveStep) -> tuple[str, Step] | None:
     """Path of the sub-agent that a call is made in, and the recorded step it was matched with."""
     parent = step.parent
     return None if parent is None or not isinstance(parent.recorded, Step) else (parent.path, parent.recorded)
+
+
+def _is_passed(step: LiveStep) -> bool:
+    return step.call.passed or step.call.kind in _PASSED
 
 
 def _duration_ns(step: Step) -> int:

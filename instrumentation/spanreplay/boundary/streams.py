@@ -186,7 +186,7 @@ def astream(scope: Scope, call: Call, invoke: Callable[[], AsyncIterator[T]]) ->
     return shell(AsyncStream(scope, call, invoke))
 
 
-def _start(make: Callable[[], T]) -> T:
+def start_unregistered(make: Callable[[], T]) -> T:
     """Begin to iterate an inner generator without telling the event loop of it: whoever wraps it closes it.
 
     A loop that ends closes every generator that it knows of at the same time, and two that wrap each other would be closed twice.
@@ -211,7 +211,7 @@ class Plain(Generic[T]):
         inner = self._inner
         if inner is None:
             inner = self._inner = cast("AsyncGenerator[T, Any]", aiter(self._invoke()))
-            return await _start(inner.__anext__)
+            return await start_unregistered(inner.__anext__)
         return await (inner.__anext__() if value is None else inner.asend(value))
 
     async def athrow(self, error: BaseException, /) -> T:

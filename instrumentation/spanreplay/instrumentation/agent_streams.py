@@ -4,18 +4,22 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, 
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from spanreplay.boundary.streams import start_unregistered
 from spanreplay.instrumentation.manual import AgentRun
 
 T = TypeVar("T")
 
 
-def agent_stream(run: AgentRun, invoke: Callable[[], Iterator[T]], seen: Callable[[T], object]) -> Generator[T, Any, None]:
+def agent_stream(
+    run: AgentRun, invoke: Callable[[], Iterator[T]], seen: Callable[[T], object], finished: Callable[[], object] | None = None
+) -> Generator[T, Any, None]:
     """The stream of an agent, as a run that begins with the first item asked for.
 
     Args:
         run: not begun yet; its output is what ``seen`` makes it.
         invoke: starts the agent.
         seen: is shown each item, to set the run's output; what it raises is left out of account.
+        finished: is called when all items were read, for an output that is made of what was seen.
     """
     run.begin()
     try:
@@ -40,19 +44,26 @@ def agent_stream(run: AgentRun, invoke: Callable[[], Iterator[T]], seen: Callabl
     except BaseException as error:
         run.end(error)
         raise
+    if finished is not None:
+        with suppress(Exception):
+            finished()
     run.end()
 
 
-async def agent_astream(run: AgentRun, invoke: Callable[[], AsyncIterator[T]], seen: Callable[[T], object]) -> AsyncGenerator[T, Any]:
+async def agent_astream(
+    run: AgentRun, invoke: Callable[[], AsyncIterator[T]], seen: Callable[[T], object], finished: Callable[[], object] | None = None
+) -> AsyncGenerator[T, Any]:
     """As :func:`agent_stream`, for an asynchronous one."""
     run.begin()
     try:
         with run.body():
             source = aiter(invoke())
+        begun = False
         while True:
             try:
                 with run.body():
-                    item = await anext(source)
+                    item = await anext(source) if begun else await start_unregistered(source.__anext__)
+                begun = True
             except StopAsyncIteration:
                 break
             with suppress(Exception):
@@ -68,4 +79,7 @@ async def agent_astream(run: AgentRun, invoke: Callable[[], AsyncIterator[T]], s
     except BaseException as error:
         run.end(error)
         raise
+    if finished is not None:
+        with suppress(Exception):
+            finished()
     run.end()

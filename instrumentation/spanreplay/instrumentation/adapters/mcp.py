@@ -1,0 +1,242 @@
+"""MCP clients, the Python SDK's and what stands on it (fastmcp and most frameworks): every request is a step, ``tools/call`` a tool call.
+
+Version 2 of the SDK sends everything through ``JSONRPCDispatcher.send_raw_request`` or, in memory, ``DirectDispatcher.send_raw_request``
+(``ClientSession.send_request`` misses the probe that a ``Client`` begins with); version 1 through ``BaseSession.send_request``. The
+transports are connections, see :mod:`spanreplay.instrumentation.mcp_connections`. Seen in mcp 2.3.0 and 1.30.0.
+"""
+
+import functools
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
+from types import ModuleType
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from spanreplay.boundary import boundary
+from spanreplay.boundary import scope as scopes
+from spanreplay.boundary.boundary import here
+from spanreplay.boundary.scope import Scope
+from spanreplay.instrumentation import mcp_connections, mcp_requests
+from spanreplay.instrumentation.hooks import Hooks, UnsupportedError, expect
+from spanreplay.instrumentation.mcp_connections import Connection, Nowhere, Place, by_stream, within
+from spanreplay.instrumentation.mcp_requests import FROM_SERVER, Server
+from spanreplay.instrumentation.shims.patching import Patches
+
+NAME: Final = "mcp"
+
+_servers: Final[WeakKeyDictionary[Any, Server]] = WeakKeyDictionary()
+"""By the dispatcher, or in version 1 the session, that talks to them."""
+
+
+def _server(owner: Any) -> Server:
+    return _servers.setdefault(owner, Server())
+
+
+# ---- requests ---------------------------------------------------------------------------------------------------
+
+
+def _patch_jsonrpc(module: ModuleType, patches: Patches) -> None:
+    dispatcher = module.JSONRPCDispatcher
+    expect(dispatcher, "send_raw_request", ["self", "method", "params", "opts"])
+    expect(dispatcher, "notify", ["self", "method", "params", "opts"])
+    patches.replace(dispatcher, "send_raw_request", _observed_raw)
+    patches.replace(dispatcher, "notify", _observed_notification)
+
+
+def _patch_direct(module: ModuleType, patches: Patches) -> None:
+    expect(module.DirectDispatcher, "send_raw_request", ["self", "method", "params", "opts"])
+    patches.replace(module.DirectDispatcher, "send_raw_request", _observed_raw)
+
+
+def _observed_raw(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    async def send_raw_request(self: Any, method: str, params: Mapping[str, Any] | None, opts: Any = None, **options: Any) -> Any:
+        scope = here()
+        if scope is None or method in FROM_SERVER:
+            return await original(self, method, params, opts, **options)
+        return await _sent(scope, _server(self), method, params, lambda: original(self, method, params, opts, **options))
+
+    return send_raw_request
+
+
+def _patch_session_1(module: ModuleType, patches: Patches) -> None:
+    expect(module.BaseSession, "send_request", ["self", "request", "result_type"])
+    patches.replace(module.BaseSession, "send_request", _observed_typed)
+
+
+def _observed_typed(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    async def send_request(self: Any, request: Any, result_type: Any, *args: Any, **options: Any) -> Any:
+        scope = here()
+        if scope is None:
+            return await original(self, request, result_type, *args, **options)
+        asked = _plain(request)
+        method = asked.get("method", "")
+        if method in FROM_SERVER:
+            return await original(self, request, result_type, *args, **options)
+        live: list[Any] = []
+
+        async def invoke() -> Any:
+            live.append(await original(self, request, result_type, *args, **options))
+            return _plain(live[0])
+
+        raw = await _sent(scope, _server(self), method, asked.get("params"), invoke)
+        return live[0] if live else result_type.model_validate(raw)
+
+    return send_request
+
+
+def _plain(model: Any) -> dict[str, Any]:
+    made: dict[str, Any] = model.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return made
+
+
+async def _sent(
+    scope: Scope, server: Server, method: str, params: Mapping[str, Any] | None, invoke: Callable[[], Awaitable[dict[str, Any]]]
+) -> dict[str, Any]:
+    call = mcp_requests.call_of(scope, server, method, params)
+    if call is None:
+        raw = await _while_open(server, invoke)
+    else:
+        raw = await boundary.acall(scope, call, lambda: _while_open(server, invoke))
+    server.learn(method, raw)
+    return raw
+
+
+async def _while_open(server: Server, invoke: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+    """Let what the server asks meanwhile know whose body this is."""
+    scope = here()
+    step = None if scope is None else scope.step
+    if step is None:
+        return await invoke()
+    server.open.append(step)
+    try:
+        return await invoke()
+    finally:
+        server.open.remove(step)
+
+
+# ---- what the server asks, and notifications --------------------------------------------------------------------
+
+
+def _patch_client(module: ModuleType, patches: Patches) -> None:
+    session = module.ClientSession
+    if hasattr(session, "_on_request"):
+        expect(session, "_on_request", ["self", "dctx", "method", "params"])
+        patches.replace(session, "_on_request", _observed_inbound)
+    else:
+        expect(session, "_received_request", ["self", "responder"])
+        patches.replace(session, "_received_request", _observed_inbound_1)
+
+
+def _observed_inbound(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    async def _on_request(self: Any, dctx: Any, method: str, params: Any) -> Any:
+        return await _asked(getattr(self, "_dispatcher", self), method, params, lambda: original(self, dctx, method, params))
+
+    return _on_request
+
+
+def _observed_inbound_1(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    async def _received_request(self: Any, responder: Any) -> Any:
+        if here() is None:
+            return await original(self, responder)
+        asked = _plain(responder.request)
+        return await _asked(self, asked.get("method", "request"), asked.get("params"), lambda: original(self, responder))
+
+    return _received_request
+
+
+async def _asked(owner: Any, method: str, params: Any, invoke: Callable[[], Awaitable[Any]]) -> Any:
+    """A request of the server's, as a step inside the request that it is answering, else inside the connection."""
+    scope = here()
+    if scope is None:
+        return await invoke()
+    server = _server(owner)
+    place = _place(owner)
+    if len(server.open) == 1:
+        place = Place(scope=server.open[0].inner, context=server.open[0].inner_context)
+    with nullcontext() if place is None else within(place):
+        now = here()
+        if now is None or now.session.mode == "replay":
+            return await invoke()
+        return await boundary.acall(now, mcp_requests.inbound(server, method, params), invoke)
+
+
+def _observed_notification(original: Callable[..., Any]) -> Callable[..., Any]:
+    """The SDK sends a message in the context of who wrote it, so that its HTTP request would be taken for the agent's own."""
+
+    @functools.wraps(original)
+    async def notify(self: Any, *args: Any, **options: Any) -> Any:
+        place = _place(self) if scopes.process.active else None
+        if place is None:
+            return await original(self, *args, **options)
+        with within(place):
+            return await original(self, *args, **options)
+
+    return notify
+
+
+def _place(owner: Any) -> Place | None:
+    return by_stream.get(id(getattr(owner, "_write_stream", None)))
+
+
+# ---- connections ------------------------------------------------------------------------------------------------
+
+
+def _transport(name: str, describe: Callable[..., Any], parameters: list[str]) -> Callable[[ModuleType, Patches], None]:
+    def patch(module: ModuleType, patches: Patches) -> None:
+        expect(module, name, parameters)
+        if not hasattr(module, "anyio"):
+            raise UnsupportedError(f"wanted {module.__name__} to use anyio")
+        nowhere = _nowhere(module, session_id=hasattr(module, "streamablehttp_client"))
+
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(original)
+            def connect(*args: Any, **kwargs: Any) -> Any:
+                if here() is None:
+                    return original(*args, **kwargs)
+                return Connection(lambda: original(*args, **kwargs), lambda scope: describe(scope, args, kwargs), nowhere)
+
+            return connect
+
+        patches.rebind(module, name, make, everywhere=True)
+
+    return patch
+
+
+def _nowhere(module: ModuleType, *, session_id: bool) -> Nowhere:
+    """Streams of which the one to read gives nothing, and the one to write leads nowhere."""
+
+    def make() -> tuple[tuple[Any, ...], Callable[[], Any]]:
+        silent, reading = module.anyio.create_memory_object_stream(0)
+        writing, unread = module.anyio.create_memory_object_stream(math.inf)
+        ends = (silent, reading, writing, unread)
+        streams = (reading, writing, lambda: None) if session_id else (reading, writing)
+        return streams, lambda: [end.close() for end in ends]
+
+    return make
+
+
+def _patch_http(module: ModuleType, patches: Patches) -> None:
+    for name in ("streamable_http_client", "streamablehttp_client"):
+        if hasattr(module, name):
+            _transport(name, mcp_connections.address, ["url"])(module, patches)
+
+
+_hooks: Final = Hooks(
+    NAME,
+    {
+        "mcp.shared.jsonrpc_dispatcher": _patch_jsonrpc,
+        "mcp.shared.direct_dispatcher": _patch_direct,
+        "mcp.shared.session": _patch_session_1,
+        "mcp.client.session": _patch_client,
+        "mcp.client.stdio": _transport("stdio_client", mcp_connections.process, ["server"]),
+        "mcp.client.streamable_http": _patch_http,
+        "mcp.client.sse": _transport("sse_client", mcp_connections.address, ["url"]),
+        "mcp.client.websocket": _transport("websocket_client", mcp_connections.address, ["url"]),
+    },
+)
+install, uninstall, status = _hooks.install, _hooks.uninstall, _hooks.status

@@ -19,6 +19,7 @@ from spanreplay.replay import Replayer, ReplayResult, build_runs
 from spanreplay.replay.model import Run
 from spanreplay.replay.reports.verdict import render_verdict
 from spanreplay.spans.record import STATUS_ERROR, SpanRecord
+from support.size import FULL
 
 SECOND = 1_000_000_000
 ran: list[str] = []
@@ -752,6 +753,25 @@ def test_what_is_left_of_a_cut_text_is_compared_where_that_is_accepted() -> None
     assert replayed(trace.runs(), get_weather, question).verdict.exit_code == 125
     accepted = replayed(trace.runs(), get_weather, question, accept_incomplete=True)
     assert (told(accepted), accepted.value) == ([], {"celsius": 1})
+
+
+CUTS = ["gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result"]
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_what_is_left_of_cut_json_answers_and_is_compared_where_that_is_accepted(name: str) -> None:
+    for place, span in enumerate(weather_trace().spans):
+        whole = str(span.attributes.get(name, ""))
+        for size in range(3, len(whole), 1 if FULL else max(5, len(whole) // 7)):
+            trace = weather_trace()
+            trace.spans[place] = dataclasses.replace(span, attributes={**span.attributes, name: whole[:size]})
+            runs = trace.runs()
+            accepted = replayed(runs, chat_agent, accept_incomplete=True)
+            assert (told(accepted), accepted.verdict.exit_code) == ([], 0), whole[:size]
+            changed = replayed(runs, chat_agent, "Rome?", accept_incomplete=True)
+            assert changed.verdict.exit_code == 1 or (place, name) == (0, CUTS[0]), whole[:size]
+    refused = replayed(runs, chat_agent)
+    assert refused.verdict.exit_code == 125
 
 
 def test_threads_of_one_run_share_it() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spanreplay.content import codec
 from spanreplay.replay.asking import Request, live_request, recorded_request
-from spanreplay.replay.likeness import CALLS, MEDIA, SETTING, SYSTEM, TOOLS, WITHHELD, Likeness, alike, alike_arguments, shows
+from spanreplay.replay.likeness import CALLS, MEDIA, SETTING, SYSTEM, TOOLS, TYPES, WITHHELD, Likeness, alike, alike_arguments, shows
 from support.handmade import step
 
 QUESTION = "What is the weather in Paris?"
@@ -411,7 +411,9 @@ ASKED = codec.encode({"city": "Paris", "days": 2}).text
     ],
 )
 def test_arguments_in_other_words(arguments: Any) -> None:
-    assert alike_arguments(arguments, ASKED, SIGNATURE).equal
+    found = alike_arguments(arguments, ASKED, SIGNATURE)
+    as_text = isinstance(arguments, dict) and arguments.get("days") == "2"
+    assert (found.equal, found.left_out) == (True, frozenset({TYPES} if as_text else ()))
 
 
 @pytest.mark.parametrize(

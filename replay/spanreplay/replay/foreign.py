@@ -22,6 +22,7 @@ from spanreplay.replay.messages import asked_for
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.naming import same_tool
 from spanreplay.replay.reasons import CALL_WITHOUT_SPAN, INPUT_ABSENT
+from spanreplay.replay.salvage import salvaged
 
 _STEP: Final = "step"
 
@@ -60,7 +61,7 @@ class ForeignRun:
     """
 
     def __init__(self, run: Run, *, accept_incomplete: bool, redact: Callable[[str], str], claims: Claims) -> None:
-        self.run = run
+        self.run, self._goes_on = salvaged(run) if accept_incomplete else (run, frozenset())
         self._stubs = stub_grades(accept_incomplete=accept_incomplete)
         self._accept = accept_incomplete
         self._redact = redact
@@ -68,7 +69,7 @@ class ForeignRun:
         self._gone: set[int] = set()
         self._of_kind: dict[str, list[Step]] = defaultdict(list)
         self._children: dict[int, list[int]] = defaultdict(list)
-        for step in run.steps:
+        for step in self.run.steps:
             self._of_kind[step.kind].append(step)
             if step.parent_seq is not None:
                 self._children[step.parent_seq].append(step.seq)
@@ -118,13 +119,14 @@ class ForeignRun:
     def compare_model(self, step: Step, live: Request) -> Likeness | None:
         """How a model call compares with a step; ``None`` where its messages were not captured."""
         recorded = self._request(step)
-        return None if recorded is None else alike(recorded, live, self._shows(), cut=self._is_cut(step))
+        return None if recorded is None else alike(recorded, live, self._shows(), cut=self._is_cut(step), goes_on=self.goes_on(step))
 
     def compare_tool(self, step: Step, live: str | None, signature: inspect.Signature | None) -> Likeness | None:
         """How a tool call compares with a step; ``None`` where its arguments were not captured."""
         if not isinstance(step.input, dict) or "arguments" not in step.input:
             return alike_arguments(None, live, signature) if live in (None, "{}") else None
-        return alike_arguments(redacted(step.input["arguments"], self._redact), live, signature, cut=self._is_cut(step))
+        given = redacted(step.input["arguments"], self._redact)
+        return alike_arguments(given, live, signature, cut=self._is_cut(step), goes_on=self.goes_on(step))
 
     def without_span(self, name: str, live: str | None, signature: inspect.Signature | None) -> Step | None:
         """The model call that asked for a tool call which was made, as a later one tells, and is in no span."""
@@ -142,7 +144,8 @@ class ForeignRun:
     def model_without_span(self, live: Request) -> Step | None:
         """The step whose messages go on from a model call with its answer, where no span is that call."""
         found = [(step, request) for step in self._of_kind["model_call"] if (request := self._request(step)) is not None]
-        if not live.turns or any(alike(request, live, self._shows()).equal for _, request in found):
+        unread = len(found) < len(self._of_kind["model_call"])
+        if not live.turns or unread or any(alike(request, live, self._shows()).equal for _, request in found):
             return None
         size = len(live.turns)
         for step, request in found:
@@ -154,6 +157,10 @@ class ForeignRun:
             ):
                 return step
         return None
+
+    def goes_on(self, step: Step) -> bool:
+        """Whether the input of a step is cut, and only its beginning can be compared."""
+        return step.seq in self._goes_on
 
     def _is_cut(self, step: Step) -> bool:
         return self._accept and step.grade == "incomplete"
@@ -227,7 +234,7 @@ class Pool:
             closest: NoMatch | None = None
             for step in run.free(kind, name, company):
                 likeness = compare(run, step)
-                if likeness is not None and likeness.equal:
+                if likeness is not None and likeness.equal and not (run.goes_on(step) and closest is not None):
                     if not run.answers(step, without_input=bare):
                         return NoMatch(run=run, step=step)
                     if run.take(step):

@@ -24,6 +24,8 @@ TOOLS: Final = "the tools offered"
 MEDIA: Final = "attachments"
 CALLS: Final = "the calls of tools in the messages"
 SETTING: Final = "the setting {}"
+TYPES: Final = "whether a value is a number or its text"
+REST: Final = "what was behind the cut"
 WITHHELD: Final = "values that were withheld"
 
 _SCRUBBED: Final = "[Scrubbed due to "
@@ -72,7 +74,7 @@ def shows(requests: Iterable[Request]) -> Shows:
 # ---- model calls -------------------------------------------------------------------------------------------------
 
 
-def alike(recorded: Request, live: Request, shown: Shows, *, cut: bool = False) -> Likeness:
+def alike(recorded: Request, live: Request, shown: Shows, *, cut: bool = False, goes_on: bool = False) -> Likeness:
     """Compare two requests.
 
     Args:
@@ -80,6 +82,7 @@ def alike(recorded: Request, live: Request, shown: Shows, *, cut: bool = False) 
         live: as asked now.
         shown: what the record shows at all.
         cut: something of the record is known to be missing: texts may end before their end, and results stand without their calls.
+        goes_on: the messages of the record are cut, and only their beginning is compared.
     """
     same = _Same(cut=cut)
     wanted: dict[str, Json] = {}
@@ -95,17 +98,22 @@ def alike(recorded: Request, live: Request, shown: Shows, *, cut: bool = False) 
     if not shown.media and any(turn.kind == "media" for turn in turns):
         left_out.add(MEDIA)
         turns = tuple(turn for turn in turns if turn.kind != "media")
-    said = {turn.kind for turn in recorded.turns}
+    told = recorded.turns
+    if goes_on:
+        left_out.add(REST)
+        told = told[:-1] if told and told[-1].kind != "text" else told
+        turns = turns[: len(told)]
+    said = {turn.kind for turn in told}
     if cut and "result" in said and "call" not in said:
         left_out.add(CALLS)
         turns = tuple(turn for turn in turns if turn.kind != "call")
-    closeness = len(recorded.turns) + len(turns) if not wanted else 0
-    pairs = list(zip_longest(recorded.turns, turns))
+    closeness = len(told) + len(turns) if not wanted else 0
+    pairs = list(zip_longest(told, turns))
     first = next((place for place, (one, other) in enumerate(pairs) if not same.turns(one, other)), None)
     if first is not None:
         closeness = 0 if wanted else first
         ahead: list[Json] = [None] * (live.lead + first)
-        wanted["messages"] = ahead + [_shown(turn) for turn in recorded.turns[first:]]
+        wanted["messages"] = ahead + [_shown(turn) for turn in told[first:]]
         actual["messages"] = ahead + [_shown(turn) for turn in turns[first:]]
     if not shown.tools:
         left_out |= {TOOLS} if live.tools else set()
@@ -115,15 +123,15 @@ def alike(recorded: Request, live: Request, shown: Shows, *, cut: bool = False) 
             wanted["tools"] = {name: recorded.tools[name] for name in differing if name in recorded.tools}
             actual["tools"] = {name: live.tools[name] for name in differing if name in live.tools}
     for name in sorted(recorded.settings.keys() | live.settings.keys()):
-        told, given = recorded.settings.get(name), live.settings.get(name)
-        if same_setting(name, told, given):
+        set_to, given = recorded.settings.get(name), live.settings.get(name)
+        if same_setting(name, set_to, given):
             continue
-        if told is None and not recorded.all_settings and name not in shown.settings:
+        if set_to is None and not recorded.all_settings and name not in shown.settings:
             left_out.add(SETTING.format(name))
         else:
-            wanted |= {} if told is None else {name: told}
+            wanted |= {} if set_to is None else {name: set_to}
             actual |= {} if given is None else {name: given}
-    left_out |= {WITHHELD} if same.withheld else set()
+    left_out |= same.left_out
     return Likeness(equal=not wanted and not actual, closeness=closeness, recorded=wanted, actual=actual, left_out=frozenset(left_out))
 
 
@@ -136,9 +144,17 @@ def _shown(turn: Turn) -> Json:
 class _Same:
     """Comparisons that notice what was withheld."""
 
-    def __init__(self, *, cut: bool) -> None:
+    def __init__(self, *, cut: bool, goes_on: bool = False) -> None:
         self.withheld = False
+        self.retyped = False
+        """A number or truth value was compared with its text: some instrumentations write all values as text."""
         self._cut = cut
+        self._goes_on = goes_on
+
+    @property
+    def left_out(self) -> set[str]:
+        """What was not compared."""
+        return ({WITHHELD} if self.withheld else set()) | ({TYPES} if self.retyped else set())
 
     def text(self, recorded: str, live: str) -> bool:
         if recorded == live or (self._cut and recorded and live.startswith(recorded)):
@@ -153,7 +169,8 @@ class _Same:
         one, other = list(recorded), list(live)
         if len(one) == len(other):
             return all(map(self.text, one, other))
-        return bool(one) == bool(other) and "".join("".join(one).split()) == "".join("".join(other).split())
+        left, right = ("".join("".join(side).split()) for side in (one, other))
+        return bool(one) == bool(other) and (left == right or (self._cut and right.startswith(left)))
 
     def turns(self, recorded: Turn | None, live: Turn | None) -> bool:
         if recorded is None or live is None or recorded.kind != live.kind:
@@ -164,16 +181,22 @@ class _Same:
 
     def values(self, recorded: Json, live: Json, depth: int = 50) -> bool:
         """JSON values; a number or a truth value may be its text, and what is null may be absent."""
+        if isinstance(recorded, str) and isinstance(live, str):
+            return self.text(recorded, live) or _json_equal(plain_value(recorded), plain_value(live))
         if isinstance(recorded, str):
-            if isinstance(live, str):
-                return self.text(recorded, live) or _json_equal(plain_value(recorded), plain_value(live))
-            return self.text(recorded, json.dumps(live)) or recorded == str(live) or _json_equal(plain_value(recorded), live)
+            equal = self.text(recorded, json.dumps(live)) or recorded == str(live) or _json_equal(plain_value(recorded), live)
+            self.retyped |= equal and isinstance(live, int | float)
+            return equal
         if isinstance(live, str):
-            return json.dumps(recorded) == live or str(recorded) == live or _json_equal(recorded, plain_value(live))
+            equal = json.dumps(recorded) == live or str(recorded) == live or _json_equal(recorded, plain_value(live))
+            self.retyped |= equal and isinstance(recorded, int | float)
+            return equal
         if depth and isinstance(recorded, dict) and isinstance(live, dict):
-            return all(self.values(recorded.get(key), live.get(key), depth - 1) for key in {**recorded, **live})
+            names = recorded if self._goes_on else {**recorded, **live}
+            return all(self.values(recorded.get(key), live.get(key), depth - 1) for key in names)
         if depth and isinstance(recorded, list) and isinstance(live, list):
-            return len(recorded) == len(live) and all(self.values(a, b, depth - 1) for a, b in zip(recorded, live, strict=True))
+            known = live[: len(recorded)] if self._goes_on else live
+            return len(recorded) == len(known) and all(self.values(a, b, depth - 1) for a, b in zip(recorded, known, strict=True))
         return _json_equal(recorded, live)
 
     def tools(self, recorded: Json, live: Json) -> bool:
@@ -219,7 +242,9 @@ def _said_the_same(one: Mapping[str, Json], other: Mapping[str, Json]) -> bool:
 # ---- tool calls --------------------------------------------------------------------------------------------------
 
 
-def alike_arguments(recorded: Json, live: str | None, signature: inspect.Signature | None, *, cut: bool = False) -> Likeness:
+def alike_arguments(
+    recorded: Json, live: str | None, signature: inspect.Signature | None, *, cut: bool = False, goes_on: bool = False
+) -> Likeness:
     """Compare the arguments of a tool call with those that were recorded.
 
     Args:
@@ -227,6 +252,7 @@ def alike_arguments(recorded: Json, live: str | None, signature: inspect.Signatu
         live: typed JSON text of the arguments by name.
         signature: of the tool.
         cut: texts of the record may end before their end.
+        goes_on: arguments of the record, and members of them, may be missing.
     """
     typed = json.loads(live) if live is not None else {}
     given = json.loads(codec.plain(live)) if live is not None else {}
@@ -234,7 +260,7 @@ def alike_arguments(recorded: Json, live: str | None, signature: inspect.Signatu
         typed, given = {"value": typed}, {"value": given}
     defaults = _defaults(signature)
     named = _named(recorded, given, list(given) or list(signature.parameters if signature is not None else ()))
-    same = _Same(cut=cut)
+    same = _Same(cut=cut, goes_on=goes_on)
     wanted: dict[str, Json] = {}
     actual: dict[str, Json] = {}
     equal = 0
@@ -244,13 +270,13 @@ def alike_arguments(recorded: Json, live: str | None, signature: inspect.Signatu
             fits = same.values(named[name], given[name])
         else:
             hidden = name in _INJECTED or (name in given and not _is_plain(typed.get(name)))
-            fits = hidden or (name in defaults and same.values(sides[0], defaults[name]))
+            fits = hidden or (goes_on and name in given) or (name in defaults and same.values(sides[0], defaults[name]))
         if fits:
             equal += 1
             continue
         wanted |= {name: named[name]} if name in named else {}
         actual |= {name: given[name]} if name in given else {}
-    left_out = frozenset({WITHHELD} if same.withheld else ())
+    left_out = frozenset(same.left_out | ({REST} if goes_on else set()))
     return Likeness(equal=not wanted and not actual, closeness=equal, recorded=wanted, actual=actual, left_out=left_out)
 
 

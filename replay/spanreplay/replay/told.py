@@ -47,7 +47,7 @@ def as_told(steps: Sequence[StepDraft]) -> list[StepDraft]:
                     earlier = lacking.pop(call_id)
                     made[earlier] = _called(made[earlier], told[call_id], place + 1)
             for earlier in list(silent):
-                answer = _answer(made[earlier].input, step.input)
+                answer = answer_told(made[earlier].input, step.input)
                 if answer:
                     silent.remove(earlier)
                     made[earlier] = _with(made[earlier], place + 1, output={"messages": answer, "finish": None})
@@ -107,7 +107,7 @@ def _silent(step: StepDraft) -> bool:
     return step.output is None and step.path is None and step.outcome in _ENDED and bool(_messages(step.input))
 
 
-def _answer(before: Json, after: Json) -> list[Any]:
+def answer_told(before: Json, after: Json) -> list[Any]:
     """What the model had answered to a request, from a later one that goes on from it; empty if it does not."""
     asked, told = _messages(before), _messages(after)
     if told[: len(asked)] != asked:

@@ -159,13 +159,15 @@ class Intake:
 
     def _answers(self, jobs: list[_Job]) -> list[Answer]:
         self._make_room()
-        before = self._writer.dropped
+        before, records = self._writer.dropped, self.counts.spans + self.counts.logs
         answers = [self._answer(job) for job in jobs]
         self._writer.sync()
         error = self._writer.last_error if self._writer.dropped != before else None
-        self.failing = (error.strerror or type(error).__name__) if isinstance(error, OSError) else ""
-        if not self.failing:
+        if not isinstance(error, OSError):
+            if self.counts.spans + self.counts.logs > records:
+                self.failing = ""
             return answers
+        self.failing = error.strerror or type(error).__name__
         # Nobody can tell whose records were hit: all send again, and what is known already is the same.
         _log.warning("nothing can be kept at present: %s", error)
         again = Answer(verdict="unavailable", message=f"the store cannot be written: {self.failing}", retry_s=RETRY_UNAVAILABLE_S)

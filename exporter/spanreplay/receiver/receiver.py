@@ -51,28 +51,32 @@ class Receiver:
         Raises:
             ReceiverError: a port is taken, or the certificate cannot be used.
         """
-        asyncio.run(self._run(started))
+        asyncio.run(self._until_signalled(started))
 
-    async def _run(self, started: Callable[[], object]) -> None:
+    async def _until_signalled(self, started: Callable[[], object]) -> None:
+        asked = asyncio.Event()
+        with _signals(asked):
+            await self.serve(started, asked)
+
+    async def serve(self, started: Callable[[], object], asked: asyncio.Event) -> None:
+        """Serves until ``asked`` is set, in a program that has an event loop and signals of its own; else as :meth:`run`."""
         settings = self.settings
         intake = Intake(self.store, limit=settings.limit, waiting_bytes=settings.waiting_bytes, waiting_requests=settings.waiting_requests)
         self._counts = intake.counts
         upkeep = Upkeep(self.store, lambda: intake.taken_at, self._settle)
         over_http, over_grpc = HttpServer(application(intake, settings), settings), GrpcServer(intake, settings)
-        asked = asyncio.Event()
-        with _signals(asked):
-            await over_http.start()
-            try:
-                await over_grpc.start()
-                self.http_port, self.grpc_port = over_http.port, over_grpc.port
-                intake.start()
-                upkeep.start()
-                started()
-                await asked.wait()
-            finally:
-                await asyncio.gather(over_http.stop(), over_grpc.stop())
-                await asyncio.to_thread(intake.stop, settings.stop_s)
-                await asyncio.to_thread(upkeep.stop, settings.stop_s)
+        await over_http.start()
+        try:
+            await over_grpc.start()
+            self.http_port, self.grpc_port = over_http.port, over_grpc.port
+            intake.start()
+            upkeep.start()
+            started()
+            await asked.wait()
+        finally:
+            await asyncio.gather(over_http.stop(), over_grpc.stop())
+            await asyncio.to_thread(intake.stop, settings.stop_s)
+            await asyncio.to_thread(upkeep.stop, settings.stop_s)
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from spanreplay.receiver.settings import ReceiverError, Settings
 _KEEP_ALIVE_S: Final = 75
 """Longer than the pause between two batches of any exporter, so that none sends into a connection that is just being closed."""
 _HEAD_BYTES: Final = 64 * 1024
+_BACKLOG: Final = 1024
 
 
 class _Server(uvicorn.Server):
@@ -46,7 +47,7 @@ def protocol(head_s: float) -> type[H11Protocol]:
 
         def on_response_complete(self) -> None:
             super().on_response_complete()
-            if self.conn.their_state is h11.SEND_BODY:
+            if self.conn.their_state is h11.SEND_BODY or self.conn.trailing_data[0]:
                 self._look()
 
         def connection_lost(self, exc: Exception | None) -> None:
@@ -127,15 +128,17 @@ class HttpServer:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    bare = host.strip("[]")
+    listening: socket.socket | None = None
     try:
-        family, kind, _, _, address = socket.getaddrinfo(bare, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        family, kind, _, _, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         listening = socket.socket(family, kind)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
+        listening.listen(_BACKLOG)
     except OSError as error:
+        if listening is not None:
+            listening.close()
         reason = error.strerror or str(error)
         raise ReceiverError(f"cannot listen on {host}:{port} for HTTP: {reason}. Choose another with --http-port.") from error
-    listening.listen(1024)
     listening.setblocking(False)
     return listening

@@ -52,7 +52,7 @@ class Examined:
 
     endpoint: str
     kind: str | None = None
-    """``otlp-http``, ``otlp-grpc``, ``jaeger``, ``tempo``; ``None`` where nothing of these answers."""
+    """``otlp-http``, ``otlp-grpc``, ``jaeger``, ``tempo``, ``spanreplay``; ``None`` where nothing of these answers."""
     version: str | None = None
     checks: list[Check] = field(default_factory=list)
 
@@ -129,23 +129,38 @@ def _over_http(found: Examined, session: "requests.Session", base: str, otlp: st
         found.note("content", True, "Jaeger cuts nothing; what its OTLP port takes is told by --endpoint http://HOST:4318")
         return
     _sizes(found, "otlp-http", lambda body: _posted(session, otlp, body, access), "http: {max_request_body_size: 67108864}")
+    if found.kind is not None:
+        _own(found, session, base, access)
+
+
+def _own(found: Examined, session: "requests.Session", base: str, access: "Access") -> None:
+    """``spanreplay serve`` says what it is, and whether it can keep what it is sent."""
+    health = _json(session, f"{base}/healthz", access, statuses=(200, 503))
+    if health.get("service") == "spanreplay":
+        found.kind, found.version = "spanreplay", str(health.get("version"))
+        failing = health.get("status") != "ok"
+        what = f"spanreplay serve {found.version}"
+        if failing:
+            found.note("store", False, f"{what}: cannot keep what it is sent: {health.get('reason')}", "free or mend the disk of its store")
+        else:
+            found.note("store", True, f"{what}: cuts nothing, keeps everything in its store")
 
 
 _NOTHING: Final[Mapping[str, Any]] = {}
 
 
-def _json(session: "requests.Session", url: str, access: "Access") -> Mapping[str, Any]:
+def _json(session: "requests.Session", url: str, access: "Access", statuses: tuple[int, ...] = (200,)) -> Mapping[str, Any]:
     try:
-        found = json.loads(_text(session, url, access))
+        found = json.loads(_text(session, url, access, statuses))
     except ValueError:
         return _NOTHING
     return found if isinstance(found, dict) else _NOTHING
 
 
-def _text(session: "requests.Session", url: str, access: "Access") -> str:
+def _text(session: "requests.Session", url: str, access: "Access", statuses: tuple[int, ...] = (200,)) -> str:
     with session.get(url, timeout=access.timeout_s, allow_redirects=False, stream=True) as answer:
         body = answer.raw.read(MIB, decode_content=True)
-        return body.decode("utf-8", "replace") if answer.status_code == 200 else ""
+        return body.decode("utf-8", "replace") if answer.status_code in statuses else ""
 
 
 def _tempo(found: Examined, session: "requests.Session", base: str, access: "Access") -> None:

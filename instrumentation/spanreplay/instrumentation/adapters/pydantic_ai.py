@@ -1,29 +1,61 @@
-"""Pydantic AI: its agents, and every execution of a tool.
+"""Pydantic AI: its agents, every execution of a tool, and models that are functions.
 
-``ToolManager._raw_execute(validated, …)`` runs a tool after its arguments were validated and any hook, approval or tracing was seen to
-(pydantic-ai 2.68); ``Agent.iter`` is what every way of running an agent goes through.
+``Agent.iter`` is what every way of running an agent goes through. A tool is executed by ``toolset.call_tool(name, args, ctx, tool)``, which
+is public, from inside ``ToolManager._raw_execute`` (2.x; ``_call_tool`` before), once arguments, hooks, approval and tracing were seen to.
+It is recorded there and not one level up, so that a replay counts retries and usage as the agent does.
 """
 
 import functools
-from collections.abc import AsyncGenerator, Callable
+import json
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+import wrapt
+
+from spanreplay.boundary import boundary
 from spanreplay.boundary.boundary import acall, here
+from spanreplay.boundary.call import OutcomeName
+from spanreplay.boundary.scope import Scope
+from spanreplay.content import codec
 from spanreplay.instrumentation import framework
 from spanreplay.instrumentation.framework import Offered
 from spanreplay.instrumentation.hooks import Hooks, expect
-from spanreplay.instrumentation.manual import agent_run
+from spanreplay.instrumentation.manual import agent_run, record_decision
 from spanreplay.instrumentation.shims.patching import Patches
+
+if TYPE_CHECKING:
+    _Behind: TypeAlias = wrapt.ObjectProxy[Any]
+else:
+    _Behind = wrapt.ObjectProxy
 
 NAME: Final = "pydantic_ai"
 _LAYER: Final = "pydantic_ai.ToolManager"
+_ENDINGS: Final[Mapping[str, OutcomeName]] = {
+    "ModelRetry": "tool_error",
+    "ToolFailed": "tool_error",
+    "CallDeferred": "deferred",
+    "ApprovalRequired": "interrupted",
+}
+"""The framework's own exceptions, and what each says of the call that raised it."""
+
+_REQUESTS: Final = frozenset({"DeferredToolRequests", "DeferredToolCalls"})
+"""Outputs of a run that leaves calls open; the second is what it was called before 1.0."""
+_NESTED: Final = 20
+"""Toolsets in toolsets."""
+_PUT_OFF: Final = "pydantic_ai.put_off"
+"""In the run's state: ids of the calls that were begun and put off, so that they have a step."""
 
 
 def _patch_tools(module: ModuleType, patches: Patches) -> None:
-    expect(module.ToolManager, "_raw_execute", ["self", "validated"])
-    patches.replace(module.ToolManager, "_raw_execute", _observed_tool)
+    manager = module.ToolManager
+    if hasattr(manager, "_raw_execute"):
+        expect(manager, "_raw_execute", ["self", "validated"])
+        patches.replace(manager, "_raw_execute", _observed_tools)
+    else:
+        expect(manager, "_call_tool", ["self", "call"])
+        patches.replace(manager, "_call_tool", _observed_tools)
 
 
 def _patch_agents(module: ModuleType, patches: Patches) -> None:
@@ -31,46 +63,215 @@ def _patch_agents(module: ModuleType, patches: Patches) -> None:
     patches.replace(module.Agent, "iter", _observed_agent)
 
 
-_hooks: Final = Hooks(NAME, {"pydantic_ai.tool_manager": _patch_tools, "pydantic_ai.agent": _patch_agents})
+_hooks: Final = Hooks(
+    NAME,
+    {
+        "pydantic_ai.tool_manager": _patch_tools,
+        "pydantic_ai._tool_manager": _patch_tools,
+        "pydantic_ai.agent": _patch_agents,
+    },
+)
 install, uninstall, status = _hooks.install, _hooks.uninstall, _hooks.status
 
 
-def _observed_tool(original: Callable[..., Any]) -> Callable[..., Any]:
+# ---- tools ------------------------------------------------------------------------------------------------------
+
+
+def _observed_tools(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    async def _raw_execute(self: Any, validated: Any, **options: Any) -> Any:
+    async def execute(self: Any, asked: Any, *args: Any, **options: Any) -> Any:
+        return await original(self if here() is None else _Manager(self, getattr(asked, "call", asked)), asked, *args, **options)
+
+    return execute
+
+
+class _Manager(_Behind):
+    """A tool manager that executes one call, through a toolset that is observed."""
+
+    def __init__(self, manager: Any, asked: Any) -> None:
+        super().__init__(manager)
+        self._self_asked = asked
+
+    @property
+    def toolset(self) -> "_Toolset":
+        return _Toolset(self.__wrapped__.toolset, self._self_asked)
+
+
+class _Toolset(_Behind):
+    """A toolset whose call is a step."""
+
+    def __init__(self, toolset: Any, asked: Any) -> None:
+        super().__init__(toolset)
+        self._self_asked = asked
+
+    async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any, *more: Any) -> Any:
+        """Execute a tool, see ``AbstractToolset.call_tool``."""
+        call_tool = self.__wrapped__.call_tool
         scope = here()
-        if scope is None or validated.tool.tool_def.kind == "output":
-            return await original(self, validated, **options)
-        asked = validated.call
-        call = framework.tool_call(scope, _offered(validated.tool), asked.args_as_dict(), layer=_LAYER, call_id=asked.tool_call_id)
+        if scope is None or tool.tool_def.kind == "output":
+            return await call_tool(name, tool_args, ctx, tool, *more)
+        function = _function(tool)
+        call = framework.tool_call(
+            scope,
+            _offered(tool.tool_def, function),
+            _arguments(self._self_asked, tool_args),
+            layer=_LAYER,
+            call_id=ctx.tool_call_id,
+            annotation=framework.returned(function),
+            ending=_ending,
+        )
         if call is None:
-            return await original(self, validated, **options)
-        return await acall(scope, call, lambda: original(self, validated, **options))
+            return await call_tool(name, tool_args, ctx, tool, *more)
+        try:
+            return await acall(scope, call, lambda: call_tool(name, tool_args, ctx, tool, *more))
+        except Exception as error:
+            if scope.run is not None and _ending(error) in ("deferred", "interrupted"):
+                scope.run.state.setdefault(_PUT_OFF, set()).add(ctx.tool_call_id)
+            raise
 
-    return _raw_execute
+
+def _arguments(asked: Any, valid: dict[str, Any]) -> object:
+    """The arguments as the model gave them, unless a hook or a person has changed what the tool gets."""
+    try:
+        given = asked.args_as_dict()
+        return given if _became(given, json.loads(codec.plain(codec.encode(valid).text))) else valid
+    except Exception:  # noqa: BLE001 — what is executed can always be kept
+        return valid
 
 
-def _offered(tool: Any) -> Offered:
-    definition = tool.tool_def
-    schema = getattr(tool, "function_schema", None)
+def _became(given: Any, valid: Any) -> bool:
+    """Whether validation alone can have made one of the other: it fills in defaults, and reads texts."""
+    if isinstance(given, dict) and isinstance(valid, dict):
+        return all(key in valid and _became(value, valid[key]) for key, value in given.items())
+    if isinstance(given, list) and isinstance(valid, list):
+        return len(given) == len(valid) and all(map(_became, given, valid))
+    return given == valid or str(given) == str(valid)
+
+
+def _function(tool: Any) -> Callable[..., Any] | None:
+    """The function behind a tool, which may come from toolsets in toolsets; ``None`` for a server's tool."""
+    for _ in range(_NESTED):
+        inner = getattr(tool, "source_tool", None)
+        if inner is None:
+            break
+        tool = inner
+    schema = getattr(getattr(tool, "call_func", None), "__self__", None)
+    function = getattr(schema, "function", None)
+    return function if callable(function) else None
+
+
+def _offered(definition: Any, function: Callable[..., Any] | None = None) -> Offered:
     return Offered(
-        name=definition.name,
-        description=definition.description,
-        parameters=definition.parameters_json_schema,
-        function=getattr(schema, "function", None),
+        name=definition.name, description=definition.description, parameters=definition.parameters_json_schema, function=function
     )
+
+
+def _ending(given: object) -> OutcomeName | None:
+    if isinstance(given, Exception):
+        for kind in type(given).__mro__:
+            if kind.__module__ == "pydantic_ai.exceptions" and kind.__name__ in _ENDINGS:
+                return _ENDINGS[kind.__name__]
+    return None
+
+
+# ---- agents -----------------------------------------------------------------------------------------------------
 
 
 def _observed_agent(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    @asynccontextmanager
-    async def iter(self: Any, user_prompt: Any = None, **options: Any) -> AsyncGenerator[Any]:
-        if here() is None:
-            async with original(self, user_prompt, **options) as run:
-                yield run
-            return
-        async with agent_run(self.name or "agent", input=user_prompt) as recorded, original(self, user_prompt, **options) as run:
-            yield run
-            recorded.output = None if run.result is None else run.result.output
+    def iterate(self: Any, user_prompt: Any = None, **options: Any) -> Any:
+        run = original(self, user_prompt, **options)
+        return run if here() is None else _recorded(self, user_prompt, options, run)
 
-    return iter
+    return iterate
+
+
+@asynccontextmanager
+async def _recorded(agent: Any, prompt: Any, options: dict[str, Any], running: Any) -> AsyncGenerator[Any]:
+    results = options.get("deferred_tool_results")
+    asked = prompt if results is None else {"prompt": prompt, "deferred_tool_results": results}
+    session = options.get("conversation_id")
+    async with agent_run(
+        agent.name or "agent",
+        input=asked,
+        session=session if isinstance(session, str) else None,
+        definition=_definition(agent, options),
+    ) as recorded:
+        if results is not None:
+            _safely(_decide, results, options.get("message_history"))
+        async with running as run:
+            yield run
+        result = run.result
+        recorded.output = None if result is None else result.output
+        if type(recorded.output).__name__ in _REQUESTS:
+            recorded.outcome = "interrupted" if getattr(recorded.output, "approvals", ()) else "deferred"
+            _safely(_wait_for, recorded.output)
+
+
+def _safely(keep: Callable[..., None], *args: Any) -> None:
+    """Keep something that is not the agent's business: what fails in it is counted."""
+    scope = here()
+    try:
+        keep(scope, *args)
+    except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+        if scope is not None:
+            scope.session.failed("what became of the calls that an agent has put off")
+
+
+def _definition(agent: Any, options: dict[str, Any]) -> dict[str, object]:
+    """What makes this agent what it is. Everything in it is of the framework, and may be missing in another version."""
+    model = options.get("model") or getattr(agent, "model", None)
+    own = [*getattr(agent, "_system_prompts", ()), *getattr(agent, "_instructions", ())]
+    settings = [each for each in (getattr(agent, "model_settings", None), options.get("model_settings")) if each is not None]
+    made = {
+        "instructions": [_text(each) for each in [*own, options.get("instructions")] if each is not None],
+        "model": model if isinstance(model, str) else getattr(model, "model_name", None),
+        "model_settings": {key: value for each in settings if isinstance(each, Mapping) for key, value in each.items()},
+        "output_type": _text(options.get("output_type") or getattr(agent, "output_type", None)),
+    }
+    return {key: value for key, value in made.items() if value not in (None, [], {})}
+
+
+def _text(value: object) -> str:
+    """Instructions are texts, or functions that make them; a type of output is a class or several."""
+    return value if isinstance(value, str) else getattr(value, "__qualname__", None) or type(value).__qualname__
+
+
+# ---- calls that wait for a person or another system -------------------------------------------------------------
+
+
+def _decide(scope: Scope, results: Any, history: Any) -> None:
+    """Keep what a person has said of calls that an earlier run has put off."""
+    parts = (part for message in (history or ()) for part in getattr(message, "parts", ()))
+    asked = {part.tool_call_id: part for part in parts if getattr(part, "part_kind", None) == "tool-call"}
+    who = getattr(results, "answered_by", {})
+    for call_id, said in results.approvals.items():
+        call = asked.get(call_id)
+        changed = getattr(said, "override_args", None)
+        record_decision(
+            "unknown" if call is None else call.tool_name,
+            "allow" if said is True or type(said).__name__ == "ToolApproved" else "deny",
+            by=who.get(call_id, "caller"),
+            reason=getattr(said, "message", None),
+            arguments=changed if changed is not None or call is None else call.args_as_dict(),
+            call_id=call_id,
+        )
+
+
+def _wait_for(scope: Scope, requests: Any) -> None:
+    """Keep which calls a run has left open: those that want an approval, and those that another system is to answer."""
+    for call in getattr(requests, "approvals", ()):
+        record_decision(call.tool_name, "require_approval", by=NAME, arguments=call.args_as_dict(), call_id=call.tool_call_id)
+    begun: Collection[str] = scope.run.state.get(_PUT_OFF, ()) if scope.run is not None else ()
+    for call in requests.calls if hasattr(requests, "calls") else requests.tool_calls:
+        if call.tool_call_id not in begun:
+            open_call = framework.tool_call(
+                scope,
+                Offered(name=call.tool_name),
+                call.args_as_dict(),
+                layer=_LAYER,
+                call_id=call.tool_call_id,
+                ending=lambda _: "deferred",
+            )
+            if open_call is not None:
+                boundary.call(scope, open_call, lambda: None)

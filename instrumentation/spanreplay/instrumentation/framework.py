@@ -18,7 +18,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import CodeType
-from typing import Any, Final, get_type_hints
+from typing import Any, Final, TypeVar, get_type_hints
 
 from spanreplay.boundary.asked import claim
 from spanreplay.boundary.call import AttributeValue, Call, Effect, OutcomeName
@@ -29,6 +29,8 @@ from spanreplay.content.canonical import canonical_json, digest
 from spanreplay.content.codec import Encoded
 from spanreplay.instrumentation.tools import ToolInfo
 from spanreplay.semconv import attributes as names
+
+T = TypeVar("T")
 
 _DESCRIBED: Final = 512
 
@@ -108,6 +110,26 @@ def tool_call(
         if scope.session.mode == "replay":
             raise
         scope.session.failed(f"the arguments of {offered.name}")
+        return None
+
+
+def attempt(scope: Scope, what: str, make: Callable[[], T]) -> T | None:
+    """What ``make`` gives, or ``None`` where a framework is not as it is known here: counted, and the agent is not affected.
+
+    Args:
+        scope: where the call is made.
+        what: what could not be recorded then.
+        make: looks at objects of the framework.
+
+    Raises:
+        Exception: in a replay, what ``make`` raises.
+    """
+    try:
+        return make()
+    except Exception:
+        if scope.session.mode == "replay":
+            raise
+        scope.session.failed(what)
         return None
 
 

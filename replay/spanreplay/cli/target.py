@@ -177,8 +177,15 @@ def _run_id(store: "Store", name: str, path: Path) -> str:
         back = int(last[1] or 0)
         rows = store.find_runs(limit=1, offset=back)
         if not rows:
-            found = many(len(store.find_runs(limit=back)), "run") if back else "no run yet"
-            raise WrongUse(f"{name}: the store {path} has {found}. Record one with: spanreplay record -- python agent.py")
+            kept = len(store.find_runs(limit=back)) if back else 0
+            if kept:
+                raise WrongUse(
+                    f"{name}: the store {path} has {many(kept, 'run')}; the oldest is {f'last~{kept - 1}' if kept > 1 else 'last'}"
+                )
+            raise WrongUse(
+                f"{name}: the store {path} has no run yet. Record one with: spanreplay record -- python agent.py, "
+                "or import one with: spanreplay import FILE"
+            )
         return rows[0].run_id
     ids = store.run_ids(name) if name else []
     if name in ids:
@@ -220,7 +227,8 @@ def _chosen(where: str, name: str, runs: Sequence[Run], listed: Sequence[Run]) -
         back = int(last[1] or 0)
         newest = sorted(listed, key=lambda r: r.started_ns, reverse=True)
         if back >= len(newest):
-            raise WrongUse(f"{name}: {where} has {many(len(newest), 'run')}")
+            oldest = "" if not newest else f"; the oldest is {f'last~{len(newest) - 1}' if len(newest) > 1 else 'last'}"
+            raise WrongUse(f"{name}: {where} has {many(len(newest), 'run') if newest else 'no run'}{oldest}")
         return [newest[back]]
     found = [r for r in runs if begins(r.run_id, name)]
     exact = [r for r in found if r.run_id == name]

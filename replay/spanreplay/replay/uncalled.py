@@ -38,8 +38,11 @@ def _enter_uncalled(run: Run, ledger: Ledger, *, alone: bool) -> None:
     totals = ledger.totals
     missing = unreached(run, totals)
     if missing and not alone and run.run_id not in totals.runs_matched:
-        came_to = " or ".join(f"TARGET#{run_id[:12]}" for run_id in sorted(totals.runs_matched)[:_NAMED])
-        detail = f"recorded, and the command made no call of it; if you mean only the run that it came to, give {came_to or 'TARGET#RUN'}"
+        came_to = " or ".join(run_id[:12] for run_id in sorted(totals.runs_matched)[:_NAMED]) or "RUN"
+        detail = (
+            f"recorded, and the command made no call of it; to judge one run alone name it in place of the whole: "
+            f"FILE#{came_to}, or {came_to} where it is in the store"
+        )
         ledger.differ(Difference(kind="unreached", run_id=run.run_id, step=None, name=f"agent {run.agent_name or 'run'}", detail=detail))
         return
     used = totals.used.get(run.run_id, set())

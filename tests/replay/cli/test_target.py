@@ -99,7 +99,7 @@ def test_last_is_the_last_run_even_beside_a_file_of_that_name(three: CommandLine
 @pytest.mark.parametrize(
     ("target", "code", "message"),
     [
-        ("last~3", 2, "has 3 runs"),
+        ("last~3", 2, "has 3 runs; the oldest is last~2"),
         ("last~99999999", 2, "has 3 runs"),
         ("a", 2, "2 runs of {store} have ids that begin with 'a'"),
         ("nonesuch", 2, "no run of {store} has an id that begins with 'nonesuch', and no file has that name"),
@@ -107,7 +107,7 @@ def test_last_is_the_last_run_even_beside_a_file_of_that_name(three: CommandLine
         ("", 2, "the TARGET is empty"),
         ("three.json#a", 2, "2 runs of three.json have ids that begin with 'a'"),
         ("three.json#zz", 2, "it has abababababab, acacacacacac, cdcdcdcdcdcd"),
-        ("three.json#last~3", 2, "three.json has 3 runs"),
+        ("three.json#last~3", 2, "three.json has 3 runs; the oldest is last~2"),
         ("store#zz", 2, "begins with 'zz'"),
         ("nonesuch.json", 3, "nonesuch.json: expected a file or folder, found nothing of that name"),
         ("no/such", 3, "found nothing of that name"),

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 import venv
 from hashlib import sha256
 from pathlib import Path
@@ -20,8 +21,9 @@ def environment(name: str, requirements: Path) -> Path:
         name: whose environment it is; one of the same name with other requirements is replaced.
         requirements: a file for pip.
     """
-    wanted = requirements.read_bytes() + (ROOT / "pyproject.toml").read_bytes()
-    key = sha256(wanted + f"{sys.version} {ROOT}".encode()).hexdigest()[:16]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    installed = {name: project.get(name) for name in ("version", "dependencies", "scripts", "entry-points")}
+    key = sha256(f"{requirements.read_text(encoding='utf-8')} {installed} {sys.version} {ROOT}".encode()).hexdigest()[:16]
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spanreplay-tests"
     made = home / f"{name}-{key}"
     home.mkdir(parents=True, exist_ok=True)

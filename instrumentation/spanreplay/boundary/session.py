@@ -3,7 +3,8 @@
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
@@ -150,6 +151,17 @@ def deactivate() -> None:
     """Undo :func:`activate`; calls go straight through again."""
     scopes.process.root = None
     scopes.process.active = False
+
+
+@contextmanager
+def everywhere(root: Scope) -> Iterator[None]:
+    """``root`` is the scope of the whole process in this block; the one before is so again."""
+    before = scopes.process.root, scopes.process.active
+    activate(root)
+    try:
+        yield
+    finally:
+        scopes.process.root, scopes.process.active = before
 
 
 class entered:  # noqa: N801 — a context manager that reads as a verb

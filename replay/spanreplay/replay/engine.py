@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from spanreplay.boundary.errors import ControlSignal
-from spanreplay.boundary.session import RunContext, Session, entered
+from spanreplay.boundary.session import RunContext, Session, entered, everywhere
 from spanreplay.content.redaction import RedactionPolicy
 from spanreplay.exporter.redacting import redactor_for
 from spanreplay.instrumentation import http_exchange, http_telemetry
@@ -115,6 +115,14 @@ class Replayer:
         self.scratch = scratch
         self.accept_incomplete = accept_incomplete
 
+    def execution(self, *, whole_process: bool = False) -> "Execution":
+        """A block in which every call is answered from the record: ``with replayer.execution() as execution: …``, once.
+
+        Args:
+            whole_process: calls of other contexts too, such as those of an event loop that was running before.
+        """
+        return Execution(self, whole_process=whole_process)
+
     def replay(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> ReplayResult:
         """Call ``function`` (a coroutine function is run to its end) with every call in it answered from the record.
 
@@ -123,22 +131,29 @@ class Replayer:
         """
         if inspect.iscoroutinefunction(function) and _loop_is_running():
             raise RuntimeError("an event loop is running here: await replay_async(...) instead of replay(...)")
-        with _Execution(self) as execution:
+        with Execution(self) as execution:
             execution.value = _run(function, args, kwargs)
         return execution.result()
 
     async def replay_async(self, function: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> ReplayResult:
         """As :meth:`replay`, on the running event loop: in a notebook, or an asynchronous test."""
-        with _Execution(self) as execution:
+        with Execution(self) as execution:
             execution.value = await function(*args, **kwargs)
         return execution.result()
 
 
-class _Execution:
-    """One re-execution: what is called inside the ``with`` block is answered, guarded and entered."""
+class Execution:
+    """One re-execution: what is called inside the ``with`` block is answered, guarded and entered.
 
-    def __init__(self, replayer: Replayer) -> None:
+    An exception that ends the block is kept from the caller and a part of :meth:`result`; ``KeyboardInterrupt`` is not.
+
+    Attributes:
+        value: what the block gives as its value.
+    """
+
+    def __init__(self, replayer: Replayer, *, whole_process: bool = False) -> None:
         plugins.install("auto")
+        self._whole_process = whole_process
         self.value: Any = None
         self._runs = replayer.runs
         self._error: BaseException | None = None
@@ -156,7 +171,10 @@ class _Execution:
     def __enter__(self) -> Self:
         fallback = RunContext(run_id="replay", name="replay", fallback=True)
         self._inside = ExitStack()
-        self._inside.enter_context(entered(self._session.root(fallback)))
+        root = self._session.root(fallback)
+        if self._whole_process:
+            self._inside.enter_context(everywhere(root))
+        self._inside.enter_context(entered(root))
         if self._armed:
             self._inside.enter_context(self._guard.armed())
         return self

@@ -1,0 +1,167 @@
+"""Recordings as tests: each test here runs a small suite of its own."""
+
+import json
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+AGENT = """
+import os
+import random
+
+from spanreplay.instrumentation import agent_run, tool
+
+
+@tool(effect="read")
+def price(item):
+    with open(os.environ["BODIES"], "a") as file:
+        file.write(item + "\\n")
+    return random.random()
+
+
+def quote(item="tea"):
+    with agent_run("shop", input=item) as run:
+        run.output = [price(item), price(item)]
+        return run.output
+"""
+TESTS = """
+import pytest
+import shop
+
+
+@pytest.mark.spanreplay("runs/tea.json")
+def test_tea(tmp_path):
+    first, second = shop.quote()
+    (tmp_path / "given").write_text("it may")
+    print(f"given {first} {second}")
+    assert first != second
+"""
+
+
+class Suite:
+    """A folder with an agent and its tests."""
+
+    def __init__(self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = pytester.path
+        self._pytester = pytester
+        pytester.makepyfile(shop=AGENT)
+        pytester.syspathinsert()
+        monkeypatch.setenv("BODIES", str(self.folder / "bodies"))
+
+    def run(self, tests: str, *arguments: str) -> tuple[int, str]:
+        """The exit code of pytest and what it printed."""
+        (self.folder / "test_shop.py").write_text(tests)
+        done = self._pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:xdist", "-q", "-s", *arguments)
+        return int(done.ret), f"{done.stdout}\n{done.stderr}"
+
+    def bodies(self) -> list[str]:
+        """The tools whose bodies ran since this was asked last."""
+        file = self.folder / "bodies"
+        ran = file.read_text().split() if file.exists() else []
+        file.unlink(missing_ok=True)
+        return ran
+
+
+def given(said: str) -> list[str]:
+    return [line for line in said.splitlines() if line.startswith("given ")]
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Suite:
+    return Suite(pytester, monkeypatch)
+
+
+def test_a_test_is_recorded_once_and_answered_from_then_on(suite: Suite) -> None:
+    code, said = suite.run(TESTS)
+    assert (code, suite.bodies()) == (1, [])
+    assert "make it with: pytest --spanreplay=record" in said
+
+    code, said = suite.run(TESTS, "--spanreplay=record")
+    assert (code, suite.bodies()) == (0, ["tea", "tea"]), said
+    recorded = given(said)
+    text = (suite.folder / "runs" / "tea.json").read_text()
+    assert json.loads(text)["resourceSpans"]
+    assert len(text.splitlines()) > 50, "one value a line, to be compared"
+
+    code, said = suite.run(TESTS)
+    assert (code, suite.bodies()) == (0, []), said
+    assert given(said) == recorded
+
+    code, said = suite.run(TESTS.replace("quote()", "quote('coffee')"))
+    assert (code, suite.bodies()) == (1, [])
+    assert "difference" in said
+    assert "coffee" in said
+    assert "Traceback" not in said
+
+
+def test_a_failing_test_fails_as_it_would(suite: Suite) -> None:
+    suite.run(TESTS, "--spanreplay=record")
+    code, said = suite.run(TESTS.replace("first != second", "first == second"))
+    assert code == 1
+    assert "assert first == second" in said
+    assert "difference" not in said
+
+
+def test_a_failing_test_is_recorded_all_the_same_but_not_kept(suite: Suite) -> None:
+    code, _ = suite.run(TESTS.replace("first != second", "first == second"), "--spanreplay=record")
+    assert code == 1
+    assert not (suite.folder / "runs").exists()
+
+
+def test_without_a_recording_refuse_lets_no_call_out(suite: Suite) -> None:
+    tests = "import shop\n\ndef test_tea():\n    shop.price('tea')\n\ndef test_sum():\n    assert 1 + 1 == 2\n"
+    assert suite.run(tests)[0] == 0
+    suite.bodies()
+    code, said = suite.run(tests, "--spanreplay=refuse")
+    assert (code, suite.bodies()) == (1, [])
+    assert "1 failed, 1 passed" in said
+    assert "without a recording (--spanreplay=refuse)" in said
+
+
+def test_what_a_test_does_outside_is_refused_unless_it_is_allowed(suite: Suite) -> None:
+    tests = TESTS.replace('(tmp_path / "given")', '__import__("pathlib").Path("there")')
+    assert suite.run(tests, "--spanreplay=record")[0] == 0
+    (suite.folder / "there").unlink()
+    code, said = suite.run(tests)
+    assert (code, (suite.folder / "there").exists()) == (1, False)
+    assert "1 action on the outside refused" in said
+    code, said = suite.run(tests.replace('"runs/tea.json"', '"runs/tea.json", allow_write=["there"]'))
+    assert (code, (suite.folder / "there").exists()) == (0, True), said
+
+
+def test_the_mark_takes_one_path(suite: Suite) -> None:
+    code, said = suite.run(TESTS.replace('"runs/tea.json"', '"a", "b"'))
+    assert code != 0
+    assert "the mark takes one path" in said
+
+
+FIXTURES = """
+import asyncio
+
+import pytest
+import shop
+
+
+def test_it(record_run, replay_run):
+    with record_run("runs/tea.json") as made:
+        given = shop.quote()
+    assert [step.name for step in made.runs[0].steps] == ["price", "price"]
+    result = replay_run("runs/tea.json", shop.quote)
+    assert (result.equal, result.value) == (True, given)
+    assert not replay_run("runs/tea.json", shop.quote, "coffee").equal
+
+
+@pytest.mark.anyio
+@pytest.mark.spanreplay("runs/tea.json")
+async def test_asynchronous(anyio_backend):
+    await asyncio.sleep(0)
+    shop.quote()
+"""
+
+
+def test_the_fixtures_and_an_asynchronous_test(suite: Suite) -> None:
+    code, said = suite.run(FIXTURES, "-k", "test_it")
+    assert (code, suite.bodies()) == (0, ["tea", "tea"]), said
+    code, said = suite.run(FIXTURES, "-k", "asynchronous and asyncio", "-p", "anyio")
+    assert (code, suite.bodies()) == (0, []), said

@@ -9,7 +9,7 @@ except ImportError:
 from mcp.types import ToolAnnotations
 from toolbox import get_alerts, get_time, get_weather, roll
 
-READS = ToolAnnotations(**{"readOnlyHint": True})
+READS = ToolAnnotations(readOnlyHint=True)
 
 
 def server(**options: object) -> Server:

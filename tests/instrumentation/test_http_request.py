@@ -32,6 +32,12 @@ def test_the_matching_form_of_a_model_call_has_no_host_no_key_and_no_header() ->
     assert form(two, ASK, model=True) == {"method": "POST", "url": "/v1/chat/completions?alt=sse", "body": json.loads(ASK)}
 
 
+def test_what_a_model_call_is_cached_by_is_not_matched() -> None:
+    keyed = json.dumps({**json.loads(ASK), "prompt_cache_key": "run-1"}).encode()
+    assert form(head(CHAT), keyed, model=True) == form(head(CHAT), ASK, model=True)
+    assert form(head(CHAT), keyed) != form(head(CHAT), ASK)
+
+
 def test_the_matching_form_of_other_requests_has_the_host() -> None:
     assert form(head("https://a.example:443/x", "GET")) == form(head("https://a.example/x", "GET"))
     assert form(head("https://a.example/x", "GET")) == {"method": "GET", "url": "/x", "host": "a.example"}

@@ -154,8 +154,8 @@ def matching_form(head: Head, target: str, body: bytes, *, parsed: object = None
     ``{"method": "POST", "url": "/v1/chat/completions", "body": {…}}``: ``url`` is path and query. The body is under ``body`` if it is
     JSON, under ``text`` if it is other UTF-8 text, under ``base64`` otherwise; there is none of the three if it is empty. A request
     that is no model call has ``host`` (and port, unless it is the scheme's own) too: a model may be served elsewhere in a replay, other
-    services may not. No header is in it. Left out as well are parameters that sign a URL, a model call's API key, and a multipart
-    body's random boundary: they differ every time.
+    services may not. No header is in it. Left out as well are parameters that sign a URL, a model call's API key and what it is to be
+    cached by, and a multipart body's random boundary: they differ every time.
 
     Args:
         head: the request.
@@ -169,7 +169,14 @@ def matching_form(head: Head, target: str, body: bytes, *, parsed: object = None
         form["host"] = head.authority
     if body:
         form.update(_body_form(head, body) if parsed is None else {"body": parsed})
+    asked = form.get("body")
+    if model and isinstance(asked, dict) and not _CACHED_BY.isdisjoint(asked):
+        form["body"] = {name: value for name, value in asked.items() if name not in _CACHED_BY}
     return canonical_json(form)
+
+
+_CACHED_BY: Final = frozenset({"prompt_cache_key"})
+"""Fields of OpenAI's APIs that change where an answer is computed and not what it is; the Agents SDK makes a random one for each run."""
 
 
 def _steady(target: str, *, model: bool) -> str:

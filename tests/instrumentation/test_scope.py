@@ -1,5 +1,6 @@
 """Paths: one name for one logical call."""
 
+import asyncio
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -7,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.scope import Scope, step_label
 from spanreplay.boundary.session import RunContext, Session
 
@@ -79,3 +81,23 @@ def test_the_lock_of_what_models_asked_for_does_not_outlive_a_fork() -> None:
     done.set()
     thread.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_callback_of_the_loop_has_no_task_and_a_scope_all_the_same() -> None:
+    top = root()
+    seen = []
+
+    async def of_a_callers_context() -> None:
+        me = asyncio.current_task()
+        scopes.of_task[me] = top.fork("mine")
+        loop = asyncio.get_running_loop()
+        done = asyncio.Event()
+        loop.call_soon(lambda: (seen.append(scopes.current_scope()), done.set()))
+        await done.wait()
+
+    token = scopes.enter(top)
+    try:
+        asyncio.run(of_a_callers_context())
+    finally:
+        scopes.leave(token)
+    assert seen == [top]

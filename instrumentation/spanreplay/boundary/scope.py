@@ -155,7 +155,8 @@ def current_scope() -> Scope | None:
     if mine is not None and mine is not scope and (scope is None or mine.is_below(scope)):
         scope = mine
     if of_task and asyncio._get_running_loop() is not None:
-        mine = of_task.get(asyncio.current_task())
+        task = asyncio.current_task()  # there is none in a callback of the loop
+        mine = None if task is None else of_task.get(task)
         if mine is not None and mine is not scope and (scope is None or mine.is_below(scope)):
             scope = mine
     return scope if scope is not None else process.root

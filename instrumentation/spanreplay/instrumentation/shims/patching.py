@@ -17,8 +17,9 @@ class Patches:
         own = name in vars(owner)
         original = getattr(owner, name)
         made = make(original)
+        kept = vars(owner)[name] if own else original  # what a staticmethod or classmethod is, not what it gives
         setattr(owner, name, made)
-        self._done.append((owner, name, original, made, own))
+        self._done.append((owner, name, kept, made, own))
 
     def rebind(self, module: ModuleType, name: str, make: Callable[[Any], Any], *, everywhere: bool = False) -> None:
         """As :meth:`replace`, for a function of a module, also where modules of the same package have imported it by name.

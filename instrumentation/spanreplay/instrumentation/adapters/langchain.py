@@ -1,0 +1,270 @@
+"""LangChain: every execution of a tool, wherever it is called from, and what humans decide about one.
+
+``BaseTool.run`` and ``arun`` (langchain-core, public) run a tool for LangGraph's ``ToolNode``, for ``create_agent``, deepagents, chains and
+plain code. A replay leaves the callbacks around the body in place, so that streamed events are those of the record.
+``HumanInTheLoopMiddleware`` asks with ``interrupt``, and gets the decisions as its result.
+"""
+
+import copy
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any, Final
+from weakref import ref
+
+from spanreplay.boundary.boundary import acall, call, here
+from spanreplay.boundary.call import Call, OutcomeName
+from spanreplay.boundary.scope import Scope
+from spanreplay.instrumentation import framework
+from spanreplay.instrumentation.framework import Offered
+from spanreplay.instrumentation.hooks import Hooks, expect
+from spanreplay.instrumentation.langchain_values import is_a, is_command, is_tool_message, packed, unpacked
+from spanreplay.instrumentation.manual import record_decision
+from spanreplay.instrumentation.shims.patching import Patches
+
+NAME: Final = "langchain"
+_LAYER: Final = "langchain.BaseTool"
+_INTERRUPT: Final = "langgraph.errors:GraphInterrupt"
+_SEVERAL: Final = 512
+_DENIED: Final = frozenset({"reject", "respond"})
+
+
+def _patch_tools(module: ModuleType, patches: Patches) -> None:
+    for name, made in (("run", _observed_run), ("arun", _observed_arun)):
+        expect(module.BaseTool, name, ["self", "tool_input", "tool_call_id"])
+        patches.replace(module.BaseTool, name, made)
+
+
+def _patch_approvals(module: ModuleType, patches: Patches) -> None:
+    expect(module, "interrupt", ["value"])
+    patches.replace(module, "interrupt", _observed_question)
+    if hasattr(module.HumanInTheLoopMiddleware, "_process_decision"):
+        expect(module.HumanInTheLoopMiddleware, "_process_decision", ["decision", "tool_call"])
+        patches.replace(module.HumanInTheLoopMiddleware, "_process_decision", _observed_answer)
+
+
+_hooks: Final = Hooks(
+    NAME,
+    {"langchain_core.tools.base": _patch_tools, "langchain.agents.middleware.human_in_the_loop": _patch_approvals},
+)
+install, uninstall, status = _hooks.install, _hooks.uninstall, _hooks.status
+
+
+# ---- tools ------------------------------------------------------------------------------------------------------
+
+
+def _observed_run(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def run(self: Any, tool_input: Any, *args: Any, **options: Any) -> Any:
+        made = _call(self, tool_input, options)
+        if made is None:
+            return original(self, tool_input, *args, **options)
+        scope, asked = made
+        live: list[Any] = []
+
+        def body() -> Any:
+            live.append(original(self, tool_input, *args, **options))
+            return packed(live[0], self.name)
+
+        def step(*_: Any, **__: Any) -> Any:
+            with _renumbered(scope, options):
+                given = call(scope, asked, body)
+            return live[0] if live else _of_this_call(self, given, options)
+
+        stand_in = _stand_in(self, "_run", step) if scope.session.mode == "replay" else None
+        return step() if stand_in is None else original(stand_in, tool_input, *args, **options)
+
+    return run
+
+
+def _observed_arun(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    async def arun(self: Any, tool_input: Any, *args: Any, **options: Any) -> Any:
+        made = _call(self, tool_input, options)
+        if made is None:
+            return await original(self, tool_input, *args, **options)
+        scope, asked = made
+        live: list[Any] = []
+
+        async def body() -> Any:
+            live.append(await original(self, tool_input, *args, **options))
+            return packed(live[0], self.name)
+
+        async def step(*_: Any, **__: Any) -> Any:
+            with _renumbered(scope, options):
+                given = await acall(scope, asked, body)
+            return live[0] if live else _of_this_call(self, given, options)
+
+        stand_in = _stand_in(self, "_arun", step) if scope.session.mode == "replay" else None
+        return await (step() if stand_in is None else original(stand_in, tool_input, *args, **options))
+
+    return arun
+
+
+def _call(tool: Any, tool_input: Any, options: dict[str, Any]) -> tuple[Scope, Call] | None:
+    scope = here()
+    if scope is None:
+        return None
+    try:
+        offered = _offered(tool)
+        arguments = _asked(tool, offered, tool_input)
+    except Exception:
+        if scope.session.mode == "replay":
+            raise
+        scope.session.failed(f"the tool {getattr(tool, 'name', '?')}")
+        return None
+    call_id = options.get("tool_call_id")
+    annotation = framework.returned(offered.function) if call_id is None else None
+    made = framework.tool_call(scope, offered, arguments, layer=_LAYER, call_id=call_id, annotation=annotation, ending=_ending)
+    return None if made is None else (scope, made)
+
+
+_known: Final[dict[int, tuple[ref[Any], tuple[object, ...], Offered]]] = {}
+
+
+def _offered(tool: Any) -> Offered:
+    """What a model is shown of a tool; kept, since the schema is dear."""
+    shown = (tool.name, tool.description, id(tool.args_schema))
+    known = _known.get(id(tool))
+    if known is not None and known[0]() is tool and known[1] == shown:
+        return known[2]
+    schema = tool.tool_call_schema
+    hints = tool.metadata or {}  # of a server of MCP
+    offered = Offered(
+        name=tool.name,
+        description=tool.description,
+        parameters=schema if isinstance(schema, dict) else schema.model_json_schema(),
+        function=getattr(tool, "func", None) or getattr(tool, "coroutine", None) or type(tool)._run,
+        effect="read" if hints.get("readOnlyHint") is True else "unknown",
+    )
+    if len(_known) >= _SEVERAL:
+        _known.clear()
+    _known[id(tool)] = (ref(tool), shown, offered)
+    return offered
+
+
+def _asked(tool: Any, offered: Offered, tool_input: Any) -> Any:
+    """The arguments that the model gave, without those that the framework injects: state, store, runtime."""
+    if not isinstance(tool_input, dict):
+        return tool_input
+    keep = getattr(tool, "_filter_injected_args", None)
+    if keep is not None:
+        return keep(tool_input)
+    properties = offered.parameters.get("properties", {}) if isinstance(offered.parameters, dict) else {}
+    return {name: value for name, value in tool_input.items() if name in properties}
+
+
+def _ending(given: object) -> OutcomeName | None:
+    if isinstance(given, BaseException):
+        return "interrupted" if is_a(type(given), _INTERRUPT) else None
+    return "tool_error" if is_tool_message(given) and getattr(given, "status", None) == "error" else None
+
+
+# ---- a replay ---------------------------------------------------------------------------------------------------
+
+
+def _stand_in(tool: Any, name: str, step: Callable[..., Any]) -> Any:
+    """A tool whose body is a recorded step, and which makes nothing more of what that gives; ``None`` for a tool that cannot be copied."""
+    try:
+        made = copy.copy(tool)
+        changes = {
+            name: step,
+            "_to_args_and_kwargs": lambda *_: ((), {}),
+            "response_format": "content",
+            "handle_tool_error": False,
+            "handle_validation_error": False,
+        }
+        for changed, value in changes.items():
+            object.__setattr__(made, changed, value)
+    except Exception:  # noqa: BLE001 — a tool of any kind
+        return None
+    return made
+
+
+@contextmanager
+def _renumbered(scope: Scope, options: dict[str, Any]) -> Iterator[None]:
+    """A recorded interrupt gets the id that this execution knows it by."""
+    try:
+        yield
+    except BaseException as error:
+        place = ((options.get("config") or {}).get("configurable") or {}).get("checkpoint_ns")
+        if scope.session.mode == "replay" and place and is_a(type(error), _INTERRUPT) and error.args:
+            error.args = (tuple(_numbered(interrupt, place) for interrupt in error.args[0]), *error.args[1:])
+        raise
+
+
+def _numbered(interrupt: Any, place: str) -> Any:
+    known = getattr(type(interrupt), "from_ns", None)
+    if known is not None:
+        object.__setattr__(interrupt, "id", known(None, ns=place).id)  # frozen in some releases
+    return interrupt
+
+
+def _of_this_call(tool: Any, given: Any, options: dict[str, Any]) -> Any:
+    """A recorded result as this execution needs it: clients of some models make the ids of calls themselves, anew each time."""
+    call_id = options.get("tool_call_id")
+    given = unpacked(given, tool.name, call_id, sys.modules)
+    if call_id is not None:
+        told = given.update.get("messages") if is_command(given) and isinstance(given.update, dict) else [given]
+        mine = [message for message in told if is_tool_message(message)] if isinstance(told, list) else []
+        if len(mine) == 1:
+            mine[0].tool_call_id = call_id
+    return given
+
+
+# ---- approvals --------------------------------------------------------------------------------------------------
+
+
+def _observed_question(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def interrupt(value: Any, *args: Any, **options: Any) -> Any:
+        scope = here()
+        if scope is None:
+            return original(value, *args, **options)
+        try:
+            answer = original(value, *args, **options)
+        except BaseException as error:
+            if is_a(type(error), _INTERRUPT):
+                for asked in _questions(value):
+                    _decided(scope, {"type": "ask"}, asked, by="HumanInTheLoopMiddleware")
+            raise
+        if isinstance(value, dict) and value.get("type") == "tool_approval":
+            _decided(scope, answer, value, by="human")
+        return answer
+
+    return interrupt
+
+
+def _questions(value: Any) -> list[Any]:
+    return list(value.get("action_requests") or [value]) if isinstance(value, dict) else []
+
+
+def _observed_answer(original: Callable[..., Any]) -> Any:
+    @functools.wraps(original)
+    def _process_decision(decision: Any, tool_call: Any, *args: Any, **options: Any) -> Any:
+        scope = here()
+        if scope is not None:
+            _decided(scope, decision, tool_call, by="human")
+        return original(decision, tool_call, *args, **options)
+
+    return staticmethod(_process_decision)
+
+
+def _decided(scope: Scope, decision: Any, asked: Any, *, by: str) -> None:
+    """Keep a decision: ``{"type": "approve" | "edit" | "reject" | "respond", …}`` on ``{"name", "args", "id" | "tool_call_id"}``."""
+    try:
+        kind = decision["type"]
+        edited = decision.get("edited_action") or {}
+        arguments = edited.get("args", asked.get("args"))
+        record_decision(
+            asked["name"],
+            "require_approval" if kind == "ask" else "deny" if kind in _DENIED else "allow",
+            by=by,
+            reason=decision.get("message") or ("edited" if edited else None),
+            arguments=arguments if isinstance(arguments, dict) else None,
+            call_id=asked.get("id") or asked.get("tool_call_id"),
+        )
+    except (AttributeError, LookupError, TypeError):
+        scope.session.failed("a decision about a tool call")

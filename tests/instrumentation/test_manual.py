@@ -49,6 +49,7 @@ def test_a_run_has_an_id_its_input_and_output_and_its_steps_are_relative_to_it()
                 inner.output = "o"
             run.output = {"n": 1}
     top, first, nested, second = tape.steps
+    assert [step[names.GEN_AI_AGENT_NAME] for step in tape.steps] == ["a", "a", "inner", "inner"]
     assert top[names.RUN_ID] == run.run_id == inner.run_id != COMMAND_RUN
     assert (top[names.RUN_INPUT], top[names.RUN_OUTPUT], top[names.RUN_DEFINITION]) == ('{"q":1}', '{"n":1}', '{"model":"m"}')
     assert (top[names.GEN_AI_AGENT_VERSION], top[names.GEN_AI_CONVERSATION_ID], top[names.USER_ID], top["team"]) == ("2", "s", "u", "t")

@@ -190,8 +190,15 @@ class Step:
             attributes[names.RUN_PATH] = self.path
             attributes[names.RUN_NAME] = run.name
             attributes[names.RUN_REDACTION] = self.session.redactor.policy.to_json()
-        elif run.agent is not None:
-            attributes[names.GEN_AI_AGENT_NAME] = run.agent
+        elif (agent := self._agent_of(run)) is not None:
+            attributes[names.GEN_AI_AGENT_NAME] = agent
+
+    def _agent_of(self, run: "RunContext") -> str | None:
+        """Whose step this is: the agent's itself, or the nearest one around."""
+        step: Step | None = self
+        while step is not None and step.call.kind != "agent":
+            step = step.parent
+        return run.agent if step is None else step.call.name
 
     def _put_typed(self, attributes: dict[str, Any], value: Encoded, text: str, own: str, standard: str | None) -> None:
         """One text is kept once: under the standard name where it is plain JSON, under ours (with a plain view) otherwise."""

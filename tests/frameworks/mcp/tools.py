@@ -1,4 +1,4 @@
-"""A loop over the OpenAI SDK whose tools are those of an MCP server: a process of its own, or in memory."""
+"""A loop over the OpenAI SDK whose tools are those of an MCP server: a process of its own, in memory, or behind a URL."""
 
 import asyncio
 import contextlib
@@ -41,6 +41,17 @@ async def in_memory():
             yield session
 
 
+@contextlib.asynccontextmanager
+async def over_http():
+    try:
+        from mcp.client.streamable_http import streamable_http_client as connect
+    except ImportError:
+        from mcp.client.streamable_http import streamablehttp_client as connect
+    async with connect(os.environ["STATION"]) as streams, ClientSession(streams[0], streams[1]) as session:
+        await session.initialize()
+        yield session
+
+
 def text(result) -> str:
     return "".join(part.text for part in result.content)
 
@@ -74,7 +85,7 @@ async def main(connect) -> str:
         return run.output
 
 
-MODES = {"stdio": over_stdio, "memory": in_memory}
+MODES = {"stdio": over_stdio, "memory": in_memory, "http": over_http}
 if __name__ == "__main__":
     for mode in sys.argv[1:]:
         print(json.dumps({"mode": mode, "output": asyncio.run(main(MODES[mode]))}), flush=True)

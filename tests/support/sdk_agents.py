@@ -1,7 +1,7 @@
 """The real SDKs against a scripted server: clients, small agents, and the comparison of a run with its replays."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import anthropic
@@ -77,8 +77,15 @@ def caught(agent: Callable[[], Any]) -> Callable[[], Any]:
     return run
 
 
-def experiment(server: ModelServer, agent: Callable[[], Any], *script: Scripted) -> tuple[Any, Recorder]:
-    """Record, replay with the server unable to answer, compare; returns the value and the recording."""
+def experiment(server: ModelServer, agent: Callable[[], Any], *script: Scripted, unlike: Collection[str] = ()) -> tuple[Any, Recorder]:
+    """Record, replay with the server unable to answer, compare; returns the value and the recording.
+
+    Args:
+        server: answers while recording.
+        agent: what to run.
+        script: its answers.
+        unlike: attributes in which two equal runs differ.
+    """
     server.script(*script)
     value, recorded = record(agent)
     assert all(kept.outcome for kept in recorded.steps), "a step has not ended"
@@ -88,7 +95,7 @@ def experiment(server: ModelServer, agent: Callable[[], Any], *script: Scripted)
     again, replayed = replay(agent, tape)
     assert again == value
     assert len(server.requests) == before, "the replay sent a request"
-    assert [ending(kept) for kept in replayed.steps] == [ending(kept) for kept in recorded.steps]
+    assert [ending(kept, unlike) for kept in replayed.steps] == [ending(kept, unlike) for kept in recorded.steps]
     assert [turn.given_up for turn in tape.turns] == [1] * len(tape.turns)
     unwatched = Tape(recorded)
     assert replay(agent, unwatched, sink=None)[0] == value
@@ -107,10 +114,10 @@ _PER_EXECUTION = {
 }
 
 
-def ending(kept: Kept) -> dict[str, Any]:
+def ending(kept: Kept, unlike: Collection[str] = ()) -> dict[str, Any]:
     """All attributes that a replay must reproduce."""
     sizes = [size for size, _ in json.loads(kept.attributes.get(names.WIRE_RESPONSE_CHUNKS, "[]"))]
-    return {**{name: value for name, value in kept.attributes.items() if name not in _PER_EXECUTION}, "sizes": sizes}
+    return {**{name: value for name, value in kept.attributes.items() if name not in _PER_EXECUTION and name not in unlike}, "sizes": sizes}
 
 
 def openai_chat(server: ModelServer) -> Any:

@@ -8,6 +8,9 @@ from spanreplay.instrumentation._lenient import dumps, loads, mapping, text
 from spanreplay.instrumentation.provider import ModelResponse
 from spanreplay.semconv.attributes import ERROR_TYPE
 
+_FEW = 2
+"""Fields of an error that says its message at the top: a response that has a field of this name has more."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assembled:
@@ -18,6 +21,10 @@ class Assembled:
     error: tuple[str, str] | None = None
 
 
+def _events(content_type: str, body: bytes) -> _sse.Frames | None:
+    return _sse.frames(body) if _sse.is_stream(content_type, body) else None
+
+
 def read(
     status: int,
     content_type: str,
@@ -26,6 +33,8 @@ def read(
     list_field: str,
     assemble: Callable[[_sse.Frames], Assembled],
     whole: Callable[[dict[str, object]], ModelResponse],
+    streamed: Callable[[str, bytes], _sse.Frames | None] = _events,
+    is_own: Callable[[dict[str, object]], bool] | None = None,
 ) -> ModelResponse:
     """Reads any response.
 
@@ -36,11 +45,13 @@ def read(
         list_field: the field without which a plain body is not this API's.
         assemble: puts a stream together.
         whole: reads a plain body, or one put together.
+        streamed: the frames of a body (by its content type), if it is a stream; server-sent events by default.
+        is_own: tells a plain body of this API, where it has no such list.
     """
     if not 200 <= status < 300:
         return _http_error(status, body)
-    if _sse.is_stream(content_type, body):
-        frames = _sse.frames(body)
+    frames = streamed(content_type, body)
+    if frames is not None:
         assembled = assemble(frames)
         answer = replace(whole(assembled.body), complete=assembled.complete)
         if assembled.error:
@@ -52,12 +63,12 @@ def read(
         parsed = loads(body)
     except ValueError as error:
         return malformed(f"the body is not JSON: {error}")
-    if isinstance(parsed, dict) and isinstance(parsed.get(list_field), list):
+    if isinstance(parsed, dict) and (is_own(parsed) if is_own is not None else isinstance(parsed.get(list_field), list)):
         return whole(parsed)
     reported = error_in(parsed)
     if reported:
         return failed(ModelResponse(attributes={}, outcome="error", complete=True), reported)
-    return malformed(f"the body has no list `{list_field}`")
+    return malformed(f"the body has no {'list ' if is_own is None else ''}`{list_field}`")
 
 
 def malformed(problem: str) -> ModelResponse:
@@ -75,7 +86,8 @@ def error_in(body: object) -> tuple[str, str] | None:
     """(type, message) of the error that a body or an event reports, or ``None``.
 
     Known shapes: ``{"error": {type, code, message}}`` (OpenAI, Anthropic), ``{"type": "error", code, message}`` (event of OpenAI's
-    Responses API), ``{"object": "error", …}`` (vLLM), ``{"error": "text"}`` (Ollama), and each of them in a list (Gemini).
+    Responses API), ``{"object": "error", …}`` (vLLM), ``{"error": "text"}`` (Ollama), each of them in a list (Gemini), and
+    ``{"message": "text"}``, perhaps with ``__type`` or ``id`` (AWS, Cohere).
     """
     if isinstance(body, list) and body:
         body = body[0]
@@ -87,6 +99,9 @@ def error_in(body: object) -> tuple[str, str] | None:
         record = error
     elif top.get("type") == "error" or top.get("object") == "error":
         record = top
+    elif isinstance(top.get("message"), str) and len(top) <= _FEW:
+        kind = text(top.get("__type")) or "error"
+        return kind.rpartition("#")[2], str(top["message"])
     else:
         return None
     named = (record.get(key) for key in ("type", "code"))

@@ -18,10 +18,10 @@ Message: TypeAlias = dict[str, object]
 
 _STANDARD: Final = frozenset({"text", "tool_call", "tool_call_response", "blob", "file", "uri", "reasoning", "generic"})
 _FINISH: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("stop", "end_turn", "stop_sequence", "completed"), "stop"),
+    **dict.fromkeys(("stop", "end_turn", "stop_sequence", "completed", "complete"), "stop"),
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"), "length"),
     **dict.fromkeys(("tool_call", "tool_calls", "function_call", "tool_use"), "tool_call"),
-    **dict.fromkeys(("content_filter", "refusal"), "content_filter"),
+    **dict.fromkeys(("content_filter", "content_filtered", "guardrail_intervened", "refusal"), "content_filter"),
     **dict.fromkeys(("safety", "recitation", "blocklist", "prohibited_content", "spii"), "content_filter"),
     **dict.fromkeys(("image_safety", "image_prohibited_content", "model_armor"), "content_filter"),
     "error": "error",

@@ -14,7 +14,7 @@ from spanreplay.boundary.step import Step
 from spanreplay.content.canonical import canonical_json
 from spanreplay.content.codec import Encoded
 from spanreplay.content.redaction import Redactor
-from spanreplay.instrumentation import http_attempts, http_telemetry
+from spanreplay.instrumentation import http_attempts, http_telemetry, http_vendors
 from spanreplay.instrumentation.http_body import MAX_BODY, Kept, content_decoded, header
 from spanreplay.instrumentation.http_exchange import Exchange, RanOut, end_collected, is_watched, never
 from spanreplay.instrumentation.http_request import Head, learn_credentials, matching_form
@@ -146,9 +146,12 @@ def _call(scope: Scope, head: Head, body: bytes, view: bytes, known: tuple[Provi
         asked = provider.request(parsed)
         model = asked.model
         attributes.update(asked.attributes)
+    vendor = http_vendors.at(head.host)
+    if vendor is not None and names.GEN_AI_PROVIDER_NAME in attributes:
+        attributes[names.GEN_AI_PROVIDER_NAME] = vendor
     attributes[names.WIRE_PROVIDER] = provider.NAME
     form = matching_form(head, target, view, parsed=parsed, model=True)
-    return Call(kind="model_call", name=model or provider.NAME, input=_plain(form), attributes=attributes, client=True)
+    return Call(kind=provider.KIND, name=model or provider.NAME, input=_plain(form), attributes=attributes, client=True)
 
 
 def _put_request_body(attributes: dict[str, Any], head: Head, body: bytes, view: bytes, redactor: Redactor) -> None:

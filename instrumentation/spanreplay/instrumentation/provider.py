@@ -18,6 +18,9 @@ AttributeValue: TypeAlias = str | bool | int | float | tuple[str, ...]
 """What a span attribute holds here: 64-bit integers, finite floats, strings that UTF-8 can write."""
 
 
+ProviderKind: TypeAlias = Literal["model_call", "retrieval"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallRef:
     """One tool call that a model asked for."""
@@ -59,6 +62,8 @@ class Provider(Protocol):
 
     NAME: ClassVar[str]
     """For example ``openai.chat``; kept in ``spanreplay.wire.provider``, so it is never changed."""
+    KIND: ClassVar[ProviderKind]
+    """What a call is: of a model, or for vectors to find something with."""
     PATHS: ClassVar[tuple[str, ...]]
     """Path suffixes, without query and trailing slash; a body is parsed only for a path that ends in one of them."""
 

@@ -10,7 +10,7 @@ from spanreplay.instrumentation import _parts, _sse
 from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, number, strict_object, text
 from spanreplay.instrumentation._outcomes import Assembled, error_in, read
 from spanreplay.instrumentation._parts import Message, Part, put, put_json
-from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, trimmed
+from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
 from spanreplay.semconv import attributes as names
 
 _FINISH_BACK: Final[Mapping[str, str]] = {"stop": "end_turn", "length": "max_tokens", "tool_call": "tool_use", "content_filter": "refusal"}
@@ -28,6 +28,7 @@ class AnthropicMessages:
     """Codec of ``POST …/messages``; counting tokens and batches have other paths."""
 
     NAME: ClassVar[str] = "anthropic.messages"
+    KIND: ClassVar[ProviderKind] = "model_call"
     PATHS: ClassVar[tuple[str, ...]] = ("/messages",)
 
     def matches(self, method: str, path: str, body: object) -> bool:

@@ -16,7 +16,7 @@ from spanreplay.instrumentation import _parts, _sse
 from spanreplay.instrumentation._lenient import dumps, integer, items, loads, mapping, number, strict_object, text
 from spanreplay.instrumentation._outcomes import Assembled, error_in, failed, malformed, read
 from spanreplay.instrumentation._parts import Message, Part, put, put_json
-from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, trimmed
+from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
 from spanreplay.semconv import attributes as names
 
 _METHOD: Final = re.compile(r"/([^/:]+):(?:generate|streamGenerate)Content$")
@@ -40,6 +40,7 @@ class Gemini:
     """Codec of ``POST …/{model}:generateContent`` and ``:streamGenerateContent``; counting tokens and batches have other methods."""
 
     NAME: ClassVar[str] = "gemini"
+    KIND: ClassVar[ProviderKind] = "model_call"
     PATHS: ClassVar[tuple[str, ...]] = (":generateContent", ":streamGenerateContent")
 
     def matches(self, method: str, path: str, body: object) -> bool:

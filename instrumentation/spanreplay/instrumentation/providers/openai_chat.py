@@ -12,7 +12,7 @@ from spanreplay.instrumentation import _parts, _sse
 from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, number, text
 from spanreplay.instrumentation._outcomes import Assembled, error_in, read
 from spanreplay.instrumentation._parts import Message, Part, put, put_json
-from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, trimmed
+from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
 from spanreplay.semconv import attributes as names
 
 _REASONING: Final = ("reasoning_content", "reasoning")
@@ -30,6 +30,7 @@ class OpenAIChat:
     """Codec of ``POST …/chat/completions``."""
 
     NAME: ClassVar[str] = "openai.chat"
+    KIND: ClassVar[ProviderKind] = "model_call"
     PATHS: ClassVar[tuple[str, ...]] = ("/chat/completions",)
 
     def matches(self, method: str, path: str, body: object) -> bool:

@@ -10,7 +10,7 @@ from spanreplay.instrumentation import _parts, _sse
 from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, number, text
 from spanreplay.instrumentation._outcomes import Assembled, error_in, failed, read
 from spanreplay.instrumentation._parts import Message, Part, put, put_json
-from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, trimmed
+from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
 from spanreplay.semconv import attributes as names
 
 _TERMINAL: Final = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
@@ -49,6 +49,7 @@ class OpenAIResponses:
     """Codec of ``POST …/responses``; retrieving a stored response is no model call."""
 
     NAME: ClassVar[str] = "openai.responses"
+    KIND: ClassVar[ProviderKind] = "model_call"
     PATHS: ClassVar[tuple[str, ...]] = ("/responses",)
 
     def matches(self, method: str, path: str, body: object) -> bool:

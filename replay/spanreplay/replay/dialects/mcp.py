@@ -26,6 +26,7 @@ REQUEST: Final = "request"
 RESPONSE: Final = "response"
 
 _TOOLS_CALL: Final = "tools/call"
+_NOTIFICATION: Final = "notifications/"
 _LEAD: Final = re.compile(r"^MCP (?:send |request: |(?P<serves>server handle request: )|client handle request: )")
 """What the Python SDK and Logfire put before the method in the name of a span."""
 _NOT_ARGUMENTS: Final = frozenset({"name", "arguments", "meta", "_meta", "task"})
@@ -42,12 +43,12 @@ class McpDialect:
         return METHOD in span.attributes or (span.scope.name == LOGFIRE_SCOPE and REQUEST in span.attributes)
 
     def read(self, span: SpanRecord, logs: Sequence[LogRecord]) -> StepDraft | None:
-        """The step; ``None`` where no method is told."""
+        """The step; ``None`` where no method is told, and for a notification, which nobody answers."""
         del logs
         fields = Fields(span.attributes)
         request = _object(fields, REQUEST) if span.scope.name == LOGFIRE_SCOPE else {}
         method = fields.text(METHOD) or request.get("method")
-        if not isinstance(method, str) or not method:
+        if not isinstance(method, str) or not method or method.startswith(_NOTIFICATION):
             return None
         params = request.get("params")
         params = params if isinstance(params, dict) else {}

@@ -98,16 +98,22 @@ _CAPITAL_A: Final = re.compile(rb"A(?:KIA|SIA|Iza)[A-Za-z0-9_-]{16}")
 _J: Final = re.compile(rb"J(?<=eyJ)[A-Za-z0-9_-]{6}")
 _B: Final = re.compile(rb"b(?:earer|asic)\s")
 
-_NAME: Final = (
-    r"(?:[Aa][Pp][Ii]|[Aa][Cc][Cc][Ee][Ss][Ss]|[Ss][Ee][Cc][Rr][Ee][Tt])[-_]?[Kk][Ee][Yy]|[Tt][Oo][Kk][Ee][Nn]|[Ss][Ee][Cc][Rr][Ee][Tt]"
-    r"|[Pp][Aa][Ss][Ss](?:[Ww][Oo][Rr])?[Ww]?[Dd]|[Aa][Uu][Tt][Hh][Oo][Rr][Ii][Zz][Aa][Tt][Ii][Oo][Nn]"
+_NAMES: Final = (
+    *(
+        f"{word}{hyphen}[Kk][Ee][Yy]"
+        for word in ("[Aa][Pp][Ii]", "[Aa][Cc][Cc][Ee][Ss][Ss]", "[Ss][Ee][Cc][Rr][Ee][Tt]")
+        for hyphen in ("", "[-_]")
+    ),
+    *("[Tt][Oo][Kk][Ee][Nn]", "[Ss][Ee][Cc][Rr][Ee][Tt]", "[Aa][Uu][Tt][Hh][Oo][Rr][Ii][Zz][Aa][Tt][Ii][Oo][Nn]"),
+    *(f"[Pp][Aa][Ss][Ss]{rest}[Dd]" for rest in ("", "[Ww]", "[Ww][Oo][Rr]", "[Ww][Oo][Rr][Ww]")),
 )
 _VALUE: Final = r"([A-Za-z0-9+/=_.~!@$^*-]{6,}+)"
 _ENDS: Final = rb"(?<=key{0})|(?<=token{0})|(?<=secret{0})|(?<=passwd{0})|(?<=password{0})|(?<=authorization{0})"
 _EQUALS: Final = re.compile(rb"=(?:" + _ENDS.replace(b"{0}", b"=") + rb")")
 _COLON: Final = re.compile(rb":(?:" + _ENDS.replace(b"{0}", b":") + rb")")
-_NAMED_EQUALS: Final = re.compile(rf"(?:{_NAME})={_VALUE}")
-_NAMED_COLON: Final = re.compile(rf"(?:{_NAME}):\s{{1,2}}(?:[Bb]asic\s)?{_VALUE}")
+# They begin with the mark and look back for the name: a name is tried nowhere else, which is many times faster.
+_NAMED_EQUALS: Final = re.compile(f"=(?:{'|'.join(f'(?<={name}=)' for name in _NAMES)}){_VALUE}")
+_NAMED_COLON: Final = re.compile(rf":(?:{'|'.join(f'(?<={name}:)' for name in _NAMES)})\s{{1,2}}(?:[Bb]asic\s)?{_VALUE}")
 """A credential after its name in running text, an exception's for one: ``token=…``, ``x-api-key: …``."""
 
 _START: Final = r"(?:(?<![A-Za-z0-9_-]eyJ)|(?<=\\[nrtbf]eyJ)|(?<=\\u[0-9a-fA-F]{4}eyJ)|(?<=%[0-9a-fA-F]{2}eyJ))"

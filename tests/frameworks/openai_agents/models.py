@@ -1,0 +1,15 @@
+"""The models of the agents here."""
+
+import os
+
+from agents import Model, OpenAIChatCompletionsModel, OpenAIResponsesModel, set_tracing_disabled
+from openai import AsyncOpenAI
+
+set_tracing_disabled(True)  # it would ask api.openai.com; tracing.py has it on
+
+
+def model(api: str = "responses") -> Model:
+    """A model of one of the two APIs."""
+    kind = OpenAIResponsesModel if api == "responses" else OpenAIChatCompletionsModel
+    # The SDK sends other fields to OpenAI's own address, which is what it takes in a replay without the variable.
+    return kind(model="gpt-4o-mini", openai_client=AsyncOpenAI(base_url=os.environ.get("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")))

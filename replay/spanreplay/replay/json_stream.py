@@ -12,6 +12,7 @@ from itertools import islice, pairwise
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from spanreplay.replay.source import ReadReport
+from spanreplay.replay.source_losses import CUT_DOCUMENT
 
 _BLANK: Final = (b"\n", b"\r\n")
 BOM: Final = b"\xef\xbb\xbf"
@@ -20,6 +21,7 @@ _DECODER: Final = json.JSONDecoder()
 _GAP: Final = re.compile(r"[\s,\x1e\ufeff]*")
 _STRING: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 _TOKEN: Final = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|["{}\[\]:\n]')
+_TRACE_ID: Final = re.compile(r'"trace_?[iI][dD]"\s*:\s*"([0-9a-fA-F]{32})"')
 _CLOSER: Final = {"{": "}", "[": "]"}
 
 _DEEPEST: Final = 5
@@ -158,7 +160,7 @@ def documents(
             continue
         if len(line) == limit and not line.endswith(b"\n"):
             _skip_line(stream, limit)
-            reader.reject(number, f"a document of at most {limit} bytes", "a longer one")
+            reader.damaged(number, f"a document of at most {limit} bytes", "a longer one")
             continue
         text = _text(line, report)
         if not reader.pending:
@@ -182,8 +184,14 @@ def _text(line: bytes, report: ReadReport) -> str:
     try:
         return line.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
-        report.note("text-replaced", "has bytes that are no UTF-8, replaced by U+FFFD")
-        return line.decode("utf-8", "replace")
+        text = line.decode("utf-8", "replace")
+        report.note("text-replaced", "has bytes that are no UTF-8, replaced by U+FFFD", named=_traces_in(text))
+        return text
+
+
+def _traces_in(text: str) -> list[str]:
+    """The ids of traces that a text names, however damaged it is."""
+    return [trace_id.lower() for trace_id in _TRACE_ID.findall(text)]
 
 
 class _Reader:
@@ -200,8 +208,9 @@ class _Reader:
         self._depth = 0
         self._size = 0
 
-    def reject(self, number: int, expected: str, found: str) -> None:
-        self._report.reject(self._where, f"line {number}", expected, found)
+    def damaged(self, number: int, expected: str, found: str, text: str = "", *, whole: bool = False) -> None:
+        """A line, or a document, that is left out; its text as far as there is one."""
+        self._report.damaged(self._where, f"line {number}", expected, found, named=_traces_in(text), whole=whole)
 
     def odd_line(self, text: str, number: int) -> Iterator[tuple[str, Any]]:
         """A line that is not exactly one document, with none unfinished before it."""
@@ -231,7 +240,7 @@ class _Reader:
         if self._depth <= 0:
             yield from self._finish(number)
         elif self._size > limit:
-            self.reject(self._first_line, f"a document of at most {limit} bytes", "a longer one")
+            self.damaged(self._first_line, f"a document of at most {limit} bytes", "a longer one")
             self.pending.clear()
 
     def end(self) -> Iterator[tuple[str, Any]]:
@@ -286,23 +295,23 @@ class _Reader:
         return [text[begin:end] for begin, end in pairwise([0, *seams, len(text)])]
 
     def _broken(self, text: str, number: int, error: Exception) -> Iterator[tuple[str, Any]]:
-        expected, found = "a JSON document", "nesting too deep to read"
+        expected, found, damaged, whole = "a JSON document", "nesting too deep to read", text, True
         if isinstance(error, json.JSONDecodeError):
             start = len(error.doc) - len(text)
             found = f"{error.msg[:1].lower()}{error.msg[1:]} (column {error.colno})"
             if _goes_on(error.doc, error) or error.msg.startswith("Unterminated string"):
-                expected, found = "a whole JSON document", "one that is cut"
+                expected, found, whole = "a whole JSON document", "one that is cut", False
             else:
                 number += error.doc.count("\n", start, error.pos)
             text = text[: error.pos - start]
         elif isinstance(error, ValueError):
             found = "a number of thousands of digits"
-        self.reject(number, expected, found)
-        if not isinstance(error, json.JSONDecodeError):
-            return
-        if kept := whole_elements(text, self._lists):
-            self._report.note("document-cut", "comes from a document that is cut: what followed it there is missing", spans=kept[1])
+        kept = whole_elements(text, self._lists) if isinstance(error, json.JSONDecodeError) else None
+        if kept is not None:
             yield f"line {number}", kept[0]
+        self.damaged(number, expected, found, damaged, whole=whole)
+        if kept is not None:
+            self._report.note(CUT_DOCUMENT, "comes from a document that is cut: what followed it there is missing", spans=kept[1])
 
 
 def _decode_all(text: str) -> tuple[list[Any], int, Exception | None]:

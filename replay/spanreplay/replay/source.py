@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, Protocol, cast
 
 from spanreplay.replay.input_stream import DEFAULT_LIMITS, HEADS, InputStream, Limits
-from spanreplay.replay.source_losses import LOSSES, SourceLosses
+from spanreplay.replay.source_losses import CUT_DOCUMENT, LOSSES, SourceLosses
 from spanreplay.replay.survey import Survey
 from spanreplay.spans.errors import REJECTED, SIGNAL_SKIPPED, FormatError, Problem, Problems
 from spanreplay.spans.record import Record, SpanRecord
@@ -141,6 +141,7 @@ class ReadReport:
         spans: int = 1,
         once_for: object = None,
         trace_id: str | None = None,
+        named: Iterable[str] = (),
         lost: str = "",
     ) -> None:
         """Adds to the fidelity list.
@@ -152,10 +153,15 @@ class ReadReport:
             spans: How many more spans are concerned.
             once_for: Names the record; a second note of the same code about the same record, next to the first, is not counted.
             trace_id: The trace concerned, where it is known; a loss without one may be of any trace of the file.
+            named: Ids of the traces concerned, where it is not one.
             lost: What of it was lost, for a code of :data:`~spanreplay.replay.source_losses.LOSSES`; left out, what ``detail`` says.
         """
-        if code in LOSSES:
-            self._losses.add(lost or f"a record that {detail}", trace_id)
+        if code in LOSSES and code != CUT_DOCUMENT:
+            for concerned in {*named} or {trace_id}:
+                self._losses.add(lost or f"a record that {detail}", concerned)
+        self._count(code, detail, advice, spans, once_for)
+
+    def _count(self, code: str, detail: str, advice: str, spans: int, once_for: object) -> None:
         tally = self._tallies.setdefault(code, _Tally(detail=detail, advice=advice))
         if once_for is None or once_for != tally.last:
             tally.spans += spans
@@ -163,19 +169,40 @@ class ReadReport:
 
     def reject(self, file: str, place: str, expected: str, found: str, *, trace_id: str | None = None) -> None:
         """Counts something left out, of this trace if that is known."""
+        self._losses.add(self._left_out(file, place, expected, found), trace_id)
+
+    def damaged(self, file: str, place: str, expected: str, found: str, *, named: Iterable[str] = (), whole: bool = False) -> None:
+        """Counts a part of the input, at the place that is read now, that is left out.
+
+        Args:
+            file: Names the input.
+            place: Where in it.
+            expected: What a readable input has there.
+            found: What is there instead.
+            named: Ids of the traces that it names.
+            whole: All of it is there to look at, so that it is of no trace that it does not name, if it names any.
+        """
+        lost = self._left_out(file, place, expected, found)
+        traces = set(named)
+        for trace_id in traces:
+            self._losses.add(lost, trace_id)
+        if not traces or not whole:
+            self._losses.add_here(lost)
+
+    def _left_out(self, file: str, place: str, expected: str, found: str) -> str:
         self.rejected += 1
         if len(self.rejections) < KEPT_REJECTIONS:
             self.rejections.append(Rejection(file=file, place=place, expected=expected, found=found))
-        self.note(
-            REJECTED, _DETAILS[REJECTED], trace_id=trace_id, lost=f"left out at {place or 'the end'}: expected {expected}, found {found}"
-        )
+        self._count(REJECTED, _DETAILS[REJECTED], "", 1, None)
+        return f"left out at {place or 'the end'}: expected {expected}, found {found}"
 
     def problems(self, file: str) -> Problems:
         """The collector to give to a decoder: sorts its problems into rejections and fidelity."""
 
         def collect(problem: Problem) -> None:
             if problem.code == REJECTED:
-                self.reject(file, problem.where, problem.expected, problem.found, trace_id=problem.trace_id)
+                named = () if problem.trace_id is None else (problem.trace_id,)
+                self.damaged(file, problem.where, problem.expected, problem.found, named=named, whole=True)
             else:
                 name = (problem.trace_id, problem.span_id) if problem.span_id else problem.where
                 self.note(
@@ -192,7 +219,7 @@ class ReadReport:
     def keep(self, record: Record) -> None:
         """Counts a record that was read."""
         self._survey.see(record)
-        self._losses.see(record.trace_id)
+        self._losses.see(record)
         if isinstance(record, SpanRecord):
             self.spans += 1
         else:

@@ -1,6 +1,7 @@
 """What an input says or shows that it has lost, by the traces that the loss touches.
 
-Where the trace is known, it is that one; a loss of unknown place may be of any trace in the same file, so it is of all of them.
+Where the trace is known, it is that one; where its place in a file is, those that were running then; a loss of unknown place may be of any
+trace in the same file, so it is of all of them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -8,11 +9,14 @@ from typing import Final, TypeAlias
 
 from spanreplay.replay.model import Reason
 from spanreplay.replay.reasons import SOURCE_LOSS
+from spanreplay.spans.record import Record, SpanRecord
 
+CUT_DOCUMENT: Final = "document-cut"
+"""Of a document that was left out, told with that, something is kept."""
 LOSSES: Final = frozenset(
     {
         "rejected",
-        "document-cut",
+        CUT_DOCUMENT,
         "attribute-dropped",
         "event-dropped",
         "link-dropped",
@@ -26,11 +30,27 @@ LOSSES: Final = frozenset(
 )
 """Codes of a fidelity report that say that something is missing, not only rewritten; what each record shows itself is a gap of its own."""
 
+_SLACK_NS: Final = 10_000_000_000
+"""How much later than it ended a span may be written: the batches of an SDK and of a Collector, several processes."""
+
 TOLD: Final = 20
 """Losses of a trace that are told one by one."""
 
 Losses: TypeAlias = Mapping[str, Iterable[str]]
 """Trace id to what was lost of it, each for people."""
+
+
+class _Damage:
+    """A loss between two records of a file."""
+
+    __slots__ = ("detail", "since", "until")
+
+    def __init__(self, detail: str, since: int) -> None:
+        self.detail = detail
+        self.since = since
+        """The end of the record before it, nanoseconds; 0 at the beginning."""
+        self.until: int | None = None
+        """The end of the record behind it; ``None`` at the end of the file."""
 
 
 class SourceLosses:
@@ -39,13 +59,38 @@ class SourceLosses:
     def __init__(self) -> None:
         self.of_traces: dict[str, dict[str, None]] = {}
         """Trace id to what was lost of it, in the order of the input; complete once the input has been read to its end."""
-        self._traces: set[bytes] = set()
+        self._traces: dict[str, list[int]] = {}
+        """Trace id to its first start and its last end."""
         self._everywhere: dict[str, None] = {}
+        self._damages: list[_Damage] = []
+        self._ended = 0
+        self._latest = 0
+        self._in_order = True
 
-    def see(self, trace_id: str | None) -> None:
-        """A record of this trace was read from the file."""
+    def see(self, record: Record) -> None:
+        """A record was read from the file."""
+        trace_id = record.trace_id
+        if isinstance(record, SpanRecord):
+            start, end = record.start_ns, record.end_ns or record.start_ns
+        else:
+            start = end = record.time_ns or record.observed_ns
+        if end > self._latest:
+            self._latest = end
+        elif end < self._latest - _SLACK_NS:
+            self._in_order = False
+        self._ended = end
+        if self._damages and self._damages[-1].until is None:
+            for damage in self._damages:
+                if damage.until is None:
+                    damage.until = end
         if trace_id:
-            self._traces.add(bytes.fromhex(trace_id))
+            span = self._traces.get(trace_id)
+            if span is None:
+                self._traces[trace_id] = [start, end]
+            elif start < span[0]:
+                span[0] = start
+            if span is not None and end > span[1]:
+                span[1] = end
 
     def add(self, detail: str, trace_id: str | None = None) -> None:
         """Something was lost, of the trace or of any that the file has."""
@@ -53,14 +98,30 @@ class SourceLosses:
         if len(told) < TOLD:
             told.setdefault(detail)
 
+    def add_here(self, detail: str) -> None:
+        """Something was lost between the record that was read last and the next one.
+
+        Exporters write spans in the order of their end. Where a file has that order, the loss is of a trace that was running then.
+        """
+        if len(self._damages) < TOLD:
+            self._damages.append(_Damage(detail, self._ended))
+        else:
+            self._damages[-1].until = None
+
     def end_of_file(self) -> None:
         """The file is read; what follows is of another one."""
-        if self._everywhere:
-            for trace in self._traces:
-                for detail in self._everywhere:
-                    self.add(detail, trace.hex())
+        for trace_id, (start, end) in self._traces.items() if self._everywhere or self._damages else ():
+            for detail in self._everywhere:
+                self.add(detail, trace_id)
+            for damage in self._damages:
+                before = damage.until is None or start <= damage.until + _SLACK_NS
+                if not self._in_order or (before and end >= damage.since - _SLACK_NS):
+                    self.add(damage.detail, trace_id)
         self._traces.clear()
         self._everywhere.clear()
+        self._damages.clear()
+        self._ended = self._latest = 0
+        self._in_order = True
 
 
 def loss_reasons(trace_ids: Iterable[str], losses: Losses) -> list[Reason]:

@@ -50,18 +50,18 @@ def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
         size = int.from_bytes(header, "big")
         place = f"byte {at}"
         if len(header) < _LENGTH:
-            report.reject(where, place, "the length of a message, 4 bytes", f"{len(header)} bytes at the end of the file")
+            report.damaged(where, place, "the length of a message, 4 bytes", f"{len(header)} bytes at the end of the file")
             return
         if size > limit:
-            report.reject(where, place, f"a message of at most {limit} bytes", f"one of {size} bytes")
+            report.damaged(where, place, f"a message of at most {limit} bytes", f"one of {size} bytes")
             return
         data = stream.read(size)
         try:
             yield from decode(data, place, report.problems(where))
         except FormatError as error:
-            report.reject(where, error.where, error.expected, error.found)
+            report.damaged(where, error.where, error.expected, error.found)
         if len(data) < size:
-            report.reject(where, place, f"a message of {size} bytes", f"{len(data)} bytes before the end of the file")
+            report.damaged(where, place, f"a message of {size} bytes", f"{len(data)} bytes before the end of the file")
             return
         at += _LENGTH + size
         header = stream.read(_LENGTH)

@@ -92,7 +92,12 @@ def test_a_callback_of_the_loop_has_no_task_and_a_scope_all_the_same() -> None:
         scopes.of_task[me] = top.fork("mine")
         loop = asyncio.get_running_loop()
         done = asyncio.Event()
-        loop.call_soon(lambda: (seen.append(scopes.current_scope()), done.set()))
+
+        def callback() -> None:
+            seen.append(scopes.current_scope())
+            done.set()
+
+        loop.call_soon(callback)
         await done.wait()
 
     token = scopes.enter(top)

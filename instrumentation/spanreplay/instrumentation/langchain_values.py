@@ -98,6 +98,14 @@ class Sent:
     timeout: Any = None
 
 
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """What a tool gave, and what it wrote to the state meanwhile, past its result, as the files of deepagents are."""
+
+    result: Any
+    writes: list[tuple[str, Any]]
+
+
 def packed(value: Any, name: str) -> Any:
     """What a tool gave, as it is kept: the text of a message that says nothing else; commands in a form that can be restored.
 

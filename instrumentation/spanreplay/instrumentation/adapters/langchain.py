@@ -20,13 +20,16 @@ from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation import framework
 from spanreplay.instrumentation.framework import Offered
 from spanreplay.instrumentation.hooks import Hooks, expect
-from spanreplay.instrumentation.langchain_values import is_a, is_command, is_tool_message, packed, unpacked
+from spanreplay.instrumentation.langchain_values import Wrote, is_a, is_command, is_tool_message, packed, unpacked
 from spanreplay.instrumentation.manual import record_decision
 from spanreplay.instrumentation.shims.patching import Patches
 
 NAME: Final = "langchain"
 _LAYER: Final = "langchain.BaseTool"
 _INTERRUPT: Final = "langgraph.errors:GraphInterrupt"
+_SEND: Final = "__pregel_send"
+"""LangGraph's ``CONFIG_KEY_SEND``."""
+_RESUME: Final = "__resume__"
 _SEVERAL: Final = 512
 _DENIED: Final = frozenset({"reject", "respond"})
 
@@ -62,16 +65,12 @@ def _observed_run(original: Callable[..., Any]) -> Callable[..., Any]:
         if made is None:
             return original(self, tool_input, *args, **options)
         scope, asked = made
-        live: list[Any] = []
-
-        def body() -> Any:
-            live.append(original(self, tool_input, *args, **options))
-            return packed(live[0], self.name)
+        live = _Live(self, options)
 
         def step(*_: Any, **__: Any) -> Any:
             with _renumbered(scope, options):
-                given = call(scope, asked, body)
-            return live[0] if live else _of_this_call(self, given, options)
+                given = call(scope, asked, lambda: live.gave(original(self, tool_input, *args, **live.options)))
+            return live.result(given)
 
         stand_in = _stand_in(self, "_run", step) if scope.session.mode == "replay" else None
         return step() if stand_in is None else original(stand_in, tool_input, *args, **options)
@@ -86,21 +85,66 @@ def _observed_arun(original: Callable[..., Any]) -> Callable[..., Any]:
         if made is None:
             return await original(self, tool_input, *args, **options)
         scope, asked = made
-        live: list[Any] = []
+        live = _Live(self, options)
 
         async def body() -> Any:
-            live.append(await original(self, tool_input, *args, **options))
-            return packed(live[0], self.name)
+            return live.gave(await original(self, tool_input, *args, **live.options))
 
         async def step(*_: Any, **__: Any) -> Any:
             with _renumbered(scope, options):
                 given = await acall(scope, asked, body)
-            return live[0] if live else _of_this_call(self, given, options)
+            return live.result(given)
 
         stand_in = _stand_in(self, "_arun", step) if scope.session.mode == "replay" else None
         return await (step() if stand_in is None else original(stand_in, tool_input, *args, **options))
 
     return arun
+
+
+class _Live:
+    """One execution of a tool: what it gives, and what it writes to the state of its graph past that."""
+
+    def __init__(self, tool: Any, options: dict[str, Any]) -> None:
+        self._tool = tool
+        self._call_id: str | None = options.get("tool_call_id")
+        self._given: list[Any] = []
+        self._writes: list[tuple[str, Any]] = []
+        config = options.get("config") or {}
+        place = config.get("configurable") or {}
+        self._send: Any = place.get(_SEND)
+        self.options = options
+        """With a way to the state that is listened to."""
+        if self._send is not None:
+            self.options = {**options, "config": {**config, "configurable": {**place, _SEND: self._wrote}}}
+
+    def _wrote(self, writes: Any) -> None:
+        self._send(writes)
+        self._writes.extend((channel, value) for channel, value in writes if channel != _RESUME)
+
+    def gave(self, value: Any) -> Any:
+        """The result, as it is kept."""
+        self._given.append(value)
+        kept = packed(value, self._tool.name)
+        return Wrote(kept, self._writes) if self._writes else kept
+
+    def result(self, given: Any) -> Any:
+        """The result: the very object, or what the record says, as this execution needs it.
+
+        Clients of some models make the ids of calls themselves, anew each time.
+        """
+        if self._given:
+            return self._given[0]
+        if isinstance(given, Wrote):
+            if self._send is not None:
+                self._send(given.writes)
+            given = given.result
+        given = unpacked(given, self._tool.name, self._call_id, sys.modules)
+        if self._call_id is not None:
+            told = given.update.get("messages") if is_command(given) and isinstance(given.update, dict) else [given]
+            mine = [message for message in told if is_tool_message(message)] if isinstance(told, list) else []
+            if len(mine) == 1:
+                mine[0].tool_call_id = self._call_id
+        return given
 
 
 def _call(tool: Any, tool_input: Any, options: dict[str, Any]) -> tuple[Scope, Call] | None:
@@ -157,6 +201,7 @@ def _asked(tool: Any, offered: Offered, tool_input: Any) -> Any:
 
 
 def _ending(given: object) -> OutcomeName | None:
+    given = given.result if isinstance(given, Wrote) else given
     if isinstance(given, BaseException):
         return "interrupted" if is_a(type(given), _INTERRUPT) else None
     return "tool_error" if is_tool_message(given) and getattr(given, "status", None) == "error" else None
@@ -200,18 +245,6 @@ def _numbered(interrupt: Any, place: str) -> Any:
     if known is not None:
         object.__setattr__(interrupt, "id", known(None, ns=place).id)  # frozen in some releases
     return interrupt
-
-
-def _of_this_call(tool: Any, given: Any, options: dict[str, Any]) -> Any:
-    """A recorded result as this execution needs it: clients of some models make the ids of calls themselves, anew each time."""
-    call_id = options.get("tool_call_id")
-    given = unpacked(given, tool.name, call_id, sys.modules)
-    if call_id is not None:
-        told = given.update.get("messages") if is_command(given) and isinstance(given.update, dict) else [given]
-        mine = [message for message in told if is_tool_message(message)] if isinstance(told, list) else []
-        if len(mine) == 1:
-            mine[0].tool_call_id = call_id
-    return given
 
 
 # ---- approvals --------------------------------------------------------------------------------------------------

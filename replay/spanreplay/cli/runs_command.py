@@ -1,31 +1,15 @@
 """``spanreplay runs``."""
 
-import re
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final, get_args
+from typing import get_args
 
 import click
 
 from spanreplay.boundary.call import OutcomeName
 from spanreplay.cli.options import common, detail, print_json, print_text, say, store_path
+from spanreplay.cli.when import moment
 from spanreplay.replay.model import GRADE_ORDER
-
-_UNITS: Final = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
-_AGO: Final = re.compile(r"([0-9]{1,9})([mhdw])")
-
-
-def _since(text: str | None) -> int | None:
-    if text is None:
-        return None
-    ago = _AGO.fullmatch(text)
-    try:
-        back = timedelta(seconds=int(ago[1]) * _UNITS[ago[2]]) if ago else None
-        moment = datetime.fromisoformat(text).astimezone() if back is None else datetime.now(UTC) - back
-        return min(int(moment.timestamp()) * 10**9 + moment.microsecond * 1000, 2**63 - 1)
-    except (ValueError, OverflowError):
-        raise click.BadParameter(f"wanted 30m, 2h, 7d or a date such as 2026-11-29, found {text!r}", param_hint="--since") from None
 
 
 @click.command("runs")
@@ -59,7 +43,7 @@ def command(
     from spanreplay.cli.stored import ready_store
     from spanreplay.replay.reports.text import render_runs
 
-    since_ns = _since(since)
+    since_ns = None if since is None else moment(since, "--since")
     path = store_path(store)
     with ready_store(path) as opened:
         rows = opened.find_runs(agent=agent, since_ns=since_ns, outcome=outcome, grade=grade, tool=tool, session=session, limit=limit + 1)

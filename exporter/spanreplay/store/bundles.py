@@ -1,0 +1,112 @@
+"""What is kept or deleted together: runs that share a trace, directly or through others, with all their traces."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+_Name = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundledRun:
+    """A run, as far as it matters here."""
+
+    run_id: str
+    session_id: str | None
+    agent: str | None
+    started_ns: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Bundle:
+    """Runs and traces that belong together."""
+
+    runs: list[BundledRun] = field(default_factory=list)
+    """Without one, where spans or logs are of no run."""
+    traces: list[str] = field(default_factory=list)
+    first_ns: int = 0
+    last_ns: int = 0
+    """When something of it happened last."""
+    spans: int = 0
+    size: int = 0
+    """Bytes of its spans before they are compressed, without long content; 0 unless it was asked for."""
+    recording: set[str] = field(default_factory=set)
+    """Processes that have begun a span of it and not ended it."""
+
+    @property
+    def sessions(self) -> set[str]:
+        """The sessions that it has runs of."""
+        return {run.session_id for run in self.runs if run.session_id is not None}
+
+
+_RUNS: Final = "SELECT run_id, session_id, agent, coalesce(started_ns, 0) FROM runs"
+_TRACES: Final = """
+    SELECT trace_id, min(first_ns), max(last_ns), CAST(sum(spans) AS BIGINT), CAST(sum(bytes) AS BIGINT),
+        list(DISTINCT process) FILTER (process IS NOT NULL)
+    FROM (
+        SELECT trace_id, start_ns AS first_ns, greatest(start_ns, coalesce(end_ns, start_ns)) AS last_ns, 1 AS spans,
+            CASE WHEN $1 THEN 200 + coalesce(strlen(attributes), 0) + coalesce(strlen(events), 0) ELSE 0 END AS bytes,
+            CASE WHEN started AND end_ns IS NULL THEN process END AS process
+        FROM spans
+        UNION ALL
+        SELECT trace_id, time_ns, time_ns, 0, CASE WHEN $1 THEN 100 + strlen(record) ELSE 0 END, NULL FROM logs WHERE trace_id IS NOT NULL)
+    GROUP BY trace_id
+"""
+
+
+def find_bundles(connection: "Connection", *, sizes: bool = False) -> list[Bundle]:
+    """Everything in the store, the latest first.
+
+    Args:
+        connection: may read.
+        sizes: how large each is, too, which takes reading the attributes of all spans.
+    """
+    joined = _Joined()
+    for run_id, trace_id in connection.execute("SELECT run_id, trace_id FROM run_traces").fetchall():
+        joined.join(("run", run_id), ("trace", trace_id))
+    found: dict[_Name, Bundle] = {}
+    for run_id, session_id, agent, started_ns in connection.execute(_RUNS).fetchall():
+        bundle = found.setdefault(joined.root(("run", run_id)), Bundle())
+        bundle.runs.append(BundledRun(run_id=run_id, session_id=session_id, agent=agent, started_ns=started_ns))
+        bundle.last_ns = max(bundle.last_ns, started_ns)
+    for trace_id, first_ns, last_ns, spans, size, processes in connection.execute(_TRACES, [sizes]).fetchall():
+        bundle = found.setdefault(joined.root(("trace", trace_id)), Bundle())
+        bundle.traces.append(trace_id)
+        bundle.first_ns = min(bundle.first_ns or first_ns or 0, first_ns or 0)
+        bundle.last_ns = max(bundle.last_ns, last_ns or 0)
+        bundle.spans += spans
+        bundle.size += size
+        bundle.recording.update(processes or ())
+    return sorted(found.values(), key=lambda bundle: (-bundle.last_ns, min(bundle.traces, default="")))
+
+
+class _Joined:
+    """Disjoint sets of names."""
+
+    def __init__(self) -> None:
+        self._above: dict[_Name, _Name] = {}
+
+    def root(self, name: _Name) -> _Name:
+        place = name
+        while (above := self._above.get(place, place)) != place:
+            self._above[place] = self._above.get(above, above)
+            place = above
+        return place
+
+    def join(self, one: _Name, other: _Name) -> None:
+        first, second = self.root(one), self.root(other)
+        if first != second:
+            self._above[second] = first
+
+
+def traces_of(bundles: Iterable[Bundle]) -> list[str]:
+    """Ids of all their traces."""
+    return [trace_id for bundle in bundles for trace_id in bundle.traces]
+
+
+def runs_of(bundles: Iterable[Bundle]) -> Sequence[BundledRun]:
+    """All their runs."""
+    return [run for bundle in bundles for run in bundle.runs]

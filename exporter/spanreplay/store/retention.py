@@ -1,0 +1,242 @@
+"""How long runs are kept: which go, which stay whatever the limits say, and the deleting itself."""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from spanreplay.store import holds
+from spanreplay.store.bundles import Bundle, find_bundles, runs_of, traces_of
+from spanreplay.store.compaction import compact, pending
+from spanreplay.store.database import WAIT_SECONDS, Database, transaction
+from spanreplay.store.holds import Hold, whoami
+from spanreplay.store.loading import append
+from spanreplay.store.reclaiming import reclaim
+from spanreplay.store.sweeping import sweep
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+Why: TypeAlias = Literal["age", "count", "size", "session"]
+Kept: TypeAlias = Literal["on hold", "in use"]
+
+_SETTLING_NS: Final = 3_600 * 10**9
+"""While a process records, what happened less than this ago may be added to."""
+_MEMORY: Final = "1GB"
+_OF_A_RUN_OR_TRACE: Final = """
+    SELECT table_name, column_name FROM duckdb_columns()
+    WHERE database_name = current_database() AND NOT internal AND column_name IN ('trace_id', 'run_id')
+        AND table_name IN (SELECT table_name FROM duckdb_tables() WHERE NOT internal) AND table_name NOT IN ('holds', 'pruned')
+    ORDER BY ALL
+"""
+_PRUNED_COLUMNS: Final = ("run_id", "session_id", "agent", "started_ns", "spans", "reason", "pruned_ns", "pruned_by")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What is to go: everything beyond any of them. Times are nanoseconds since the epoch, sizes bytes."""
+
+    before_ns: int | None = None
+    """What happened last before this."""
+    keep: int | None = None
+    """All but so many of the latest runs."""
+    max_bytes: int | None = None
+    """The oldest, until the database has about this size."""
+    sessions: frozenset[str] = frozenset()
+    """Only runs of these; all of them, where there is no other limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Going:
+    """What is to go, and because of which limit."""
+
+    bundle: Bundle
+    why: Why
+
+
+@dataclass(slots=True, kw_only=True)
+class Plan:
+    """What a pruning would do."""
+
+    going: list[Going] = field(default_factory=list)
+    kept: list[tuple[Bundle, Kept]] = field(default_factory=list)
+    """Beyond a limit, and kept all the same."""
+    size: int = 0
+    """Bytes of the database now."""
+    loose_logs: int = 0
+    """Log records of no trace that are to go."""
+    before_ns: int | None = None
+
+    @property
+    def bundles(self) -> list[Bundle]:
+        """What is to go."""
+        return [one.bundle for one in self.going]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruned:
+    """What a pruning did."""
+
+    runs: int
+    spans: int
+    logs: int
+    contents: int
+    bytes: int
+    """That the database has lost."""
+
+
+class Retention:
+    """What is kept in a store, and for how long.
+
+    Args:
+        path: the store's folder.
+        wait_s: how many seconds to wait for another process that holds the store.
+    """
+
+    def __init__(self, path: Path, wait_s: float = WAIT_SECONDS) -> None:
+        self.path = path
+        self._database = Database(path, wait_s)
+
+    # ---- holds ------------------------------------------------------------------------------------------------------
+
+    def hold(self, *, run_id: str | None = None, session_id: str | None = None, reason: str) -> Hold:
+        """Keeps a run or a session, with all that belongs to it, until :meth:`release`."""
+        with self._database.writing() as connection, transaction(connection):
+            return holds.place(connection, run_id=run_id, session_id=session_id, reason=reason)
+
+    def release(self, hold_id: str, reason: str) -> bool:
+        """Takes a hold off; whether there was one in force of that id."""
+        with self._database.writing() as connection, transaction(connection):
+            return holds.release(connection, hold_id, reason) > 0
+
+    def holds(self, *, released: bool = False) -> list[Hold]:
+        """The holds in force, or all that ever were."""
+        with self._database.reading() as connection:
+            return holds.find(connection, released=released)
+
+    def pruned(self, prefix: str) -> list[tuple[str, int, str]]:
+        """Runs that were here and whose id begins so: the id, when it was pruned (nanoseconds since the epoch), and by whom; latest first."""
+        with self._database.reading() as connection:
+            return connection.execute(
+                "SELECT run_id, pruned_ns, pruned_by FROM pruned WHERE starts_with(run_id, $1) ORDER BY pruned_ns DESC, run_id", [prefix]
+            ).fetchall()
+
+    # ---- pruning ----------------------------------------------------------------------------------------------------
+
+    def plan(self, limits: Limits) -> Plan:
+        """What a pruning would do now. Journals have to be loaded and runs derived, else what is in them is not seen."""
+        with self._database.reading() as connection:
+            return self._plan(connection, limits)
+
+    def everything(self) -> list[Bundle]:
+        """All that could be archived: what nobody is still writing to, the latest first."""
+        with self._database.reading() as connection:
+            writing = _writing(connection, self.path)
+            return [bundle for bundle in find_bundles(connection) if not _in_use(bundle, writing)]
+
+    def prune(self, limits: Limits, only: Iterable[str] | None = None) -> Pruned:
+        """Deletes what is beyond the limits and writes the database anew without it.
+
+        What is deleted is decided under the store's lock, after all journals are loaded: what has come since :meth:`plan` is looked at too.
+
+        Args:
+            limits: see :class:`Limits`.
+            only: nothing but these traces, for example those that were archived.
+
+        Raises:
+            StoreError: which kind says why. Where only the writing anew failed, what was to go is gone and its space is used again.
+        """
+        with self._database.writing(much=True) as connection:
+            compact(connection, self.path)
+            plan = self._plan(connection, limits)
+            if only is not None:
+                allowed = {*only}
+                plan.going = [one for one in plan.going if allowed.issuperset(one.bundle.traces)]
+                plan.loose_logs, plan.before_ns = 0, None
+            if not plan.going and not plan.loose_logs:
+                return Pruned(runs=0, spans=0, logs=0, contents=0, bytes=0)
+            with transaction(connection):
+                spans, logs = self._delete(connection, plan)
+                contents, _ = sweep(connection, self.path)
+            connection.execute(f"SET memory_limit = '{_MEMORY}'")
+            lost = reclaim(connection, self.path)
+        return Pruned(runs=len(runs_of(plan.bundles)), spans=spans, logs=logs, contents=contents, bytes=lost)
+
+    def _plan(self, connection: "Connection", limits: Limits) -> Plan:
+        plan = Plan(size=self._database.path.stat().st_size, before_ns=limits.before_ns if not limits.sessions else None)
+        bundles = find_bundles(connection, sizes=limits.max_bytes is not None)
+        held = holds.find(connection)
+        held_runs, held_sessions = {hold.run_id for hold in held}, {hold.session_id for hold in held}
+        writing = _writing(connection, self.path)
+        for one in _beyond(bundles, limits, plan.size):
+            if any(run.run_id in held_runs for run in one.bundle.runs) or one.bundle.sessions & held_sessions:
+                plan.kept.append((one.bundle, "on hold"))
+            elif _in_use(one.bundle, writing):
+                plan.kept.append((one.bundle, "in use"))
+            else:
+                plan.going.append(one)
+        if plan.before_ns is not None:
+            ((plan.loose_logs,),) = connection.execute(
+                "SELECT count(*) FROM logs WHERE trace_id IS NULL AND time_ns < $1", [plan.before_ns]
+            ).fetchall()
+        return plan
+
+    def _delete(self, connection: "Connection", plan: Plan) -> tuple[int, int]:
+        now, by = time.time_ns(), whoami()
+        told = [
+            (run.run_id, run.session_id, run.agent, run.started_ns, one.bundle.spans, one.why, now, by)
+            for one in plan.going
+            for run in one.bundle.runs
+        ]
+        append(connection, "pruned", told, _PRUNED_COLUMNS)
+        traces, runs = traces_of(plan.bundles), [run.run_id for run in runs_of(plan.bundles)]
+        counted: Counter[str] = Counter()
+        for table, column in connection.execute(_OF_A_RUN_OR_TRACE).fetchall():
+            # Names of our own schema; spans belong to their trace, whatever run they name.
+            if column == "run_id" and table in ("spans", "span_versions"):
+                continue
+            statement = f'DELETE FROM "{table}" WHERE "{column}" IN (SELECT unnest($1))'  # noqa: S608
+            ((count,),) = connection.execute(statement, [traces if column == "trace_id" else runs]).fetchall()
+            counted[table] += count
+        if plan.loose_logs:
+            connection.execute("DELETE FROM logs WHERE trace_id IS NULL AND time_ns < $1", [plan.before_ns]).fetchall()
+        return counted["spans"], counted["logs"] + plan.loose_logs
+
+
+def _beyond(bundles: Sequence[Bundle], limits: Limits, size: int) -> Iterator[Going]:
+    """What is beyond a limit; the latest comes first."""
+    scale = size / max(1, sum(bundle.size for bundle in bundles))
+    limited = limits.before_ns is not None or limits.keep is not None or limits.max_bytes is not None
+    runs, held = 0, 0.0
+    for bundle in bundles:
+        if limits.sessions and not bundle.sessions & limits.sessions:
+            continue
+        runs_before = runs
+        runs += len(bundle.runs)
+        held += bundle.size * scale
+        if limits.before_ns is not None and bundle.last_ns < limits.before_ns:
+            yield Going(bundle=bundle, why="age")
+        elif limits.keep is not None and runs_before >= limits.keep:
+            yield Going(bundle=bundle, why="count")
+        elif limits.max_bytes is not None and held > limits.max_bytes:
+            yield Going(bundle=bundle, why="size")
+        elif limits.sessions and not limited:
+            yield Going(bundle=bundle, why="session")
+
+
+def _writing(connection: "Connection", folder: Path) -> set[str | None] | None:
+    """Processes that may still add to what is in the store; ``None``: no process does."""
+    names = [path.name for path in pending(folder)]
+    if not names:
+        return None
+    return {
+        process for (process,) in connection.execute("SELECT process FROM journals WHERE name IN (SELECT unnest($1))", [names]).fetchall()
+    }
+
+
+def _in_use(bundle: Bundle, writing: set[str | None] | None) -> bool:
+    if writing is None:
+        return False
+    return bool(bundle.recording & writing) or bundle.last_ns > time.time_ns() - _SETTLING_NS

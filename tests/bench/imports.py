@@ -27,7 +27,7 @@ from spanreplay.store.compaction import BATCH_BYTES, BATCH_RECORDS
 from spanreplay.store.database import transaction
 from spanreplay.store.derived import STEP_COLUMNS, _step_row
 from spanreplay.store.importing import Importer
-from spanreplay.store.loading import append
+from spanreplay.store.loading import BLOB_COLUMNS, append
 from spanreplay.store.span_rows import COLUMNS
 from spanreplay.store.store import Store
 from support.agent_traces import Mix, batches, write_json, write_proto
@@ -95,7 +95,7 @@ def import_writing() -> Ratio:
             for number, (spans, blobs) in enumerate(ready):
                 with store._database.writing(much=True) as connection, transaction(connection):
                     append(connection, "spans", [gained.row for gained in spans], COLUMNS)
-                    append(connection, "blobs", blobs, ("digest", "bytes", "media", "text", "data"))
+                    append(connection, "blobs", blobs, BLOB_COLUMNS)
                     append(connection, "steps", steps[number :: len(ready)], (*STEP_COLUMNS, "bytes"))
 
         return write

@@ -19,6 +19,8 @@ RELEASED = {
     2: "b8520f0dfcd9f7423ec9eeee7a5068bd702a518c447b3e9e5facc9b999454b4f",
     3: "c58866fd03876c010a9e95bd91d37c265c80e7651e8d93ede4ff09906307b2d5",
     4: "93e96f775dcf7f82dfc977a469377ba087af0f276a79bc4d4c336d2b10b30b04",
+    5: "6c4c1d1902d87564e51d55f1a929102938ba106657b014c38c8743ba6c518a47",
+    6: "fb8e52ffec27b4213ea1bfb4a5fd73c8d05270d21bc10c9fed8f4651389a89c2",
 }
 """sha256 of the SQL of each released migration: stores in the world were made by exactly this."""
 

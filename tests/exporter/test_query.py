@@ -3,6 +3,7 @@
 import datetime as dt
 import decimal
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from spanreplay.spans.record import SpanRecord
 from spanreplay.store.errors import QueryError, StoreError
+from spanreplay.store.migrations import MIGRATIONS
 from spanreplay.store.rows import RunRow, StepRow
 from spanreplay.store.store import Store
 
@@ -145,9 +147,10 @@ def test_everything_else_is_refused_with_a_reason(store: Store, sql: str) -> Non
 
 
 def test_nothing_was_changed_by_what_was_refused(store: Store) -> None:
-    assert ask(store, "SELECT (SELECT count(*) FROM spans), (SELECT count(*) FROM steps), (SELECT count(*) FROM duckdb_tables())") == [
-        (1, 4, 12)
-    ]
+    tables = {name for version in MIGRATIONS for text in version[2] for name in re.findall(r"CREATE TABLE (\w+)", text)}
+    expected = len({"migrations", *tables} - {name for name in tables if name.endswith("_anew")})
+    counted = "SELECT (SELECT count(*) FROM spans), (SELECT count(*) FROM steps), (SELECT count(*) FROM duckdb_tables())"
+    assert ask(store, counted) == [(1, 4, expected)]
 
 
 def test_a_variable_of_the_caller_is_no_table(store: Store) -> None:

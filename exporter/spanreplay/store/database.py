@@ -271,7 +271,7 @@ def _open_for_writing(path: Path, config: _Config) -> "Connection":
 def _largest_group(connection: "Connection") -> int:
     """Bytes of content in the group of rows that holds most of it, if all groups were full."""
     (found,) = connection.execute(
-        "SELECT CAST(max(held) AS BIGINT) FROM (SELECT sum(bytes) AS held FROM blobs GROUP BY rowid // $1"
+        "SELECT CAST(max(held) AS BIGINT) FROM (SELECT sum(bytes) FILTER (parts IS NULL) AS held FROM blobs GROUP BY rowid // $1"
         " UNION ALL SELECT sum(bytes) FROM steps GROUP BY rowid // $1)",
         [_ROW_GROUP],
     ).fetchall()[0]

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from spanreplay.store.encoding import Json, to_readable_json
+from spanreplay.store.histories import Histories
 from spanreplay.store.rows import RunRow, StepRow
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def put_runs(
     steps: Sequence[StepRow],
     seen: Mapping[str, int],
     origin: str | None = None,
+    histories: Histories | None = None,
 ) -> None:
     """Replaces the derived rows of these traces, inside the caller's transaction.
 
@@ -42,7 +44,9 @@ def put_runs(
         steps: all steps of these runs.
         seen: generation of the change that was looked at, by trace: one that has changed again since then stays stale.
         origin: who delivered all spans of these traces, if that is known.
+        histories: of these steps, if they are made already.
     """
+    histories = histories or Histories(steps)
     old = connection.execute("SELECT DISTINCT run_id FROM run_traces WHERE trace_id IN (SELECT unnest($1))", [list(trace_ids)]).fetchall()
     known = connection.execute("SELECT run_id FROM runs WHERE run_id IN (SELECT unnest($1))", [[run.run_id for run in runs]]).fetchall()
     if old or known:
@@ -50,10 +54,12 @@ def put_runs(
         connection.execute("DELETE FROM runs WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
         connection.execute("DELETE FROM steps WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
         connection.execute("DELETE FROM run_traces WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
+        connection.execute("DELETE FROM history WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
     origins = _origins(connection, runs) if origin is None else {}
     _append(connection, "runs", RUN_COLUMNS, (_run_row(run, origins.get(run.run_id, origin)) for run in runs))
     _append(connection, "run_traces", ("run_id", "trace_id"), ((run.run_id, trace_id) for run in runs for trace_id in run.trace_ids))
-    _append(connection, "steps", (*STEP_COLUMNS, "bytes"), map(_step_row, steps))
+    histories.put(connection)
+    _append(connection, "steps", (*STEP_COLUMNS, "bytes", "thread"), (_step_row(step, histories) for step in steps))
     limits = [seen.get(trace_id, 2**63 - 1) for trace_id in trace_ids]
     connection.execute(
         "DELETE FROM stale USING (SELECT unnest($1) AS id, unnest($2) AS seen) AS done"
@@ -91,8 +97,11 @@ def _run_row(run: RunRow, origin: str | None) -> tuple[Any, ...]:
     return tuple(map(_storable, RUN_COLUMNS, _values_of_run(run if run.origin is not None else replace(run, origin=origin))))
 
 
-def _step_row(step: StepRow) -> tuple[Any, ...]:
-    return *map(_storable, STEP_COLUMNS, _values_of_step(step)), len(step.input or "") + len(step.output or "")
+def _step_row(step: StepRow, histories: Histories) -> tuple[Any, ...]:
+    thread, rest = histories.threads.get((step.run_id, step.seq), (None, step.input))
+    if thread is not None:
+        step = replace(step, input=rest)
+    return *map(_storable, STEP_COLUMNS, _values_of_step(step)), len(step.input or "") + len(step.output or ""), thread
 
 
 def _storable(column: str, value: Any) -> Any:
@@ -159,7 +168,7 @@ def find_runs(connection: "Connection", filters: Mapping[str, str | int | None])
 
 
 def load_steps(connection: "Connection", run_id: str) -> list[StepRow]:
-    """The steps of a run in order."""
+    """The steps of a run in order; the input of a model call without what is in the table ``history``."""
     result = connection.execute("SELECT * FROM steps WHERE run_id = $1 ORDER BY seq", [run_id])
     columns = [column[0] for column in result.description or ()]
     rows = [dict(zip(columns, values, strict=True)) for values in result.fetchall()]

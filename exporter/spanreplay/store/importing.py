@@ -11,6 +11,7 @@ from spanreplay.store.form import Form, log_form, resource_form, resource_text, 
 from spanreplay.store.journal_reader import TYPE
 from spanreplay.store.loading import Batch, append, content_record, known_digests, known_traces, resource_record
 from spanreplay.store.merging import Effect
+from spanreplay.store.pieces import SHORTEST, Splitter
 from spanreplay.store.record_row import Origin, RecordRows, origin_of
 from spanreplay.store.span_rows import COLUMNS
 
@@ -125,6 +126,7 @@ class Importer:
         self._batch_records = batch_records
         self._batch_bytes = batch_bytes
         self._bytes = 0
+        self._splitter = Splitter()
         self._rows = RecordRows(origin, self._keep)
         self._batch = RecordBatch(self._form)
         self._resources: dict[int, tuple[Resource, str | None, Form]] = {}
@@ -186,7 +188,11 @@ class Importer:
         data, clean = text_bytes(content) if isinstance(content, str) else (content, False)
         digest = digest_of(data)
         if clean and isinstance(content, str):
-            self._batch.add_text(digest, len(data), content)
+            piece = self._splitter.split(content, digest, len(data)) if len(data) >= SHORTEST else None
+            if piece is None:
+                self._batch.add_text(digest, len(data), content)
+            else:
+                self._batch.add_piece(piece)
         else:
             self._batch.add(content_record(digest, data), None)
         self._bytes += len(data)

@@ -9,6 +9,7 @@ record under ``t``; :mod:`spanreplay.store.form` has the keys of spans and logs,
                ``locks`` (true: the writer holds a ``flock`` on the file for as long as it lives)
 ``resource``   ``d`` and ``json``: a resource, once, before it is referred to
 ``blob``       ``d`` and ``text``, or ``data`` in base64: content, once, before it is referred to
+``pieces``     ``d``, its length in bytes ``n``, and ``parts``: a text in pieces, see :mod:`spanreplay.store.pieces`, after all its pieces
 ``open``       a span has started: a span without its end
 ``close``      the rest of a span opened before: end, status, and what is new in attributes, events, links
 ``span``       a whole span of somebody else, with ``origin``
@@ -59,6 +60,7 @@ from spanreplay.store.form import (
 from spanreplay.store.journal_file import JournalFile
 from spanreplay.store.journal_reader import LOST, TYPE
 from spanreplay.store.latest import Latest
+from spanreplay.store.pieces import SHORTEST, Piece, Splitter
 from spanreplay.store.process import ProcessInfo, current_process
 from spanreplay.store.record_text import OPEN, close_line, origin_head, span_line, step_line, step_record
 
@@ -91,6 +93,7 @@ class JournalWriter:
         self._process = process
         self._file = JournalFile(self.store, process, durable=self._durable)
         self._spans = Latest(_SEEN_SPANS)
+        self._splitter = Splitter()
         self._forget()
 
     def _forget(self) -> None:
@@ -318,17 +321,33 @@ class JournalWriter:
             if digest not in self._digests:
                 self._put_once(digest, _blob(digest, "data", to_json(b64encode(content).decode("ascii"))))
             return digest
-        digest = "sha256:" + text_digest(content).hex
+        found = text_digest(content)
+        digest = "sha256:" + found.hex
         if digest not in self._digests:
-            if content.isascii():
-                self._put_once(digest, _blob(digest, "text", quoted(content)))
-            else:
-                data, clean = text_bytes(content)
-                self._put_once(
-                    digest,
-                    _blob(digest, "text", to_json(content)) if clean else _blob(digest, "data", to_json(b64encode(data).decode("ascii"))),
-                )
+            self._put_text(digest, content, found.size)
         return digest
+
+    def _put_text(self, digest: str, content: str, size: int) -> None:
+        is_ascii = content.isascii()
+        if not is_ascii:
+            data, clean = text_bytes(content)
+            if not clean:
+                self._put_once(digest, _blob(digest, "data", to_json(b64encode(data).decode("ascii"))))
+                return
+        piece = self._splitter.split(content, digest, size) if size >= SHORTEST else None
+        if piece is not None:
+            self._put_piece(piece)
+        else:
+            self._put_once(digest, _blob(digest, "text", quoted(content) if is_ascii else to_json(content)))
+
+    def _put_piece(self, piece: Piece) -> None:
+        if piece.digest not in self._digests:  # else all its pieces are in this file, too
+            for inner in piece.inner:
+                self._put_piece(inner)
+            if piece.parts is None:
+                self._put_once(piece.digest, _blob(piece.digest, "text", to_json(piece.text)))
+            else:
+                self._put_once(piece.digest, to_json({TYPE: "pieces", "d": piece.digest, "n": piece.size, "parts": piece.parts}))
 
     def _put_once(self, digest: str, line: str) -> None:
         try:

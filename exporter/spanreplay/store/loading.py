@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from spanreplay.store.blobs import key_of, select_blobs
 from spanreplay.store.encoding import Json, digest_of, to_readable_json, to_sorted_json
 from spanreplay.store.form import ATTRIBUTES, BODY, DROPPED, EVENT, RESOURCE, SEVERITY, SPAN, TIME, TRACE, Form, check_form
 from spanreplay.store.journal_reader import LOST, TYPE
 from spanreplay.store.merging import RECORDER, Effect, apply, choose
+from spanreplay.store.pieces import Piece
 from spanreplay.store.span_rows import COLUMNS, Version, row_of, service_of, version_of
 
 if TYPE_CHECKING:
@@ -17,14 +19,15 @@ if TYPE_CHECKING:
 
 RESOURCE_MEDIA: Final = "application/vnd.spanreplay.resource+json"
 TEXT_MEDIA: Final = "text/plain"
+JSON_MEDIA: Final = "application/json"
 BYTES_MEDIA: Final = "application/octet-stream"
 
-CONTENT_TYPES: Final = frozenset({"resource", "blob", "open", "close", "span", "patch", "log"})
+CONTENT_TYPES: Final = frozenset({"resource", "blob", "pieces", "open", "close", "span", "patch", "log"})
 """Types of journal records that bring rows; the others are about the journal itself."""
 
 _BIG: Final = 2**63
 _Key = tuple[str, str]
-_Blob = tuple[str, int, str, str | None, bytes | None]
+_Blob = tuple[str, int, str, str | None, bytes | None, list[str] | None, int | None]
 
 
 def is_id(value: object) -> bool:
@@ -57,7 +60,7 @@ class Batch:
         self.size += 1
         kind = record[TYPE]
         try:
-            if kind in ("blob", "resource"):
+            if kind in ("blob", "resource", "pieces"):
                 blob = _blob_of(record)
                 self._blobs[blob[0]] = blob
             elif kind == "log":
@@ -76,7 +79,14 @@ class Batch:
 
     def add_text(self, digest: str, size: int, text: str) -> None:
         """Takes content that is valid UTF-8, of ``size`` bytes."""
-        self._blobs[digest] = digest, size, TEXT_MEDIA, text, None
+        self._blobs[digest] = digest, size, TEXT_MEDIA, text, None, None, key_of(digest)
+
+    def add_piece(self, piece: Piece) -> None:
+        """Takes content and the pieces that it is made of."""
+        if piece.digest not in self._blobs:
+            for inner in piece.inner:
+                self.add_piece(inner)
+            self._blobs[piece.digest] = piece.digest, piece.size, TEXT_MEDIA, piece.text, None, piece.parts, key_of(piece.digest)
 
     def load(self, connection: "Connection", generation: int) -> Counter[Effect]:
         """Writes it all, inside the caller's transaction.
@@ -128,8 +138,7 @@ class Batch:
         texts = {digest: self._blobs[digest][3] for digest in wanted if digest in self._blobs}
         missing = [digest for digest in wanted if digest not in texts]
         if missing:
-            rows = connection.execute("SELECT digest, text FROM blobs WHERE digest IN (SELECT unnest($1))", [missing]).fetchall()
-            texts.update(rows)
+            texts.update(select_blobs(connection, missing, "text"))
         return {digest: service for digest, text in texts.items() if text and (service := _service(text)) is not None}
 
     # ---- logs and content -------------------------------------------------------------------------------------------
@@ -149,13 +158,12 @@ class Batch:
     def _load_blobs(self, connection: "Connection") -> None:
         if not self._blobs:
             return
-        found = connection.execute("SELECT digest FROM blobs WHERE digest IN (SELECT unnest($1))", [list(self._blobs)]).fetchall()
-        known = {digest for (digest,) in found}
-        append(connection, "blobs", [blob for digest, blob in self._blobs.items() if digest not in known], _BLOB_COLUMNS)
+        known = {digest for (digest,) in select_blobs(connection, self._blobs, "digest")}
+        append(connection, "blobs", [blob for digest, blob in self._blobs.items() if digest not in known], BLOB_COLUMNS)
 
 
 _LOG_COLUMNS: Final = ("trace_id", "span_id", "time_ns", "event_name", "severity", "body", "record", "origin", "digest")
-_BLOB_COLUMNS: Final = ("digest", "bytes", "media", "text", "data")
+BLOB_COLUMNS: Final = ("digest", "bytes", "media", "text", "data", "parts", "key")
 
 
 def append(connection: "Connection", table: str, rows: Sequence[tuple[Any, ...]], columns: Sequence[str]) -> None:
@@ -175,6 +183,8 @@ def append(connection: "Connection", table: str, rows: Sequence[tuple[Any, ...]]
 
 
 def _clean(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
@@ -239,16 +249,24 @@ def _blob_of(record: Form) -> _Blob:
     digest = record["d"]
     if not isinstance(digest, str) or not is_id(digest):
         raise ValueError(digest)
+    key = key_of(digest)
     if record[TYPE] == "resource":
         text = record["json"]
-        return digest, len(text.encode()), RESOURCE_MEDIA, text, None
+        return digest, len(text.encode()), RESOURCE_MEDIA, text, None, None, key
+    if record[TYPE] == "pieces":
+        parts, size = record["parts"], record["n"]
+        if type(parts) is not list or len(parts) % 2 == 0 or not all(type(part) is str for part in parts):
+            raise ValueError(digest)
+        if type(size) is not int or not 0 <= size < _BIG:
+            raise ValueError(size)
+        return digest, size, TEXT_MEDIA, None, None, parts, key
     if "text" in record:
-        return digest, len(record["text"].encode()), TEXT_MEDIA, record["text"], None
+        return digest, len(record["text"].encode()), TEXT_MEDIA, record["text"], None, None, key
     data = record["data"] if isinstance(record["data"], bytes) else b64decode(record["data"], validate=True)
     try:
-        return digest, len(data), TEXT_MEDIA, data.decode(), None
+        return digest, len(data), TEXT_MEDIA, data.decode(), None, None, key
     except UnicodeDecodeError:
-        return digest, len(data), BYTES_MEDIA, None, data
+        return digest, len(data), BYTES_MEDIA, None, data, None, key
 
 
 def _service(resource_text: str) -> str | None:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from spanreplay.spans.record import LogRecord, Resource, SpanRecord
-from spanreplay.store.encoding import blob_refs, digest_of
+from spanreplay.store.blobs import load_content
+from spanreplay.store.encoding import blob_refs
 from spanreplay.store.errors import DamagedStoreError
 from spanreplay.store.form import RESOURCE, Form, FormReader
 from spanreplay.store.span_rows import version_of
@@ -90,24 +91,3 @@ def _reader(connection: "Connection", forms: Sequence[Form]) -> FormReader:
     resources = {digest: reader.resource(form) for digest, form in resource_forms.items()}
     missing = Resource(dropped_attributes=1)
     return FormReader(content, {digest: resources.get(digest, missing) for digest in digests})
-
-
-def load_content(connection: "Connection", digests: Iterable[str]) -> dict[str, bytes]:
-    """Content by digest; what is not there is left out.
-
-    Raises:
-        DamagedStoreError: content is not what its digest says.
-    """
-    wanted = sorted(digests)
-    if not wanted:
-        return {}
-    rows = connection.execute("SELECT digest, text, data FROM blobs WHERE digest IN (SELECT unnest($1))", [wanted]).fetchall()
-    content = {digest: text.encode() if text is not None else bytes(data) for digest, text, data in rows}
-    for digest, data in content.items():
-        found = digest_of(data)
-        if found != digest:
-            raise DamagedStoreError(
-                f"content {digest} has been changed: its {len(data)} bytes now have the digest {found}."
-                " Restore runs.duckdb from a copy, or import the run again into a new store."
-            )
-    return content

@@ -12,6 +12,7 @@ from spanreplay.store.compaction import CompactionReport
 from spanreplay.store.database import WAIT_SECONDS, Database, transaction
 from spanreplay.store.errors import MissingStoreError
 from spanreplay.store.folder import folder_error, is_store, make_folder, no_store
+from spanreplay.store.histories import Histories
 from spanreplay.store.importing import Importer
 from spanreplay.store.querying import QueryResult
 from spanreplay.store.rows import RunRow, StepRow
@@ -206,9 +207,10 @@ class Store:
 
         A trace that has changed again since this object's last :meth:`stale_traces` stays stale.
         """
-        much = sum(len(step.input or "") + len(step.output or "") for step in steps) > _MUCH
-        with self._database.writing(much=much) as connection, transaction(connection):
-            derived.put_runs(connection, trace_ids, runs, steps, self._seen_stale)
+        histories = Histories(steps)
+        size = histories.size() + sum(len(histories.input(step) or "") + len(step.output or "") for step in steps)
+        with self._database.writing(much=size > _MUCH) as connection, transaction(connection):
+            derived.put_runs(connection, trace_ids, runs, steps, self._seen_stale, histories=histories)
 
     def find_runs(
         self,

@@ -2,13 +2,24 @@
 
 from typing import Final
 
-from spanreplay.store.migrations import m0001_tables, m0002_views, m0003_sizes, m0004_source_losses
+from spanreplay.store.migrations import (
+    m0001_tables,
+    m0002_views,
+    m0003_sizes,
+    m0004_source_losses,
+    m0005_pieces,
+    m0006_history,
+    m0007_retention,
+)
 
 MIGRATIONS: Final[tuple[tuple[int, str, tuple[str, ...]], ...]] = (
     (1, "tables", m0001_tables.STATEMENTS),
     (2, "views", m0002_views.STATEMENTS),
     (3, "sizes", m0003_sizes.STATEMENTS),
     (4, "source_losses", m0004_source_losses.STATEMENTS),
+    (5, "pieces", m0005_pieces.STATEMENTS),
+    (6, "history", m0006_history.STATEMENTS),
+    (7, "retention", m0007_retention.STATEMENTS),
 )
 """Number, name and SQL statements, in order."""
 

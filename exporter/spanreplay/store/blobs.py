@@ -1,0 +1,117 @@
+"""Content out of the database: found by its digest, put together from its pieces, verified."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from spanreplay.store.errors import DamagedStoreError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+_DEPTH: Final = 8
+"""How often pieces of pieces are looked for; what this version writes takes three."""
+_SHA256: Final = re.compile(r"sha256:([0-9a-f]{16})[0-9a-f]{48}").fullmatch
+What: TypeAlias = Literal["digest", "text", "is whole", "content"]
+_BY_KEY: Final[Mapping[What, str]] = {
+    "digest": "SELECT digest FROM blobs WHERE key IN (SELECT unnest($1::UBIGINT[]))",
+    "text": "SELECT digest, text FROM blobs WHERE key IN (SELECT unnest($1::UBIGINT[]))",
+    "is whole": "SELECT digest, parts IS NULL FROM blobs WHERE key IN (SELECT unnest($1::UBIGINT[]))",
+    "content": "SELECT digest, text, data, parts FROM blobs WHERE key IN (SELECT unnest($1::UBIGINT[]))",
+}
+_BY_DIGEST: Final[Mapping[What, str]] = {
+    what: statement.replace("key IN (SELECT unnest($1::UBIGINT[]))", "key IS NULL AND digest IN (SELECT unnest($1))")
+    for what, statement in _BY_KEY.items()
+}
+_Row = tuple[str | None, bytes | None, list[str] | None]
+
+
+def key_of(digest: str) -> int | None:
+    """The number that content is looked up by: comparing it takes a fraction of the time that comparing digests takes."""
+    found = _SHA256(digest)
+    return int(found[1], 16) if found else None
+
+
+def select_blobs(connection: "Connection", digests: Iterable[str], what: What) -> list[tuple[Any, ...]]:
+    """Content that is there: the digest, and what is asked for beside it."""
+    wanted = {*digests}
+    keys = {digest: key_of(digest) for digest in wanted}
+    others = [digest for digest, key in keys.items() if key is None]
+    found: list[tuple[Any, ...]] = []
+    if len(others) < len(wanted):
+        rows = connection.execute(_BY_KEY[what], [[*{key for key in keys.values() if key is not None}]]).fetchall()
+        found = [row for row in rows if row[0] in wanted]
+    if others:
+        found += connection.execute(_BY_DIGEST[what], [others]).fetchall()
+    return found
+
+
+def load_content(connection: "Connection", digests: Iterable[str]) -> dict[str, bytes]:
+    """Content by digest; what is not there, or lacks a piece, is left out.
+
+    Raises:
+        DamagedStoreError: content is not what its digest says.
+    """
+    wanted = {*digests}
+    rows: dict[str, _Row] = {}
+    missing = wanted
+    for _ in range(_DEPTH):
+        if not missing:
+            break
+        new = {row[0]: (row[1], row[2], row[3]) for row in select_blobs(connection, missing, "content")}
+        rows.update(new)
+        missing = {digest for _, _, parts in new.values() for digest in (parts or ())[1::2]} - rows.keys()
+    whole = _Whole(rows)
+    return {digest: data for digest in sorted(wanted) if (data := whole.content(digest)) is not None}
+
+
+class _Whole:
+    """Puts content together. Texts that begin alike, as requests of one conversation do, are verified from where they part."""
+
+    def __init__(self, rows: Mapping[str, _Row]) -> None:
+        self._rows = rows
+        self._done: dict[str, bytes | None] = {}
+        self._begun: dict[tuple[int, str], tuple[int, Any]] = {}
+        """What was verified, and the part after it, to what is verified then: a number for it, and its hash so far."""
+
+    def content(self, digest: str, depth: int = 0) -> bytes | None:
+        if digest in self._done:
+            return self._done[digest]
+        row = self._rows.get(digest)
+        data = None
+        if row is not None and depth <= _DEPTH:
+            text, raw, parts = row
+            if parts is not None:
+                data = self._together(digest, parts, depth)
+            else:
+                data = text.encode() if text is not None else bytes(raw or b"")
+                _verify(digest, sha256(data).hexdigest(), len(data))
+        self._done[digest] = data
+        return data
+
+    def _together(self, digest: str, parts: Sequence[str], depth: int) -> bytes | None:
+        pieces: list[bytes] = []
+        place, state = 0, sha256()
+        for number, part in enumerate(parts):
+            piece = self.content(part, depth + 1) if number % 2 else part.encode()
+            if piece is None:
+                return None
+            pieces.append(piece)
+            known = self._begun.get((place, part))
+            if known is None:
+                state = state.copy()
+                state.update(piece)
+                known = self._begun[place, part] = len(self._begun) + 1, state
+            place, state = known
+        data = b"".join(pieces)
+        _verify(digest, state.hexdigest(), len(data))
+        return data
+
+
+def _verify(digest: str, found: str, size: int) -> None:
+    if digest != "sha256:" + found:
+        raise DamagedStoreError(
+            f"content {digest} has been changed: its {size} bytes now have the digest sha256:{found}."
+            " Restore runs.duckdb from a copy, or import the run again into a new store."
+        )

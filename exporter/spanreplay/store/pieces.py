@@ -1,0 +1,274 @@
+"""Long JSON texts in pieces, so that what one says again of another is kept once.
+
+The history of a conversation is sent with every request, and stands in each in more than one form. A text is cut at the elements of its
+arrays (messages, tool schemas) and at long values beside them, and becomes its *parts*: literal text and digests of pieces by turns, of
+which the first and the last are literals. Put together they are the text to the byte, however it was written; nothing is parsed and
+rendered again.
+
+Elements are gathered into groups, else a request would name every message before it. Where a group ends is up to the last element in it
+(content-defined chunking, as in LBFS, Muthitacharoen et al. 2001), so that a history from which the beginning was cut has the same groups.
+"""
+
+import itertools
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Final
+from zlib import crc32
+
+from spanreplay.store.json_spans import NO_JSON, elements, members, read, skip
+
+SHORTEST: Final = 4_096
+"""Characters of a text from which on it is cut."""
+_PIECE: Final = 256
+"""Characters from which on something is a piece: naming one takes 71."""
+_GROUP: Final = 64
+_DEPTH: Final = 2
+"""Objects inside objects that are looked into: of ``{"body": {"messages": []}}`` the messages."""
+_HELD: Final = 8_000_000
+"""Characters of earlier texts that are remembered."""
+_LIKE: Final = 64
+"""Texts that begin with the same characters may be the same conversation."""
+_ALIKE: Final = 64
+_CLOSE: Final = 4
+"""Of these, how many are looked at for a beginning in common that is shorter than they are."""
+
+
+@dataclass(slots=True, eq=False)
+class Piece:
+    """A piece of a text."""
+
+    digest: str
+    """``sha256:`` and hex, of its UTF-8 bytes."""
+    size: int
+    """Bytes."""
+    text: str | None
+    """Absent where it has parts."""
+    parts: list[str] | None = None
+    inner: "Sequence[Piece]" = ()
+    """The pieces that its parts name."""
+
+
+@dataclass(slots=True)
+class _Cut:
+    start: int
+    end: int
+    piece: Piece
+
+
+@dataclass(slots=True)
+class _Array:
+    """The elements of one array, and the groups that they make."""
+
+    ends: list[int] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+    pieces: list[Piece | None] = field(default_factory=list)
+    groups: list[_Cut] = field(default_factory=list)
+    group_ends: list[int] = field(default_factory=list)
+    """How many elements there are up to the end of each group."""
+
+    def adder(self, text: str) -> Callable[[object, int, int], None]:
+        """Takes elements of this text."""
+        return lambda _, start, end: self._add(text, start, end)
+
+    def _add(self, text: str, start: int, end: int) -> None:
+        element = text[start:end]
+        piece = _leaf(element) if end - start >= _PIECE else None
+        self.starts.append(start)
+        self.ends.append(end)
+        self.pieces.append(piece)
+        closes = piece.digest[-1] == "0" if piece is not None else crc32(element.encode()) & 15 == 0
+        first = self.group_ends[-1] if self.group_ends else 0
+        count = len(self.ends) - first
+        if count > 1 and end - self.starts[first] >= _PIECE and (closes or count >= _GROUP):
+            cuts = [_Cut(*cut) for cut in zip(self.starts[first:], self.ends[first:], self.pieces[first:], strict=True) if cut[2]]  # type: ignore[arg-type]
+            self.groups.append(_Cut(self.starts[first], end, _composed(text, self.starts[first], end, cuts)))
+            self.group_ends.append(len(self.ends))
+
+    def first(self, count: int) -> "_Array":
+        """The array as it was when it had so many elements."""
+        groups = bisect_right(self.group_ends, count)
+        return _Array(
+            ends=self.ends[:count],
+            starts=self.starts[:count],
+            pieces=self.pieces[:count],
+            groups=self.groups[:groups],
+            group_ends=self.group_ends[:groups],
+        )
+
+    def cuts(self) -> list[_Cut]:
+        first = self.group_ends[-1] if self.group_ends else 0
+        rest = zip(self.starts[first:], self.ends[first:], self.pieces[first:], strict=True)
+        return [*self.groups, *(_Cut(start, end, piece) for start, end, piece in rest if piece is not None)]
+
+
+@dataclass(slots=True)
+class _Known:
+    """A text that was cut: what a later one may have in common with it."""
+
+    prefix: str
+    """Up to the end of the last element of its longest array."""
+    suffix: str
+    """From the end of that array on."""
+    before: list[_Cut]
+    array: _Array
+    after: list[_Cut]
+    """Places in them count from the beginning of the suffix."""
+
+    def common(self, text: str) -> int:
+        """How many elements the text has in common with this one, from the beginning; fewer than all."""
+        ends = self.array.ends
+        low, high = 0, len(ends) - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            if text.startswith(self.prefix[: ends[middle - 1]]):
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+
+class Splitter:
+    """Cuts texts. What it knows of earlier ones, it does not read again: a longer history costs what is new in it.
+
+    Not for two threads at once.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, deque[_Known]] = {}
+        self._held = 0
+
+    def split(self, text: str, digest: str, size: int) -> Piece | None:
+        """The text as a piece that has parts; ``None`` where it is to stay whole.
+
+        Args:
+            text: valid Unicode: no lone surrogates.
+            digest: of its UTF-8 bytes.
+            size: how many these are.
+        """
+        if len(text) < SHORTEST or text[0] not in "{[" or "[" not in text:
+            return None
+        try:
+            found = self._resumed(text) or _read(text)
+        except NO_JSON:
+            return None
+        if found is None:
+            return None
+        self._remember(text, found)
+        shift = len(text) - len(found.suffix)
+        cuts = [*found.before, *found.array.cuts(), *(_Cut(cut.start + shift, cut.end + shift, cut.piece) for cut in found.after)]
+        return Piece(digest, size, None, _parts(text, 0, len(text), cuts), [cut.piece for cut in cuts]) if cuts else None
+
+    def _resumed(self, text: str) -> _Known | None:
+        best, most = None, 0
+        alike = self._known.get(text[:_LIKE], ())
+        for known in alike:
+            if text.startswith(known.prefix):
+                best, most = known, len(known.array.ends)
+                break
+        else:
+            for known in itertools.islice(alike, _CLOSE):
+                count = known.common(text)
+                if count > most:
+                    best, most = known, count
+        if best is None:
+            return None
+        array = best.array.first(most)
+        end = elements(text, array.ends[-1], array.adder(text), first=False)
+        if len(text) - end != len(best.suffix) or not text.endswith(best.suffix):
+            return None
+        return _Known(text[: array.ends[-1]], best.suffix, best.before, array, best.after)
+
+    def _remember(self, text: str, found: _Known) -> None:
+        alike = self._known.setdefault(text[:_LIKE], deque())
+        for known in alike:
+            if found.prefix.startswith(known.prefix):
+                alike.remove(known)
+                self._held -= len(known.prefix)
+                break
+        alike.appendleft(found)
+        self._held += len(found.prefix)
+        if len(alike) > _ALIKE:
+            self._held -= len(alike.pop().prefix)
+        if self._held > _HELD:
+            self._known = {}
+            self._held = 0
+
+
+def _read(text: str) -> _Known | None:
+    """``None`` if no array of the text has two elements.
+
+    Raises:
+        Exception: one of :data:`~spanreplay.store.json_spans.NO_JSON`.
+    """
+    reader = _Reader(text)
+    end = reader.value(0, 0)
+    if skip(text, end) != len(text):
+        raise ValueError(end)
+    if not reader.arrays:
+        return None
+    place, length, array = max(reader.arrays, key=lambda found: found[2].ends[-1] - found[2].starts[0])
+    close = skip(text, array.ends[-1])
+    return _Known(
+        text[: array.ends[-1]],
+        text[close:],
+        reader.cuts[:place],
+        array,
+        [_Cut(cut.start - close, cut.end - close, cut.piece) for cut in reader.cuts[place + length :]],
+    )
+
+
+class _Reader:
+    """Finds where a text is to be cut."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.cuts: list[_Cut] = []
+        self.arrays: list[tuple[int, int, _Array]] = []
+        """Where its cuts begin, how many they are, and the array; of more than one element."""
+
+    def value(self, start: int, depth: int) -> int:
+        """Reads a value, and gives its end."""
+        text = self._text
+        first = text[start]
+        if first == "[":
+            return self._elements(start)
+        if first == "{" and depth < _DEPTH:
+            return members(text, start, lambda _name, _begin, inner: self.value(inner, depth + 1))
+        end = read(text, start)[1]
+        if end - start >= 2 * _PIECE:
+            self.cuts.append(_Cut(start, end, _leaf(text[start:end])))
+        return end
+
+    def _elements(self, start: int) -> int:
+        array = _Array()
+        end = elements(self._text, start + 1, array.adder(self._text), first=True)
+        cuts = array.cuts()
+        if len(array.ends) > 1:
+            self.arrays.append((len(self.cuts), len(cuts), array))
+        self.cuts += cuts
+        return end + 1
+
+
+def _leaf(text: str) -> Piece:
+    data = text.encode()
+    return Piece("sha256:" + sha256(data).hexdigest(), len(data), text)
+
+
+def _composed(text: str, start: int, end: int, cuts: Sequence[_Cut]) -> Piece:
+    whole = _leaf(text[start:end])
+    if not cuts:
+        return whole
+    return Piece(whole.digest, whole.size, None, _parts(text, start, end, cuts), [cut.piece for cut in cuts])
+
+
+def _parts(text: str, start: int, end: int, cuts: Sequence[_Cut]) -> list[str]:
+    parts: list[str] = []
+    place = start
+    for cut in cuts:
+        parts += text[place : cut.start], cut.piece.digest
+        place = cut.end
+    parts.append(text[place:end])
+    return parts

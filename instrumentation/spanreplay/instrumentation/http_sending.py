@@ -4,8 +4,9 @@ A transport knows how its library looks; this knows what happens: decide, open t
 or send, and watch the response.
 """
 
+import inspect
 from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from spanreplay.boundary import boundary
 from spanreplay.boundary.call import Answer
@@ -19,8 +20,8 @@ from spanreplay.instrumentation.http_request import Head
 R = TypeVar("R")
 
 
-class Sender(Protocol[R]):
-    """One request of a client library whose responses are ``R``."""
+class Sender(Protocol):
+    """One request of a client library."""
 
     scope: Scope
     head: Head
@@ -29,16 +30,16 @@ class Sender(Protocol[R]):
         """Does this exception of the library say that a time ran out?"""
         ...
 
-    def drop(self) -> R:
-        """An empty 200: the answer to telemetry, which a replay does not send."""
+    def drop(self) -> Any:
+        """An empty 200, or an awaitable of it: the answer to telemetry, which a replay does not send."""
         ...
 
-    def watch(self, response: R, exchange: Exchange) -> None:
+    def watch(self, response: Any, exchange: Exchange) -> None:
         """Tell the exchange what comes of a live response: its head now, its body as it is read."""
         ...
 
-    def respond(self, given: Reply, exchange: Exchange) -> R:
-        """A response of the library that gives the recorded chunks one by one, watched as a live one is."""
+    def respond(self, given: Reply, exchange: Exchange) -> Any:
+        """A response of the library that gives the recorded chunks one by one, watched as a live one is; or an awaitable of it."""
         ...
 
     def decode_error(self, text: str) -> BaseException:
@@ -46,7 +47,7 @@ class Sender(Protocol[R]):
         ...
 
 
-def send(sender: Sender[R], read: Callable[[], bytes], transmit: Callable[[], R]) -> R:
+def send(sender: Sender, read: Callable[[], bytes], transmit: Callable[[], R]) -> R:
     """Send a request, or answer it from the record.
 
     Args:
@@ -59,7 +60,7 @@ def send(sender: Sender[R], read: Callable[[], bytes], transmit: Callable[[], R]
     """
     exchange = _opened(sender, read)
     if not isinstance(exchange, Exchange):
-        return sender.drop() if exchange is Course.DROP else transmit()
+        return cast("R", sender.drop()) if exchange is Course.DROP else transmit()
     answer = exchange.step.ask()
     if answer is not None:
         exchange.answered(answer)
@@ -70,7 +71,7 @@ def send(sender: Sender[R], read: Callable[[], bytes], transmit: Callable[[], R]
         except BaseException as error:
             exchange.failed(error)
             raise
-        return sender.respond(given, exchange)
+        return cast("R", sender.respond(given, exchange))
     try:
         with exchange.step.body():
             response = transmit()
@@ -80,12 +81,12 @@ def send(sender: Sender[R], read: Callable[[], bytes], transmit: Callable[[], R]
     return _watched(sender, response, exchange)
 
 
-async def asend(sender: Sender[R], read: Callable[[], Awaitable[bytes]], transmit: Callable[[], Awaitable[R]]) -> R:
+async def asend(sender: Sender, read: Callable[[], Awaitable[bytes]], transmit: Callable[[], Awaitable[R]]) -> R:
     """As :func:`send`, asynchronously."""
     course = http.consider(sender.scope, sender.head)
     exchange = _begun(sender, await read()) if course is Course.STEP else course
     if not isinstance(exchange, Exchange):
-        return sender.drop() if exchange is Course.DROP else await transmit()
+        return cast("R", await _awaited(sender.drop())) if exchange is Course.DROP else await transmit()
     answer = exchange.step.ask()
     if answer is not None:
         exchange.answered(answer)
@@ -95,7 +96,7 @@ async def asend(sender: Sender[R], read: Callable[[], Awaitable[bytes]], transmi
         except BaseException as error:
             exchange.failed(error)
             raise
-        return sender.respond(given, exchange)
+        return cast("R", await _awaited(sender.respond(given, exchange)))
     try:
         with exchange.step.body():
             response = await transmit()
@@ -105,12 +106,16 @@ async def asend(sender: Sender[R], read: Callable[[], Awaitable[bytes]], transmi
     return _watched(sender, response, exchange)
 
 
-def _opened(sender: Sender[R], read: Callable[[], bytes]) -> Exchange | Course:
+async def _awaited(made: Any) -> Any:
+    return await made if inspect.isawaitable(made) else made
+
+
+def _opened(sender: Sender, read: Callable[[], bytes]) -> Exchange | Course:
     course = http.consider(sender.scope, sender.head)
     return _begun(sender, read()) if course is Course.STEP else course
 
 
-def _begun(sender: Sender[R], body: bytes) -> Exchange | Course:
+def _begun(sender: Sender, body: bytes) -> Exchange | Course:
     return http.begin(sender.scope, sender.head, body, sender.ran_out)
 
 
@@ -121,7 +126,7 @@ async def _turn_of(answer: Answer) -> None:
         await answer.turn.wait_async()
 
 
-def _watched(sender: Sender[R], response: R, exchange: Exchange) -> R:
+def _watched(sender: Sender, response: R, exchange: Exchange) -> R:
     session = exchange.step.session
     try:
         sender.watch(response, exchange)

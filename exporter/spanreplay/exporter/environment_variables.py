@@ -63,6 +63,12 @@ SPANREPLAY_RUN_PATH: Final = "SPANREPLAY_RUN_PATH"
 SPANREPLAY_PLACE: Final = "SPANREPLAY_PLACE"
 """``<pid>:<causal path>`` of the process that set it, to tell a program that replaced itself from a child."""
 
+SPANREPLAY_HASH_SEED: Final = "SPANREPLAY_HASH_SEED"
+"""``PYTHONHASHSEED`` that ``record`` has chosen for the command, so that sets have the same order in a replay."""
+
+SPANREPLAY_SEED: Final = "SPANREPLAY_SEED"
+"""What a replayed command's uuids and random numbers are made from."""
+
 TRACEPARENT: Final = "TRACEPARENT"
 """W3C trace context of the parent, as of the OpenTelemetry specification "Environment Variables as Context Propagation Carriers"."""
 

@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from spanreplay.exporter import environment_variables as env
 from spanreplay.exporter.redacting import policy_of
+from spanreplay.recording.definition import HASH_SEED
 from spanreplay.recording.place import Place, find_place, traceparent
 
 SITE: Final = str(Path(__file__).parent / "_site")
@@ -65,6 +66,9 @@ def child_environment(
     del made[env.SPANREPLAY_PLACE]  # this process is no part of the command
     made[env.TRACEPARENT] = f"00-{place.trace_id}-{place.span_id}-{outer[2] if outer else 1:02x}"
     made[env.SPANREPLAY_BOOTSTRAP] = mode
+    made.pop(env.SPANREPLAY_SEED, None)
+    if mode == "record" and made.get(HASH_SEED, "random") == "random":
+        made[HASH_SEED] = made[env.SPANREPLAY_HASH_SEED] = str(1 + int.from_bytes(os.urandom(3), "big"))
     made[env.SPANREPLAY_STORE] = str(env.store_folder(store))
     # One policy for all processes, salt included, so that a secret has the same replacement in each.
     made[env.SPANREPLAY_REDACTION] = policy_of().to_json()

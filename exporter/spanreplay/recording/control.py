@@ -20,7 +20,7 @@ from spanreplay.exporter import environment_variables as env
 from spanreplay.exporter.pipeline import announce
 from spanreplay.exporter.recorder import Recorder
 from spanreplay.exporter.redacting import Redaction
-from spanreplay.instrumentation.shims import processes, started
+from spanreplay.instrumentation.shims import processes, randomness, started
 from spanreplay.recording import plugins, providers
 from spanreplay.recording._config import Adapters, Config, Durability, configure
 from spanreplay.recording.children import child_env
@@ -75,6 +75,7 @@ class _Recording:
             process_id=self.writer.process.process_id,
             attributes=config.attributes,
         )
+        self.seed = os.urandom(16).hex()
         self.installed = Installed()
         self.exits: ExitWatch | None = None
         self.context: Token[Any] | None = None
@@ -163,6 +164,7 @@ def begin(config: Config, *, tracer_provider: object = None, command: bool) -> N
             return
         recording = _Recording(config, command=command)
         recording.installed = plugins.install(config.adapters)
+        randomness.install(recording.seed, fresh=command)
         processes.complete_with(child_env)
         _current = recording
         _hook_fork()
@@ -174,6 +176,7 @@ def begin(config: Config, *, tracer_provider: object = None, command: bool) -> N
                 redactor=config.redactor,
                 resource=recording.recorder.resource(),
                 process_id=recording.session.process_id,
+                seed=recording.seed,
                 attributes=config.attributes,
             )
         else:
@@ -208,6 +211,7 @@ def finish() -> None:
         providers.detach()
         processes.complete_with(None)
         recording.installed.uninstall()
+        randomness.uninstall()
         if recording.exits is not None:
             recording.exits.uninstall()
         _leave_parent(recording)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from spanreplay.content.canonical import canonical_json, digest
 from spanreplay.content.redaction import Redactor, credential_names
+from spanreplay.exporter import environment_variables as env
 
 _ENVIRONMENT: Final = re.compile(
     r"(OTEL_(?!.*HEADERS|.*CERTIFICATE|.*KEY).*|SPANREPLAY_(SPAN_CONTENT|RUN_PER|DURABILITY|SESSION|USER)"
@@ -16,6 +17,8 @@ _ENVIRONMENT: Final = re.compile(
     r"|(OPENAI|ANTHROPIC)_(BASE_URL|API_BASE|MODEL|API_VERSION)|HTTPS?_PROXY|NO_PROXY)"
 )
 """Names of variables that are kept: what shapes a run and is no secret by its nature. Values are redacted like any text."""
+
+HASH_SEED: Final = "PYTHONHASHSEED"
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _DISTRIBUTION: Final = re.compile(r"(?P<name>.+?)-(?P<version>[^-]+)(-[^-]+)?\.(dist-info|egg-info)")
@@ -43,11 +46,21 @@ def definition(redactor: Redactor) -> str:
                 "machine": system.machine if system else None,
                 "release": system.release if system else None,
             },
-            "environment": {name: clean(value) for name, value in sorted(os.environ.items()) if _ENVIRONMENT.fullmatch(name)},
+            "environment": {
+                name: clean(value)
+                for name, value in sorted(os.environ.items())
+                if _ENVIRONMENT.fullmatch(name) and not (name == HASH_SEED and chosen_hash_seed())
+            },
             "credentials": credential_names(os.environ),
             "versions": versions(cwd),
         }
     )
+
+
+def chosen_hash_seed() -> str | None:
+    """The hash seed that ``record`` chose for this command, as the user had chosen none: another one each time, no part of what it is."""
+    chosen = os.environ.get(env.SPANREPLAY_HASH_SEED)
+    return chosen if chosen is not None and chosen == os.environ.get(HASH_SEED) else None
 
 
 def versions(folder: Path | None) -> Mapping[str, Any]:

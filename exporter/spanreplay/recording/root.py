@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from spanreplay.content.canonical import digest
 from spanreplay.content.redaction import Redactor
 from spanreplay.exporter.writer import Writer
-from spanreplay.recording.definition import definition, program
+from spanreplay.recording.definition import chosen_hash_seed, definition, program
 from spanreplay.recording.place import Place
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import KIND_INTERNAL, STATUS_ERROR, STATUS_UNSET, Resource, Scope, SpanRecord, Value
@@ -15,7 +15,7 @@ _SCOPE = Scope(name=names.SCOPE_NAME)
 
 
 def open_root(
-    writer: Writer, place: Place, *, redactor: Redactor, resource: Resource, process_id: str, attributes: Mapping[str, Value]
+    writer: Writer, place: Place, *, redactor: Redactor, resource: Resource, process_id: str, seed: str, attributes: Mapping[str, Value]
 ) -> None:
     """Write that a command has begun.
 
@@ -25,6 +25,7 @@ def open_root(
         redactor: for its arguments; its policy is kept with the run.
         resource: this process.
         process_id: its ``spanreplay.process.id``.
+        seed: what its randomness is made from.
         attributes: of the session; on the root as on every step.
     """
     text = definition(redactor)
@@ -46,6 +47,8 @@ def open_root(
                 names.RUN_DEFINITION_DIGEST: digest(text),
                 names.RUN_REDACTION: redactor.policy.to_json(),
                 names.PROCESS_ID: process_id,
+                names.RUN_SEED: seed,
+                **({names.RUN_HASH_SEED: hash_seed} if (hash_seed := chosen_hash_seed()) else {}),
                 **attributes,
             },
             resource=resource,

@@ -134,6 +134,8 @@ RUN_EXIT_CODE: Final = "spanreplay.run.exit_code"
 RUN_DROPPED: Final = "spanreplay.run.dropped"
 """int: records that could not be kept while this run was recorded."""
 RUN_UNTAPED: Final = "spanreplay.run.untaped"  # (J) what happened outside every seam, named while recording
+SOURCE_LOSSES: Final = "spanreplay.source.losses"
+"""List of texts: what an input had lost of this trace before it was written again; on one span of an export, and on none in a store."""
 FORKED_FROM: Final = "spanreplay.forked_from"
 
 # ---- spanreplay: the step ----------------------------------------------------------------------------------------

@@ -16,11 +16,13 @@ from typing import Final
 
 from spanreplay.boundary import session as sessions
 from spanreplay.boundary.session import RunContext
-from spanreplay.instrumentation.shims import processes
+from spanreplay.exporter import environment_variables as env
+from spanreplay.instrumentation.shims import processes, randomness
 from spanreplay.recording import plugins
 from spanreplay.recording.children import child_env
 from spanreplay.recording.place import find_place
 from spanreplay.replay.claims import Claims
+from spanreplay.replay.clock import RecordedClock
 from spanreplay.replay.engine import ISOLATION, finish, replay_session, stopped_by_replay
 from spanreplay.replay.isolation.guard import Guard
 from spanreplay.replay.isolation.refusal import Refusal
@@ -50,21 +52,28 @@ def _start(scratch: Path) -> None:
     plan = read_plan(scratch)
     ledger = Ledger(scratch / LEDGERS / f"{os.getpid()}-{os.urandom(4).hex()}.ledger")
     place = find_place()
+    runs = read_recording(scratch, plan)
+    clock = RecordedClock(runs)
     session, _ = replay_session(
-        read_recording(scratch, plan),
+        runs,
         ledger,
         focus=plan.focus,
         claims=Claims(scratch / CLAIMS),
         place=place.path,
         accept_incomplete=plan.accept_incomplete,
         on_stop=_end_soon,
+        clock=clock,
     )
     command = RunContext(run_id="replay", name="command", fallback=True)
     plugins.install("auto")
     processes.complete_with(child_env)
     _quiet_stops()
+    seed = os.environ.pop(env.SPANREPLAY_SEED, None) if place.top else None
+    if seed is not None:
+        randomness.install(seed, fresh=True)
     os.environ.update(place.environment())
     sessions.activate(session.root(command, place.path))
+    clock.start()
     ledger.enter("started", pid=os.getpid(), argv=sys.orig_argv, isolation=ISOLATION if plan.guard else "none")
     if not plan.guard:
         return

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
+from spanreplay.exporter import environment_variables as env
 from spanreplay.recording.children import child_environment
+from spanreplay.recording.definition import HASH_SEED
 from spanreplay.replay.joins import Join
 from spanreplay.replay.ledger import Difference, Ledger, Totals, expected_runs, read_ledgers
 from spanreplay.replay.model import Run
@@ -106,6 +108,7 @@ def replay_command(
         temporary = str(scratch / TEMPORARY)
         environment |= _QUICK_TELEMETRY
         environment |= {ENVIRONMENT: str(scratch), "TMPDIR": temporary, "TEMP": temporary, "TMP": temporary, "SQLITE_TMPDIR": temporary}
+        environment |= _determined(runs)
         for name in _credentials(runs, environment):
             environment.setdefault(name, PLACEHOLDER)
         code = run_attached(argv, environment, cwd, output=output)
@@ -117,6 +120,17 @@ def replay_command(
     _finish(totals, judged, code, None if not whole else next((r.exit_code for r in runs if r.is_command), None))
     judgement = verdict(totals, judged, accept_incomplete=accept_incomplete)
     return CommandReplay(argv=tuple(argv), exit_code=code, verdict=judgement, runs=tuple(judged))
+
+
+def _determined(runs: Sequence[Run]) -> dict[str, str]:
+    """What makes randomness, the order of sets and the time zone what they were when the command was recorded."""
+    command = next((r for r in runs if r.is_command), None)
+    if command is None:
+        return {}
+    recorded = command.definition.get("environment") if isinstance(command.definition, dict) else None
+    kept = recorded if isinstance(recorded, dict) else {}
+    found = {env.SPANREPLAY_SEED: command.seed, HASH_SEED: kept.get(HASH_SEED, command.hash_seed), "TZ": kept.get("TZ")}
+    return {name: value for name, value in found.items() if isinstance(value, str) and "\0" not in value}
 
 
 def _credentials(runs: Sequence[Run], environment: Mapping[str, str]) -> set[str]:

@@ -41,6 +41,8 @@ class RunDraft:
     typed_input: str | None = None
     typed_output: str | None = None
     redaction: str | None = None
+    seed: str | None = None
+    hash_seed: str | None = None
     dropped: int = 0
     untaped: tuple[Json, ...] = ()
 

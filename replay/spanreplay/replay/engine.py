@@ -18,9 +18,11 @@ from spanreplay.boundary.session import RunContext, Session, entered, everywhere
 from spanreplay.content.redaction import RedactionPolicy
 from spanreplay.exporter.redacting import redactor_for
 from spanreplay.instrumentation import http_exchange, http_telemetry
+from spanreplay.instrumentation.shims import randomness
 from spanreplay.instrumentation.shims.thread_pools import StoppedInPoolError
 from spanreplay.recording import plugins
 from spanreplay.replay.claims import Claims
+from spanreplay.replay.clock import RecordedClock
 from spanreplay.replay.isolation.guard import Guard
 from spanreplay.replay.isolation.refusal import Refusal, RefusedInPoolError
 from spanreplay.replay.ledger import Difference, Ledger
@@ -62,6 +64,7 @@ def replay_session(
     place: str = "",
     accept_incomplete: bool = False,
     on_stop: Callable[[], None] | None = None,
+    clock: RecordedClock | None = None,
 ) -> tuple[Session, RecordedCalls]:
     """A session that answers every call from ``runs``, redacting by the recorded policy, with no spans and no sink.
 
@@ -73,6 +76,7 @@ def replay_session(
         place: causal path at which this process was started.
         accept_incomplete: steps whose record is known to lack something answer too, with what there is.
         on_stop: called once, when a difference stops the replay.
+        clock: told of the times in the record that the replay comes to.
     """
     policy = next((r.redaction for r in runs if r.redaction), None)
     redactor = redactor_for(RedactionPolicy.from_json(policy) if policy else None)
@@ -85,6 +89,7 @@ def replay_session(
         accept_incomplete=accept_incomplete,
         redact=lambda text: redactor.text(text)[0],
         on_stop=on_stop,
+        clock=clock,
     )
     return Session(mode="replay", interceptors=(interceptor,), redactor=redactor, open_spans=False), interceptor
 
@@ -160,7 +165,8 @@ class Execution:
         self._ledger = Ledger()
         self._ledger.enter("started", isolation=ISOLATION if replayer.guard else "none")
         self._accept_incomplete = replayer.accept_incomplete
-        self._session, _ = replay_session(self._runs, self._ledger, accept_incomplete=replayer.accept_incomplete)
+        self._clock = RecordedClock(self._runs)
+        self._session, _ = replay_session(self._runs, self._ledger, accept_incomplete=replayer.accept_incomplete, clock=self._clock)
         self._resources = ExitStack()
         folder = self._resources.enter_context(tempfile.TemporaryDirectory(prefix="spanreplay-"))
         self._guard = Guard(
@@ -171,6 +177,11 @@ class Execution:
     def __enter__(self) -> Self:
         fallback = RunContext(run_id="replay", name="replay", fallback=True)
         self._inside = ExitStack()
+        seed = next((run.seed for run in self._runs if run.seed), None)
+        if seed is not None:
+            self._inside.enter_context(randomness.seeded(seed))
+        self._clock.start()
+        self._inside.callback(self._clock.stop)
         root = self._session.root(fallback)
         if self._whole_process:
             self._inside.enter_context(everywhere(root))

@@ -202,6 +202,10 @@ class Run:
     typed_output: str | None = None
     redaction: str | None = None
     """The redaction policy in force while recording, as its JSON text."""
+    seed: str | None = None
+    """What uuids and ``random`` were made from in a recorded command's top process."""
+    hash_seed: str | None = None
+    """``PYTHONHASHSEED`` that was chosen for a recorded command."""
     dropped: int = 0
     untaped: tuple[Json, ...] = ()
 

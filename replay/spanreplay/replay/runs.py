@@ -123,6 +123,8 @@ def _run(assembly: Assembly, losses: Mapping[str, int], source_losses: Losses) -
         typed_input=draft.typed_input,
         typed_output=draft.typed_output,
         redaction=draft.redaction,
+        seed=draft.seed,
+        hash_seed=draft.hash_seed,
         dropped=draft.dropped + sum(lost.values()),
         untaped=draft.untaped,
     )

@@ -13,6 +13,7 @@ from spanreplay.content.redaction import mask
 from spanreplay.replay import turns
 from spanreplay.replay.candidates import Rank, Recording
 from spanreplay.replay.claims import Claims
+from spanreplay.replay.clock import RecordedClock
 from spanreplay.replay.diff import first_difference, shown
 from spanreplay.replay.errors import ReplayDivergence
 from spanreplay.replay.foreign import ForeignRecording, Pool
@@ -51,6 +52,7 @@ class RecordedCalls:
         focus: see :class:`spanreplay.replay.candidates.Recording`; also ``claims``, ``place`` and ``accept_incomplete``.
         redact: what is done to the texts of live calls.
         on_stop: called once, when a difference stops the replay.
+        clock: told of the times in the record that the replay comes to.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class RecordedCalls:
         accept_incomplete: bool = False,
         redact: Callable[[str], str] = str,
         on_stop: Callable[[], None] | None = None,
+        clock: RecordedClock | None = None,
     ) -> None:
         claims = claims or Claims()
         own, others = [r for r in runs if not is_foreign(r)], [r for r in runs if is_foreign(r)]
@@ -78,6 +81,7 @@ class RecordedCalls:
         self.ledger = ledger
         self.stopped: ReplayDivergence | None = None
         self._on_stop = on_stop
+        self._clock = clock or RecordedClock(())
         self._lock = threading.RLock()
         self._live: dict[str, RecordedRun | Pool | _Undecided | None] = {}
         self._by_meaning = ForeignCalls(ledger, self._entered)
@@ -125,6 +129,8 @@ class RecordedCalls:
 
     def ended(self, step: LiveStep) -> None:
         """Compare how a step whose body ran has ended with how it ended in the record."""
+        if isinstance(step.recorded, Step):
+            self._clock.reached(step.recorded.ended_ns)
         if step.starts_run and step.run is not None:
             with self._lock:
                 run = self._live.get(step.run.run_id)

@@ -209,6 +209,8 @@ def _with_run(draft: StepDraft, span: SpanRecord, fields: Fields) -> StepDraft:
         typed_input=typed_input,
         typed_output=typed_output,
         redaction=fields.text(a.RUN_REDACTION),
+        seed=fields.text(a.RUN_SEED),
+        hash_seed=fields.text(a.RUN_HASH_SEED),
         dropped=fields.integer(a.RUN_DROPPED) or 0,
         untaped=_list(fields.json(a.RUN_UNTAPED)),
     )

@@ -1,0 +1,141 @@
+"""uuids and random numbers that a replay makes again, and that no two callers share."""
+
+import asyncio
+import os
+import random
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from spanreplay.boundary.scope import process
+from spanreplay.instrumentation import agent_run, tool
+from spanreplay.instrumentation.shims import randomness
+from support.taped import recorded
+
+
+@pytest.fixture(autouse=True)
+def _taken_out_again() -> Iterator[None]:
+    state = random.getstate()
+    yield
+    randomness.uninstall()
+    random.setstate(state)
+
+
+def made(function: Callable[[], Any], seed: str = "s") -> Any:
+    """What a function gives while it is recorded with this seed."""
+    given: list[Any] = []
+    randomness.install(seed, fresh=True)
+    try:
+        recorded(lambda: given.append(asyncio.run(function()) if asyncio.iscoroutinefunction(function) else function()))
+    finally:
+        randomness.uninstall()
+    return given[0]
+
+
+def several() -> list[uuid.UUID]:
+    found: list[uuid.UUID] = []
+
+    def one(_: int) -> None:
+        found.append(uuid.uuid4())
+
+    for name in ("first", "second", "first"):
+        with agent_run(name):
+            found.extend((uuid.uuid4(), uuid.uuid1()))
+            with ThreadPoolExecutor(2) as pool:
+                list(pool.map(one, range(5)))
+    return [uuid.uuid4(), *found]
+
+
+def test_the_same_seed_gives_the_same_uuids_and_no_caller_shares_one() -> None:
+    first = made(several)
+    assert sorted(made(several)) == sorted(first)
+    assert len(set(first)) == len(first) == 22
+    assert {(one.version, one.variant) for one in first} == {(4, uuid.RFC_4122), (1, uuid.RFC_4122)}
+    assert not set(made(several, "t")) & set(first)
+
+
+def test_tasks_get_the_same_uuids_however_they_are_scheduled() -> None:
+    def in_order(order: list[int]) -> Callable[[], Any]:
+        async def run() -> dict[int, uuid.UUID]:
+            found: dict[int, uuid.UUID] = {}
+            turns = {number: asyncio.Event() for number in range(4)}
+
+            async def task(number: int) -> None:
+                await turns[number].wait()
+                found[number] = uuid.uuid4()
+
+            tasks = [asyncio.create_task(task(number)) for number in range(4)]
+            for number in order:
+                turns[number].set()
+                await tasks[number]
+            return found
+
+        return run
+
+    assert made(in_order([0, 1, 2, 3])) == made(in_order([3, 1, 0, 2]))
+
+
+def test_what_a_tools_body_draws_changes_nothing_outside() -> None:
+    def agent(body: Callable[[], Any]) -> Callable[[], list[Any]]:
+        look = tool(name="look")(lambda: str(body()))
+
+        def run() -> list[Any]:
+            before = [random.random(), random.choice("abc")]
+            look()
+            return [*before, random.randint(0, 10**9), uuid.uuid4()]
+
+        return run
+
+    quiet = made(agent(lambda: None))
+    assert made(agent(lambda: [random.random(), random.sample(range(9), 3), uuid.uuid4()])) == quiet
+
+
+def test_what_the_program_seeds_is_its_own() -> None:
+    wanted = random.Random(42)
+    numbers = [wanted.random(), wanted.random()]
+
+    def agent() -> list[float]:
+        random.seed(42)
+        return [random.random(), tool(name="look")(random.random)()]
+
+    assert made(agent) == numbers
+
+
+def test_a_program_that_was_there_before_keeps_its_random_state() -> None:
+    random.seed(7)
+    wanted = random.Random(7).random()
+    randomness.install("s", fresh=False)
+    assert random.random() == wanted
+
+
+def test_off_and_outside_a_recording_the_system_decides() -> None:
+    original = uuid.uuid4
+    randomness.install("s", fresh=False)
+    assert process.active is False or process.root is None
+    assert uuid.uuid4() != uuid.uuid4()
+    assert uuid.uuid1(clock_seq=1).clock_seq == 1
+    randomness.uninstall()
+    assert uuid.uuid4 is original
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_shares_no_uuid_with_its_parent() -> None:
+    def agent() -> tuple[uuid.UUID, uuid.UUID]:
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.write(write, uuid.uuid4().bytes)
+            os._exit(0)
+        os.waitpid(child, 0)
+        mine = uuid.uuid4()
+        theirs = uuid.UUID(bytes=os.read(read, 16))
+        os.close(read)
+        os.close(write)
+        return mine, theirs
+
+    mine, theirs = made(agent)
+    assert mine != theirs
+    assert made(agent)[0] == mine

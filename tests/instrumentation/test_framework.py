@@ -12,7 +12,7 @@ from spanreplay.boundary.call import Call, OutcomeName
 from spanreplay.instrumentation import framework, tool
 from spanreplay.instrumentation.framework import Offered
 from spanreplay.semconv import attributes as names
-from support.taped import recorded, replayed
+from support.taped import recorded, replayed, told
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 
@@ -116,7 +116,7 @@ class Hold(Exception):
     """A framework asks a person first."""
 
 
-def told(given: object) -> OutcomeName | None:
+def ending(given: object) -> OutcomeName | None:
     if isinstance(given, Hold):
         return "interrupted"
     return "tool_error" if isinstance(given, dict) and given.get("failed") else None
@@ -126,7 +126,7 @@ def test_a_framework_says_how_a_call_ended() -> None:
     def ask(body: Callable[[], Any]) -> Any:
         scope = boundary.here()
         assert scope is not None
-        call = framework.tool_call(scope, OFFERED, {}, layer="acme", ending=told)
+        call = framework.tool_call(scope, OFFERED, {}, layer="acme", ending=ending)
         assert call is not None
         return boundary.call(scope, call, body)
 
@@ -154,6 +154,20 @@ def test_how_a_call_ended_may_not_be_told() -> None:
         return boundary.call(scope, call, lambda: 7)
 
     assert recorded(agent).outcomes == ["ok"]
+
+
+def test_a_call_that_was_not_made_is_a_step_that_a_replay_passes() -> None:
+    def agent() -> None:
+        scope = boundary.here()
+        assert scope is not None
+        framework.not_made(scope, OFFERED, '{"city": ', "malformed", layer="acme", call_id="c1", error=ValueError("no JSON"))
+        framework.not_made(scope, Offered(name="elsewhere"), {}, "deferred", layer="acme", call_id="c2")
+
+    tape = recorded(agent)
+    assert tape.outcomes == ["malformed", "deferred"]
+    assert [step[names.GEN_AI_TOOL_CALL_ID] for step in tape.steps] == ["c1", "c2"]
+    assert replayed(tape, agent).equal
+    assert told(replayed(tape, lambda: None)) != []
 
 
 def test_the_declared_type_of_a_result() -> None:

@@ -21,6 +21,7 @@ from types import CodeType
 from typing import Any, Final, TypeVar, get_type_hints
 
 from spanreplay.boundary.asked import claim
+from spanreplay.boundary.boundary import begin
 from spanreplay.boundary.call import AttributeValue, Call, Effect, OutcomeName
 from spanreplay.boundary.layers import is_inner_layer
 from spanreplay.boundary.scope import Scope
@@ -131,6 +132,41 @@ def attempt(scope: Scope, what: str, make: Callable[[], T]) -> T | None:
             raise
         scope.session.failed(what)
         return None
+
+
+def not_made(
+    scope: Scope,
+    offered: Offered,
+    arguments: object,
+    outcome: OutcomeName,
+    *,
+    layer: str,
+    call_id: str | None = None,
+    error: BaseException | None = None,
+) -> None:
+    """Keep a call that a model asked for and that never reached the tool.
+
+    Args:
+        scope: where it would have been made.
+        offered: the tool; of one that does not exist, the name.
+        arguments: by name, or their JSON text as the model gave it.
+        outcome: ``malformed``, ``rejected``, or ``deferred`` to another system.
+        layer: the seam that says so.
+        call_id: the model's id of the call.
+        error: what the framework raised instead.
+    """
+    call = tool_call(scope, offered, arguments, layer=layer, call_id=call_id)
+    if call is None:
+        return
+    call.passed = True  # there is nothing that a replay could keep from running
+    step = begin(scope, call)
+    if step is None:
+        return
+    step.ask()
+    if error is not None:
+        step.fail(error, outcome=outcome)
+    else:
+        step.end(outcome)
 
 
 def returned(function: Callable[..., Any] | None) -> object:

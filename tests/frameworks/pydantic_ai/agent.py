@@ -42,6 +42,8 @@ async def stream(question: str) -> str:
         return await run.get_output()
 
 
-MODES = {"sync": sync, "async": lambda q: asyncio.run(asynchronous(q)), "stream": lambda q: asyncio.run(stream(q))}
+loop = asyncio.new_event_loop()  # one for all: releases before 2.0 keep a client that is bound to its loop
+asyncio.set_event_loop(loop)
+MODES = {"sync": sync, "async": lambda q: loop.run_until_complete(asynchronous(q)), "stream": lambda q: loop.run_until_complete(stream(q))}
 for mode in sys.argv[1:]:
     print(json.dumps({"mode": mode, "output": MODES[mode]("What is the weather?")}), flush=True)

@@ -56,5 +56,9 @@ async def run(mode: str) -> object:
     return [result.output, counted.requests, counted.tool_calls]
 
 
-for each in sys.argv[1:]:
-    print(json.dumps({"mode": each, "output": asyncio.run(run(each))}), flush=True)
+async def main() -> None:
+    for each in sys.argv[1:]:
+        print(json.dumps({"mode": each, "output": await run(each)}), flush=True)
+
+
+asyncio.run(main())

@@ -45,9 +45,9 @@ def get_agent() -> Agent[None, Trip]:
         return Forecast(place=place, day=day, degrees=[17, 21])
 
     @agent.tool_plain
-    def trains(to: Place) -> list[Train]:
+    def trains(to: Place, most: int = 2) -> list[Train]:
         ran("trains")
-        return [Train(to, 130), Train(to, 95)]
+        return [Train(to, 130), Train(to, 95)][:most]
 
     @agent.tool_plain
     def platform(train: int) -> Platform:

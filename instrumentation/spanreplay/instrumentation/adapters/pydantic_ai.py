@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import wrapt
 
-from spanreplay.boundary import boundary
 from spanreplay.boundary.boundary import acall, here
 from spanreplay.boundary.call import OutcomeName
 from spanreplay.boundary.scope import Scope
@@ -42,6 +41,7 @@ _ENDINGS: Final[Mapping[str, OutcomeName]] = {
 
 _REQUESTS: Final = frozenset({"DeferredToolRequests", "DeferredToolCalls"})
 """Outputs of a run that leaves calls open; the second is what it was called before 1.0."""
+_OPEN: Final = "what became of the calls that an agent has put off"
 _NESTED: Final = 20
 """Toolsets in toolsets."""
 _PUT_OFF: Final = "pydantic_ai.put_off"
@@ -53,6 +53,8 @@ def _patch_tools(module: ModuleType, patches: Patches) -> None:
     if hasattr(manager, "_raw_execute"):
         expect(manager, "_raw_execute", ["self", "validated"])
         patches.replace(manager, "_raw_execute", _observed_tools)
+        if hasattr(manager, "execute_tool_call"):
+            patches.replace(manager, "execute_tool_call", _observed_refusals)
     else:
         expect(manager, "_call_tool", ["self", "call"])
         patches.replace(manager, "_call_tool", _observed_tools)
@@ -80,9 +82,44 @@ install, uninstall, status = _hooks.install, _hooks.uninstall, _hooks.status
 def _observed_tools(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     async def execute(self: Any, asked: Any, *args: Any, **options: Any) -> Any:
-        return await original(self if here() is None else _Manager(self, getattr(asked, "call", asked)), asked, *args, **options)
+        scope = here()
+        if scope is None:
+            return await original(self, asked, *args, **options)
+        manager = _Manager(self, getattr(asked, "call", asked))
+        try:
+            return await original(manager, asked, *args, **options)
+        except Exception as error:
+            if not manager.reached:
+                _keep_malformed(scope, self, manager.asked, error)
+            raise
 
     return execute
+
+
+def _observed_refusals(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    async def execute_tool_call(self: Any, validated: Any, *args: Any, **options: Any) -> Any:
+        try:
+            return await original(self, validated, *args, **options)
+        except Exception as error:
+            scope = here()
+            if scope is not None and not getattr(validated, "args_valid", True):
+                _keep_malformed(scope, self, validated.call, error)
+            raise
+
+    return execute_tool_call
+
+
+def _keep_malformed(scope: Scope, manager: Any, asked: Any, error: Exception) -> None:
+    """Keep a call whose tool does not exist, or whose arguments it does not take."""
+
+    def keep() -> None:
+        tool = (manager.tools or {}).get(asked.tool_name)
+        if tool is None or tool.tool_def.kind != "output":
+            offered = Offered(name=asked.tool_name) if tool is None else _offered(tool.tool_def, _function(tool))
+            framework.not_made(scope, offered, asked.args or {}, "malformed", layer=_LAYER, call_id=asked.tool_call_id, error=error)
+
+    framework.attempt(scope, "a call with arguments that the tool does not take", keep)
 
 
 class _Manager(_Behind):
@@ -91,9 +128,22 @@ class _Manager(_Behind):
     def __init__(self, manager: Any, asked: Any) -> None:
         super().__init__(manager)
         self._self_asked = asked
+        self._self_reached = False
+
+    @property
+    def asked(self) -> Any:
+        """The call, as the model asked for it."""
+        return self._self_asked
+
+    @property
+    def reached(self) -> bool:
+        """The call has come as far as the tool."""
+        return self._self_reached
 
     @property
     def toolset(self) -> "_Toolset":
+        """What executes it."""
+        self._self_reached = True
         return _Toolset(self.__wrapped__.toolset, self._self_asked)
 
 
@@ -197,25 +247,17 @@ async def _recorded(agent: Any, prompt: Any, options: dict[str, Any], running: A
         session=session if isinstance(session, str) else None,
         definition=_definition(agent, options),
     ) as recorded:
-        if results is not None:
-            _safely(_decide, results, options.get("message_history"))
+        scope = here()
+        if results is not None and scope is not None:
+            framework.attempt(scope, _OPEN, lambda: _decide(results, options.get("message_history")))
         async with running as run:
             yield run
         result = run.result
         recorded.output = None if result is None else result.output
         if type(recorded.output).__name__ in _REQUESTS:
             recorded.outcome = "interrupted" if getattr(recorded.output, "approvals", ()) else "deferred"
-            _safely(_wait_for, recorded.output)
-
-
-def _safely(keep: Callable[..., None], *args: Any) -> None:
-    """Keep something that is not the agent's business: what fails in it is counted."""
-    scope = here()
-    try:
-        keep(scope, *args)
-    except Exception:  # noqa: BLE001 — telemetry never breaks the agent
-        if scope is not None:
-            scope.session.failed("what became of the calls that an agent has put off")
+            if scope is not None:
+                framework.attempt(scope, _OPEN, lambda: _wait_for(scope, recorded.output))
 
 
 def _definition(agent: Any, options: dict[str, Any]) -> dict[str, object]:
@@ -240,7 +282,7 @@ def _text(value: object) -> str:
 # ---- calls that wait for a person or another system -------------------------------------------------------------
 
 
-def _decide(scope: Scope, results: Any, history: Any) -> None:
+def _decide(results: Any, history: Any) -> None:
     """Keep what a person has said of calls that an earlier run has put off."""
     parts = (part for message in (history or ()) for part in getattr(message, "parts", ()))
     asked = {part.tool_call_id: part for part in parts if getattr(part, "part_kind", None) == "tool-call"}
@@ -265,13 +307,6 @@ def _wait_for(scope: Scope, requests: Any) -> None:
     begun: Collection[str] = scope.run.state.get(_PUT_OFF, ()) if scope.run is not None else ()
     for call in requests.calls if hasattr(requests, "calls") else requests.tool_calls:
         if call.tool_call_id not in begun:
-            open_call = framework.tool_call(
-                scope,
-                Offered(name=call.tool_name),
-                call.args_as_dict(),
-                layer=_LAYER,
-                call_id=call.tool_call_id,
-                ending=lambda _: "deferred",
+            framework.not_made(
+                scope, Offered(name=call.tool_name), call.args_as_dict(), "deferred", layer=_LAYER, call_id=call.tool_call_id
             )
-            if open_call is not None:
-                boundary.call(scope, open_call, lambda: None)

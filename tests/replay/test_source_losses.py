@@ -19,12 +19,11 @@ MINUTE = 60_000_000_000
 
 def trace(number: int) -> list[SpanRecord]:
     """One of many traces, a minute apart; its spans as an SDK exports them, the root last."""
-    moved = {"trace_id": f"{number:032x}"}
     at = number * MINUTE
     records = [chat(2, 1), tool(3, 1), agent(1)]
     return [
-        replace(record, **moved, start_ns=at + place, end_ns=at + 100 - place if place == 2 else at + 50 + place)
-        for place, record in zip((1, 2, 0), records, strict=True)
+        replace(record, trace_id=f"{number:032x}", start_ns=at + place, end_ns=at + end)
+        for place, end, record in zip((1, 2, 0), (51, 98, 100), records, strict=True)
     ]
 
 

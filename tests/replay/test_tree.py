@@ -1,4 +1,6 @@
 import random
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from fixtures.runs.spans import TRACE, log, own, sid, span
 from spanreplay.replay.order import Moment, in_order
 from spanreplay.replay.overlap import overlapping
-from spanreplay.replay.tree import SpanKey, build, merged
+from spanreplay.replay.tree import SpanKey, build, disagree, merged
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import EventRecord
 
@@ -228,3 +230,33 @@ def test_causes_decide_between_what_started_together_but_not_against_the_tree() 
     assert in_order([top, *together], [("c", "b"), ("b", "a")]) == ["p", "c", "b", "a"]
     assert in_order([top, *together], [("a", "p")]) == ["p", "a", "b", "c"], "a parent comes first all the same"
     assert sorted(in_order([top, *together], [("a", "b"), ("b", "a")])) == ["a", "b", "c", "p"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "differ"),
+    [
+        ({}, False),
+        ({"attributes": {"a": 1, "b": 2}}, False),
+        ({"attributes": {"a": 2}}, True),
+        ({"name": "another"}, True),
+        ({"status": 2}, True),
+        ({"status": 0}, False),
+        ({"status_message": "other"}, True),
+        ({"parent_span_id": sid(7)}, True),
+        ({"parent_span_id": None}, False),
+        ({"start_ns": 5_000_999}, False),
+        ({"start_ns": 9_000_000}, True),
+        ({"end_ns": 90_000_000}, True),
+        ({"end_ns": None}, False),
+        ({"events": ()}, False),
+        ({"events": (EventRecord(name="e", time_ns=6_000_001, attributes={"x": 1, "y": 2}),)}, False),
+        ({"events": (EventRecord(name="e", time_ns=6_000_001, attributes={"x": 2}),)}, True),
+    ],
+)
+def test_two_records_of_a_span_disagree_where_both_say_something_and_not_the_same(changes: dict[str, Any], differ: bool) -> None:
+    event = EventRecord(name="e", time_ns=6_000_000, attributes={"x": 1})
+    one = replace(
+        span(1, 2, attributes={"a": 1}, events=(event,)), name="n", status=1, status_message="m", start_ns=5_000_000, end_ns=8_000_000
+    )
+    other = replace(one, **changes)
+    assert (disagree(one, other), disagree(other, one)) == (differ, differ)

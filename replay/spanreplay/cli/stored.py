@@ -84,13 +84,15 @@ def runs_of(store: "Store", records: Sequence[Record], join: "Join | None" = Non
 
 
 def told_versions(runs: Sequence[Run], records: Sequence[Record]) -> list[Run]:
-    """The runs, with a remark where the records have a span twice and an attribute of it with two values."""
+    """The runs, with a remark where the records have a span twice and say different things of it."""
+    from spanreplay.replay.tree import disagree
+
     first: dict[tuple[str, str], SpanRecord] = {}
     found: dict[tuple[str, str], None] = {}
     for record in records:
         if isinstance(record, SpanRecord):
             one = first.setdefault((record.trace_id, record.span_id), record)
-            if one is not record and any(one.attributes.get(name, value) != value for name, value in record.attributes.items()):
+            if one is not record and disagree(one, record):
                 found[record.trace_id, record.span_id] = None
     others = [(trace, span, None) for trace, span in found]
     return [_with_others(run, others, "the fuller one is shown, with what only the other has") for run in runs] if others else list(runs)

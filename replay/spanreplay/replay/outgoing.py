@@ -6,14 +6,16 @@ from dataclasses import replace
 from spanreplay.boundary.contents import content_digests
 from spanreplay.content.canonical import canonical_json
 from spanreplay.replay.model import Run
+from spanreplay.replay.source_losses import with_losses
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import Record, SpanRecord
 
 
 def of_runs(records: Iterable[Record], runs: Sequence[Run]) -> list[Record]:
-    """The records of the traces that ``runs`` have spans in."""
+    """The records of the traces that ``runs`` have spans in, with what is known to be lost of them."""
     traces = {t for run in runs for t in run.trace_ids}
-    return [with_digests(r) if isinstance(r, SpanRecord) else r for r in records if r.trace_id in traces]
+    found = [with_digests(r) if isinstance(r, SpanRecord) else r for r in records if r.trace_id in traces]
+    return with_losses(found, runs)
 
 
 def with_digests(span: SpanRecord) -> SpanRecord:

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import BinaryIO, Final, Protocol, cast
 
 from spanreplay.replay.input_stream import DEFAULT_LIMITS, HEADS, InputStream, Limits
-from spanreplay.replay.source_losses import CUT_DOCUMENT, LOSSES, SourceLosses
+from spanreplay.replay.source_losses import CUT_DOCUMENT, LOSSES, SourceLosses, losses_on
 from spanreplay.replay.survey import Survey
+from spanreplay.semconv.attributes import SOURCE_LOSSES
 from spanreplay.spans.errors import REJECTED, SIGNAL_SKIPPED, FormatError, Problem, Problems
 from spanreplay.spans.record import Record, SpanRecord
 
@@ -157,8 +158,9 @@ class ReadReport:
             lost: What of it was lost, for a code of :data:`~spanreplay.replay.source_losses.LOSSES`; left out, what ``detail`` says.
         """
         if code in LOSSES and code != CUT_DOCUMENT:
-            for concerned in {*named} or {trace_id}:
-                self._losses.add(lost or f"a record that {detail}", concerned)
+            concerned: Iterable[str | None] = set(named) or (trace_id,)
+            for trace in concerned:
+                self._losses.add(lost or f"a record that {detail}", trace)
         self._count(code, detail, advice, spans, once_for)
 
     def _count(self, code: str, detail: str, advice: str, spans: int, once_for: object) -> None:
@@ -215,6 +217,13 @@ class ReadReport:
                 )
 
         return collect
+
+    def told(self, record: Record) -> Record:
+        """Takes in what the record tells of earlier losses, and gives it without that."""
+        clean, losses = losses_on(record)
+        for lost in losses:
+            self._losses.add(lost, record.trace_id or None)
+        return clean
 
     def keep(self, record: Record) -> None:
         """Counts a record that was read."""
@@ -442,6 +451,8 @@ def _read(source: Source, stream: InputStream, file: str, report: ReadReport) ->
     report.opened(stream)
     try:
         for record in source.read(cast("BinaryIO", stream), file, report):
+            if SOURCE_LOSSES in record.attributes:
+                record = report.told(record)  # noqa: PLW2901 (as it was before it was written)
             report.keep(record)
             kept += 1
             yield record

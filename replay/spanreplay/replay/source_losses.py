@@ -5,10 +5,13 @@ trace in the same file, so it is of all of them.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final, TypeAlias
 
-from spanreplay.replay.model import Reason
+from spanreplay.replay.fields import decoded_json
+from spanreplay.replay.model import Reason, Run
 from spanreplay.replay.reasons import SOURCE_LOSS
+from spanreplay.semconv.attributes import SOURCE_LOSSES
 from spanreplay.spans.record import Record, SpanRecord
 
 CUT_DOCUMENT: Final = "document-cut"
@@ -33,6 +36,9 @@ LOSSES: Final = frozenset(
 _SLACK_NS: Final = 10_000_000_000
 """How much later than it ended a span may be written: the batches of an SDK and of a Collector, several processes."""
 
+_LOST: Final = "lost before it came here: "
+_LONGEST: Final = 1_000
+"""Characters of a loss that another input tells."""
 TOLD: Final = 20
 """Losses of a trace that are told one by one."""
 
@@ -127,4 +133,37 @@ class SourceLosses:
 def loss_reasons(trace_ids: Iterable[str], losses: Losses) -> list[Reason]:
     """The reasons for a run of these traces to be incomplete."""
     details = dict.fromkeys(detail for trace_id in dict.fromkeys(trace_ids) for detail in losses.get(trace_id, ()))
-    return [Reason(code=SOURCE_LOSS, detail=f"lost before it came here: {detail}") for detail in details]
+    return [Reason(code=SOURCE_LOSS, detail=f"{_LOST}{detail}") for detail in details]
+
+
+def with_losses(records: Iterable[Record], runs: Iterable[Run]) -> list[Record]:
+    """Records as they leave: what is known to be lost of each trace is on one of its spans, so that who reads them knows it too."""
+    found: dict[str, list[str]] = {}
+    for run in runs:
+        details = [reason.detail.removeprefix(_LOST) for reason in run.grade_reasons if reason.code == SOURCE_LOSS]
+        for trace_id in run.trace_ids if details else ():
+            told = found.setdefault(trace_id, [])
+            told += [detail for detail in details if detail not in told]
+    made = list(records)
+    carriers: dict[str, int] = {}
+    for place, record in enumerate(made) if found else ():
+        if record.trace_id in found:
+            known = carriers.setdefault(record.trace_id, place)
+            if not _is_root(made[known]) and _is_root(record):
+                carriers[record.trace_id] = place
+    for trace_id, place in carriers.items():
+        made[place] = replace(made[place], attributes={**made[place].attributes, SOURCE_LOSSES: found[trace_id]})
+    return made
+
+
+def _is_root(record: Record) -> bool:
+    return isinstance(record, SpanRecord) and record.parent_span_id is None
+
+
+def losses_on(record: Record) -> tuple[Record, list[str]]:
+    """A record without what :func:`with_losses` put on it, and that."""
+    told = record.attributes[SOURCE_LOSSES]
+    if isinstance(told, str):  # of back ends that have no lists
+        told = decoded_json(told)[0]
+    texts = [text[:_LONGEST] for text in told if isinstance(text, str)][:TOLD] if isinstance(told, list | tuple) else []
+    return replace(record, attributes={name: value for name, value in record.attributes.items() if name != SOURCE_LOSSES}), texts

@@ -6,12 +6,14 @@ records of one span become one. Nothing here knows a dialect, and nothing recurs
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from spanreplay.replay.pending import settled
 from spanreplay.replay.streamed import completed
 from spanreplay.semconv.attributes import STEP_PARENT
 from spanreplay.spans.record import LogRecord, Record, SpanRecord, Value
+
+_ROUNDED_NS: Final = 1_000_000
 
 
 class SpanKey(NamedTuple):
@@ -117,6 +119,25 @@ def merged(one: SpanRecord, other: SpanRecord) -> SpanRecord:
         events=tuple(sorted(events, key=lambda event: event.time_ns)),
         dropped_attributes=min(fuller.dropped_attributes, poorer.dropped_attributes),
         dropped_events=min(fuller.dropped_events, poorer.dropped_events),
+    )
+
+
+def disagree(one: SpanRecord, other: SpanRecord) -> bool:
+    """Whether two records of one span say different things; what only one of them has, or is rounded to milliseconds, is none."""
+    if any(one.attributes.get(name, value) != value for name, value in other.attributes.items()):
+        return True
+    said = ((one.name, other.name), (one.status, other.status), (one.status_message, other.status_message))
+    if any(a and b and a != b for a, b in (*said, (one.parent_span_id, other.parent_span_id))):
+        return True
+    times = ((one.start_ns, other.start_ns), (one.end_ns, other.end_ns))
+    if any(a is not None and b is not None and abs(a - b) >= _ROUNDED_NS for a, b in times):
+        return True
+    known = {(event.name, event.time_ns // _ROUNDED_NS): event.attributes for event in one.events}
+    return any(
+        found.get(name, value) != value
+        for event in other.events
+        if (found := known.get((event.name, event.time_ns // _ROUNDED_NS))) is not None
+        for name, value in event.attributes.items()
     )
 
 

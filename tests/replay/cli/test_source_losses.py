@@ -145,3 +145,23 @@ def test_a_span_that_a_file_has_twice_with_other_content_is_told(spanreplay: Com
     for records, told in (((*RECORDS, other), True), ((*RECORDS, RECORDS[2]), False)):
         reasons = spanreplay("show", spanreplay.file("t.json", *records), "--json").json["runs"][0]["grade_reasons"]
         assert any(reason["code"] == "other-version" for reason in reasons) == told
+
+
+@pytest.mark.parametrize("form", ["otlp-json", "otlp-proto", "jaeger", "parquet"])
+@pytest.mark.parametrize("make", [cut, no_utf8])
+def test_an_export_says_what_was_lost_before_it_was_made(make: Any, form: str, spanreplay: CommandLine) -> None:
+    path, out = spanreplay.folder / "t.json", spanreplay.folder / "out"
+    path.write_bytes(make())
+    said = [gap["detail"] for gap in spanreplay("verify", path, "--json").json["runs"][0]["gaps"] if gap["code"] == "source-loss"]
+    spanreplay("import", path)
+    assert spanreplay("export", "last", "--format", form, "-o", out).code == 0
+    code, runs = verified(spanreplay, out)
+    assert (code, runs[0][0]) == (1, False)
+    there = [gap["detail"] for gap in spanreplay("verify", out, "--json").json["runs"][0]["gaps"] if gap["code"] == "source-loss"]
+    assert there == said
+    if form == "jaeger":  # which rounds times
+        return
+    again = spanreplay("import", out, "--json").json["imports"][0]
+    assert (again["new"], again["changed"], again["beside"]) == (0, 0, 0), "the spans are those that were imported"
+    spanreplay("export", "last", "--format", form, "-o", spanreplay.folder / "again")
+    assert (spanreplay.folder / "again").read_bytes() == out.read_bytes()

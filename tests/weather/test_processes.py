@@ -76,9 +76,14 @@ def test_a_process_killed_in_the_middle_of_a_tool(station: Station, effect: str)
     assert (run.grade, run.outcome) == ("incomplete", "unknown")
     assert run.steps[1].input == {"arguments": {"amount": 42}}
     assert station.kept().command().exit_code == 137
+    acted = effect == "write"
+    assert ("effect-unknown" in {reason.code for reason in run.steps[1].reasons}) == acted
+    listed = station.spanreplay("runs")
+    assert ("step 2, act (effect write), began and has no end: it may have acted" in listed.err) == acted
     shown = station.spanreplay("show")
     assert "cut short" in shown.out
     assert "started, and no end was recorded" in shown.out
+    assert ("it may have acted" in shown.out) == acted
     replayed = station.spanreplay("replay", "last", "--", *agent("mortal", effect))
     assert replayed.code == 125, str(replayed)
     assert "act" in replayed.out + replayed.err

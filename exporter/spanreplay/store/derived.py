@@ -175,6 +175,15 @@ def load_steps(connection: "Connection", run_id: str) -> list[StepRow]:
     return [StepRow(**{column: row[column] for column in STEP_COLUMNS}) for row in rows]
 
 
+def unsettled(connection: "Connection", run_ids: Sequence[str]) -> list[tuple[str, int, str, str]]:
+    """Run, step, name and effect of every call that acts on the outside, that began, and of which nothing says how it ended."""
+    return connection.execute(
+        "SELECT run_id, seq, name, effect FROM steps WHERE run_id IN (SELECT unnest($1)) AND outcome = 'unknown' AND ended_ns IS NULL"
+        " AND effect IN ('write', 'irreversible', 'unknown') ORDER BY run_id, seq",
+        [list(run_ids)],
+    ).fetchall()
+
+
 def run_ids(connection: "Connection", prefix: str) -> list[str]:
     """Ids of runs that begin so, with or without the zeros of a trace id of 64 bits, newest first."""
     rows = connection.execute(

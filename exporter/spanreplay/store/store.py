@@ -262,6 +262,11 @@ class Store:
         with self._database.reading() as connection:
             return derived.load_steps(connection, run_id)
 
+    def unsettled(self, run_ids: Sequence[str]) -> list[tuple[str, int, str, str]]:
+        """Calls that act on the outside, began, and never ended: run, step, name and effect of each. Whether they did act is not known."""
+        with self._database.reading() as connection:
+            return derived.unsettled(connection, run_ids)
+
     def run_ids(self, prefix: str) -> list[str]:
         """Ids of runs that begin with ``prefix``, the last started first."""
         with self._database.reading() as connection:

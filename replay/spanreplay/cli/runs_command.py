@@ -7,7 +7,7 @@ from typing import get_args
 import click
 
 from spanreplay.boundary.call import OutcomeName
-from spanreplay.cli.options import common, detail, print_json, print_text, say, store_path
+from spanreplay.cli.options import common, detail, print_json, print_text, say, say_some, store_path
 from spanreplay.cli.when import moment
 from spanreplay.replay.model import GRADE_ORDER
 
@@ -42,15 +42,25 @@ def command(
     """  # noqa: D301
     from spanreplay.cli.stored import ready_store
     from spanreplay.replay.reports.text import render_runs
+    from spanreplay.replay.showing import short_id
 
     since_ns = None if since is None else moment(since, "--since")
     path = store_path(store)
     with ready_store(path) as opened:
         rows = opened.find_runs(agent=agent, since_ns=since_ns, outcome=outcome, grade=grade, tool=tool, session=session, limit=limit + 1)
         any_at_all = bool(rows) or bool(opened.find_runs(limit=1))
+        unsettled = opened.unsettled([row.run_id for row in rows if row.grade == "incomplete"])
     more, rows = len(rows) > limit, rows[:limit]
     if as_json:
-        listed = [{**asdict(r), "started_ns": str(r.started_ns), "ended_ns": None if r.ended_ns is None else str(r.ended_ns)} for r in rows]
+        listed = [
+            {
+                **asdict(r),
+                "started_ns": str(r.started_ns),
+                "ended_ns": None if r.ended_ns is None else str(r.ended_ns),
+                "unsettled": [{"step": seq, "name": name, "effect": effect} for run, seq, name, effect in unsettled if run == r.run_id],
+            }
+            for r in rows
+        ]
         print_json({"schema": 1, "runs": listed})
     elif rows or not any_at_all:
         print_text(render_runs(rows))
@@ -60,6 +70,14 @@ def command(
         say(f"the store {path} has no run yet. Record one with: spanreplay record -- python agent.py")
     if more:
         say(f"these are the newest {limit}; --limit shows more")
+    shown = {row.run_id for row in rows}
+    say_some(
+        [
+            f"run {short_id(run_id)}: step {seq}, {name} (effect {effect}), began and has no end: it may have acted"
+            for run_id, seq, name, effect in unsettled
+            if run_id in shown
+        ]
+    )
     for row in rows:
         session_text = f", session {row.session_id}" if row.session_id else ""
         command_text = f", of the recorded command {row.command_id}" if row.command_id else ""

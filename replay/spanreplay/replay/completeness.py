@@ -16,6 +16,7 @@ from spanreplay.replay.reasons import (
     CUT,
     DROPPED_ATTRIBUTES,
     DROPPED_EVENTS,
+    EFFECT_UNKNOWN,
     INPUT_ABSENT,
     LOG_WITHOUT_SPAN,
     MISSING_PARENT,
@@ -35,7 +36,7 @@ DROPPED_LINKS: Final = "dropped-links"
 REMOTE_PARENT: Final = 0x200
 """Span flag: the parent is known to be in another process (``SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK``, opentelemetry-proto)."""
 
-_OF_STEPS: Final = frozenset({CUT, NEVER_ENDED, WIRE_INCOMPLETE, INPUT_ABSENT, OUTPUT_ABSENT, CONTENT_ELSEWHERE})
+_OF_STEPS: Final = frozenset({CUT, NEVER_ENDED, EFFECT_UNKNOWN, WIRE_INCOMPLETE, INPUT_ABSENT, OUTPUT_ABSENT, CONTENT_ELSEWHERE})
 _OF_RUNS: Final = frozenset({RECORDS_DROPPED, SOURCE_LOSS, UNREADABLE, LOG_WITHOUT_SPAN, CALL_WITHOUT_SPAN})
 _PASSED_THROUGH: Final = frozenset({"agent", "handoff", "decision", "human"})
 """Kinds that a replay never answers: that nobody captured their content is no gap."""
@@ -46,6 +47,7 @@ _ADVICE: Final[Mapping[str, str]] = {
     OUTPUT_ABSENT: _CAPTURE,
     CONTENT_ELSEWHERE: "keep the uploaded files with the trace",
     NEVER_ENDED: "the process died or was not flushed: shut the tracer provider down at exit",
+    EFFECT_UNKNOWN: "look at what it acts on before it is done again",
     MISSING_PARENT: "export every span of a trace: sample whole traces only, filter no spans in the Collector, one back end for all",
     LOG_WITHOUT_SPAN: "export the spans with the logs",
     DROPPED_ATTRIBUTES: _LIMIT.format("ATTRIBUTE"),

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, get_args
 
-from spanreplay.boundary.call import Kind, OutcomeName
+from spanreplay.boundary.call import INTENT_EFFECTS, Kind, OutcomeName
 from spanreplay.replay.dialect import RunDraft, StepDraft
 from spanreplay.replay.evidence import proof, typed_view
 from spanreplay.replay.fields import Fields
 from spanreplay.replay.messages import model_input, model_output, usage
 from spanreplay.replay.model import Grade, Json, Reason, Wire
 from spanreplay.replay.outcomes import failure, outcome
-from spanreplay.replay.reasons import CUT, INPUT_ABSENT, NEVER_ENDED, OUTPUT_ABSENT, WIRE_ABSENT, worst
+from spanreplay.replay.reasons import CUT, EFFECT_UNKNOWN, INPUT_ABSENT, NEVER_ENDED, OUTPUT_ABSENT, WIRE_ABSENT, worst
 from spanreplay.replay.versions import step_versions
 from spanreplay.replay.wire import read_wire, wire_gap
 from spanreplay.semconv import attributes as a
@@ -66,6 +66,10 @@ def _step(span: SpanRecord, fields: Fields, kind: Kind) -> StepDraft:
         damage += fields.reasons.values()
     if span.end_ns is None:
         damage.append(Reason(code=NEVER_ENDED, detail="started, and no end was recorded"))
+        effect = fields.text(a.STEP_EFFECT)
+        if effect in INTENT_EFFECTS:
+            known = "what it does is not known" if effect == "unknown" else f"its effect is {effect}"
+            damage.append(Reason(code=EFFECT_UNKNOWN, detail=f"it may have acted: {known}, and it began"))
     best, reason = _held(
         kind=kind,
         outcome=ended,

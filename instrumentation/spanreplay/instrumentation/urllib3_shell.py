@@ -75,7 +75,6 @@ class Sent:
             headers=self._lib.HTTPHeaderDict(parsed.msg.items()),
             status=parsed.status,
             version=parsed.version,
-            version_string="HTTP/1.1",
             reason=parsed.reason,
             preload_content=False,
             decode_content=asked["decode_content"],
@@ -84,6 +83,7 @@ class Sent:
             request_method=asked["method"],
             request_url=asked["url"],
         )
+        made.version_string = "HTTP/1.1"  # an argument only from 2.3 on
         made.retries = asked["retries"]
         made._connection = asked["response_conn"]
         made._pool = self._pool

@@ -1,4 +1,4 @@
-"""HTTP through ``aiohttp`` (3.12 or later): every request of its client sessions, each redirect and retry by itself.
+"""HTTP through ``aiohttp`` (3.12.4 or later): every request of its client sessions, each redirect and retry by itself.
 
 The seam is a client middleware of our own, the innermost of each request: it is called with what goes out and gives what comes in. It sees
 no bytes, so ``ResponseHandler.data_received`` is looked at too, and ``StreamReader._wait`` where a recorded body is read.
@@ -22,6 +22,7 @@ _TEE: Final = "_spanreplay_arriving"
 
 def _patch_client(module: ModuleType, patches: Patches) -> None:
     expect(module.ClientSession, "_request", ["self", "method", "str_or_url", "auto_decompress", "middlewares"])
+    expect(module.payload.Payload, "as_bytes", ["self"])
     patches.replace(module.ClientSession, "_request", _observed)
 
 

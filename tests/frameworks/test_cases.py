@@ -4,6 +4,7 @@ A case is two files in a framework's folder. ``<case>.py`` prints ``{"mode": …
 ``<case>.json`` says what happens:
 
 - ``turns``: what the model answers, in order.
+- ``own_turns``: number of model calls that the program answers itself, in its HTTP client; none by default.
 - ``modes``: the program's arguments; none by default.
 - ``steps``: every step but the model calls, as ``<kind> <name> <outcome>``, in any order.
 - ``grade``: what runs may have beside ``exact``.
@@ -73,7 +74,7 @@ def test_a_case_is_recorded_and_replayed(name: str, case: str, file: str, tmp_pa
     runs = runs_in(path)
     assert {run.grade for run in runs} <= {"exact", told.get("grade", "exact")}, [run.grade_reasons for run in runs]
     steps = [step for run in runs for step in run.steps]
-    assert sum(step.kind == "model_call" for step in steps) == len(turns)
+    assert sum(step.kind == "model_call" for step in steps) == len(turns) + told.get("own_turns", 0)
     others = [step for step in steps if step.kind != "model_call"]
     assert Counter(f"{step.kind} {step.name} {step.outcome}" for step in others) == Counter(told["steps"])
 

@@ -224,24 +224,24 @@ def patch_actions(module: ModuleType, patches: Patches) -> None:
     patches.replace(module.ComputerAction, "_execute_action_and_capture", _observed_computer)
 
 
-def _observed_action(tool: str, seam: Callable[[Any], Any], original: Callable[..., Any]) -> Callable[..., Any]:
+def _observed_action(tool: str, seam: Callable[[Any, str | None], Any], original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     async def execute(*, call: Any, **options: Any) -> Any:
         scope = here()
         if scope is not None:
-            observed = framework.attempt(scope, f"a call of {tool}", lambda: dataclasses.replace(call, **{tool: seam(getattr(call, tool))}))
+            given = getattr(call, tool, None), described(getattr(call, "tool_call", None))[2]
+            observed = framework.attempt(scope, f"a call of {tool}", lambda: dataclasses.replace(call, **{tool: seam(*given)}))
             call = call if observed is None else observed
         return await original(call=call, **options)
 
     return execute
 
 
-def _shell(tool: Any) -> Any:
+def _shell(tool: Any, call_id: str | None) -> Any:
     run = tool.executor
 
     async def executor(request: Any) -> Any:
-        data = request.data
-        return await _recorded(Offered(name=tool.name), _plain(data.action), data.call_id, lambda: run(request))
+        return await _recorded(Offered(name=tool.name), _plain(request.data.action), call_id, lambda: run(request))
 
     if run is None:
         return tool
@@ -250,29 +250,30 @@ def _shell(tool: Any) -> Any:
     return observed
 
 
-def _custom(tool: Any) -> Any:
+def _custom(tool: Any, call_id: str | None) -> Any:
     run = tool.on_invoke_tool
 
     async def on_invoke_tool(context: Any, given: str) -> Any:
         asked = Offered(name=tool.name, description=tool.description, parameters=tool.format)
-        return await _recorded(asked, given, context.tool_call_id, lambda: run(context, given))
+        return await _recorded(asked, given, call_id, lambda: run(context, given))
 
     observed = copy.copy(tool)
     observed.on_invoke_tool = on_invoke_tool
     return observed
 
 
-def _patching(tool: Any) -> Any:
+def _patching(tool: Any, call_id: str | None) -> Any:
     observed = copy.copy(tool)
-    observed.editor = _Editor(tool)
+    observed.editor = _Editor(tool, call_id)
     return observed
 
 
 class _Editor:
     """An ``ApplyPatchEditor`` whose operations are steps."""
 
-    def __init__(self, tool: Any) -> None:
+    def __init__(self, tool: Any, call_id: str | None) -> None:
         self._tool = tool
+        self._call_id = call_id
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._tool.editor, name)
@@ -282,7 +283,7 @@ class _Editor:
         async def operate(operation: Any) -> Any:
             given = {key: getattr(operation, key, None) for key in ("type", "path", "diff", "move_to")}
             asked = {key: value for key, value in given.items() if value is not None}
-            return await _recorded(Offered(name=self._tool.name), asked, None, lambda: found(operation))
+            return await _recorded(Offered(name=self._tool.name), asked, self._call_id, lambda: found(operation))
 
         return operate
 

@@ -6,14 +6,17 @@ of deepagents carry the time. None of them says anything, and all of them would 
 
 import json
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any, Final
 
+from spanreplay.content import codec
+
 _DEPTH: Final = 100
 _MESSAGE: Final = ("name", "content", "artifact")
 _INTERRUPT_ID: Final = re.compile(r"[0-9a-f]{32}")
+_INTERRUPTS: Final = "__interrupt__"
 _FILE_TIMES: Final = frozenset({"created_at", "modified_at"})
 
 
@@ -64,11 +67,16 @@ def shown(value: Any, depth: int = _DEPTH) -> Any:
     return value
 
 
+def _sorted(items: Iterable[Any]) -> list[Any]:
+    """In an order that does not tell which of several tasks at once was the first to ask."""
+    return sorted(items, key=lambda item: codec.encode(item).text)
+
+
 def _command(command: Any) -> dict[str, Any]:
     told = {field.name: getattr(command, field.name) for field in fields(command)}
     answers = told.get("resume")
     if isinstance(answers, dict) and answers and all(isinstance(key, str) and _INTERRUPT_ID.fullmatch(key) for key in answers):
-        told["resume"] = list(answers.values())
+        told["resume"] = _sorted(answers.values())
     return {name: item for name, item in told.items() if item is not None and item != ()}
 
 

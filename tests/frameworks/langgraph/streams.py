@@ -60,7 +60,12 @@ async def times_out(asked):
 
 async def cancelled(asked):
     calls = [{"name": name, "args": {"city": "Rome"}, "id": name} for name in ("slow", "fail")]
-    node = StateGraph(MessagesState).add_node("tools", ToolNode([slow, fail])).add_edge(START, "tools").compile(name="cancelled")
+    node = (
+        StateGraph(MessagesState)
+        .add_node("tools", ToolNode([slow, fail], handle_tool_errors=False))
+        .add_edge(START, "tools")
+        .compile(name="cancelled")
+    )
     try:
         await node.ainvoke({"messages": [{"role": "assistant", "content": "", "tool_calls": calls}]})
     except LookupError as error:

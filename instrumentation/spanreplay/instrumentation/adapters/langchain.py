@@ -7,6 +7,7 @@ plain code. A replay leaves the callbacks around the body in place, so that stre
 
 import copy
 import functools
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -43,9 +44,10 @@ def _patch_tools(module: ModuleType, patches: Patches) -> None:
 def _patch_approvals(module: ModuleType, patches: Patches) -> None:
     expect(module, "interrupt", ["value"])
     patches.replace(module, "interrupt", _observed_question)
-    if hasattr(module.HumanInTheLoopMiddleware, "_process_decision"):
-        expect(module.HumanInTheLoopMiddleware, "_process_decision", ["decision", "tool_call"])
-        patches.replace(module.HumanInTheLoopMiddleware, "_process_decision", _observed_answer)
+    middleware = module.HumanInTheLoopMiddleware
+    expect(middleware, "_process_decision", ["decision", "tool_call"])
+    static = isinstance(inspect.getattr_static(middleware, "_process_decision"), staticmethod)
+    patches.replace(middleware, "_process_decision", functools.partial(_observed_answer, static=static))
 
 
 _hooks: Final = Hooks(
@@ -274,15 +276,16 @@ def _questions(value: Any) -> list[Any]:
     return list(value.get("action_requests") or [value]) if isinstance(value, dict) else []
 
 
-def _observed_answer(original: Callable[..., Any]) -> Any:
+def _observed_answer(original: Callable[..., Any], *, static: bool) -> Any:
     @functools.wraps(original)
-    def _process_decision(decision: Any, tool_call: Any, *args: Any, **options: Any) -> Any:
+    def _process_decision(*args: Any, **options: Any) -> Any:
         scope = here()
         if scope is not None:
+            decision, tool_call, *_ = args if static else args[1:]
             _decided(scope, decision, tool_call, by="human")
-        return original(decision, tool_call, *args, **options)
+        return original(*args, **options)
 
-    return staticmethod(_process_decision)
+    return staticmethod(_process_decision) if static else _process_decision
 
 
 def _decided(scope: Scope, decision: Any, asked: Any, *, by: str) -> None:

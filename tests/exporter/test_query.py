@@ -94,7 +94,16 @@ def test_long_text_is_found_by_joining_blobs(store: Store) -> None:
 
 @pytest.mark.parametrize(
     "sql",
-    ["VALUES (1)", "WITH x AS (SELECT 1 AS a) FROM x", "DESCRIBE spans", "SHOW TABLES", "SUMMARIZE runs", "EXPLAIN SELECT 1", "SELECT 1;"],
+    [
+        "VALUES (1)",
+        "WITH x AS (SELECT 1 AS a) FROM x",
+        "DESCRIBE spans",
+        "SHOW TABLES",
+        "SUMMARIZE runs",
+        "EXPLAIN SELECT 1",
+        "SELECT 1;",
+        "explain analyze\n(format json) select 1",
+    ],
 )
 def test_statements_that_read_are_welcome(store: Store, sql: str) -> None:
     assert ask(store, sql)
@@ -135,6 +144,34 @@ def test_statements_that_read_are_welcome(store: Store, sql: str) -> None:
         "FROM '/etc/passwd'",
         "FROM 'http://127.0.0.1:9/x.parquet'",
         "SELECT getenv('HOME')",
+        "UPDATE EXTENSIONS",
+        "USE memory",
+        "RESET threads",
+        "VACUUM",
+        "DETACH runs",
+        "CREATE SECRET s (TYPE s3)",
+        "CREATE MACRO m() AS 1",
+        "CALL enable_logging()",
+        "PREPARE p AS SELECT 1",
+        "IMPORT DATABASE '/tmp'",
+        "COPY runs FROM '/etc/passwd'",
+        "COPY (SELECT 1) TO '/dev/stdout'",
+        "MERGE INTO runs USING runs r ON false WHEN NOT MATCHED THEN INSERT VALUES (1)",
+        "EXPLAIN ANALYZE DELETE FROM runs",
+        "EXPLAIN ANALYZE COPY runs TO '/tmp/spanreplay-test-out.csv'",
+        "EXPLAIN COPY runs TO '/tmp/spanreplay-test-out.csv'",
+        "EXPLAIN (ANALYZE, FORMAT json) CREATE TABLE x (a INT)",
+        "/* */ EXPLAIN ANALYZE SELECT 1",
+        "FROM duckdb_secrets()",
+        "FROM duckdb_extensions()",
+        "FROM json_execute_serialized_sql(json_serialize_sql('FROM read_text(''/etc/passwd'')'))",
+        "FROM read_blob('/etc/passwd')",
+        "FROM sniff_csv('/etc/passwd')",
+        "FROM read_csv(['/etc/passwd'])",
+        "FROM read_duckdb('/tmp/x.duckdb')",
+        "FROM sqlite_scan('/tmp/x', 't')",
+        "FROM 's3://bucket/x.parquet'",
+        "SUMMARIZE '/etc/passwd'",
         "FROM store",
     ],
 )
@@ -151,6 +188,16 @@ def test_nothing_was_changed_by_what_was_refused(store: Store) -> None:
     expected = len({"migrations", *tables} - {name for name in tables if name.endswith("_anew")})
     counted = "SELECT (SELECT count(*) FROM spans), (SELECT count(*) FROM steps), (SELECT count(*) FROM duckdb_tables())"
     assert ask(store, counted) == [(1, 4, expected)]
+
+
+@pytest.mark.parametrize("name", ["runs.duckdb", "runs.duckdb.wal", "x"])
+def test_a_plan_cannot_overwrite_the_store(store: Store, name: str) -> None:
+    before = (store.path / "runs.duckdb").read_bytes()
+    for how in ("EXPLAIN ANALYZE", "explain (analyze)", "EXPLAIN"):
+        with pytest.raises(QueryError):
+            store.query(f"{how} COPY (SELECT 1) TO '{store.path / name}' (FORMAT csv)")
+    assert (store.path / "runs.duckdb").read_bytes() == before
+    assert not (store.path / name).exists() or name == "runs.duckdb"
 
 
 def test_a_variable_of_the_caller_is_no_table(store: Store) -> None:

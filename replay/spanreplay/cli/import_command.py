@@ -9,7 +9,7 @@ import click
 
 from spanreplay.cli.failing import EXIT_UNREADABLE
 from spanreplay.cli.fetching import fetching
-from spanreplay.cli.options import common, complain, many, print_json, print_text, say_some, store_path
+from spanreplay.cli.options import common, complain, many, print_json, print_text, say_some, store_path, verbose
 from spanreplay.cli.progress import counted, measured, working
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _import(into: "Store", source: str, opened: "Opened") -> _Done:
         rejected=added.rejected + report.rejected,
         unreadable=len(report.unreadable),
         fidelity=list(report.fidelity),
-        warnings=report.warnings(),
+        warnings=report.warnings(full=verbose()),
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spanreplay.cli.joining import asked_join, traces_to_join
 from spanreplay.cli.main import STDIN
-from spanreplay.cli.options import WrongUse, detail, many, say_some, store_path
+from spanreplay.cli.options import WrongUse, detail, many, say_some, store_path, verbose
 from spanreplay.cli.stored import ready_store, records_of, runs_of, told_versions
 from spanreplay.replay.model import Run
 from spanreplay.replay.showing import begins, short_id
@@ -217,7 +217,7 @@ def _from_source(where: str, name: str) -> Loaded:
         spans=_count(records),
         asked=_by_id(name),
         fidelity=[*opened.report.fidelity],
-        warnings=opened.report.warnings(),
+        warnings=opened.report.warnings(full=verbose()),
     )
 
 

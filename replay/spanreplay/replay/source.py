@@ -23,6 +23,8 @@ from spanreplay.spans.record import Record, SpanRecord
 
 STDIN: Final = "-"
 
+_SHORT: Final = 72
+"""Characters of a remark on what was only rewritten."""
 KEPT_REJECTIONS: Final = 100
 """How many rejections a report keeps whole; the rest is only counted."""
 
@@ -243,17 +245,34 @@ class ReadReport:
         """One file is read to its end; losses of unknown place are of all traces in it."""
         self._losses.end_of_file()
 
-    def warnings(self) -> list[str]:
-        """For people: what was left out and where, then what else differs from what was recorded. Empty where nothing does."""
+    def warnings(self, *, full: bool = True) -> list[str]:
+        """For people: what was left out and where, then what else differs from what was recorded. Empty where nothing does.
+
+        Args:
+            full: Of what was only rewritten, the whole story and what to change; else one short line for each kind.
+        """
         lines = [str(unreadable) for unreadable in self.unreadable]
         lines += [f"left out: {rejection}" for rejection in self.rejections]
         if self.rejected > len(self.rejections):
             lines.append(f"left out: {self.rejected - len(self.rejections)} more")
-        for entry in self.fidelity:
-            if entry["code"] != REJECTED:
-                then = f"; {entry['advice']}" if entry["advice"] else ""
-                lines.append(f"{entry['spans']} record{'' if entry['spans'] == 1 else 's'}: {entry['detail']}{then}")
+        kinds = [entry for entry in self.fidelity if entry["code"] != REJECTED]
+        lost = [entry for entry in kinds if full or entry["code"] in LOSSES]
+        rewritten = [entry for entry in kinds if entry not in lost]
+        for entry in lost:
+            lines.append(f"{_records(entry)}: {entry['detail']}" + (f"; {entry['advice']}" if entry["advice"] else ""))
+        lines += [f"{_records(entry)}: {_brief(str(entry['detail']))}" for entry in rewritten]
+        if rewritten:
+            lines[-1] += " (-v or --json: what to change)"
         return lines
+
+
+def _brief(detail: str) -> str:
+    first = detail.partition(": ")[0]
+    return first if len(first) <= _SHORT else f"{first[:_SHORT].rpartition(' ')[0]} …"
+
+
+def _records(entry: Mapping[str, str | int]) -> str:
+    return f"{entry['spans']} record{'' if entry['spans'] == 1 else 's'}"
 
 
 def _lost(problem: Problem) -> str:
@@ -518,12 +537,13 @@ def _read_folder(folder: Path, found: Sequence[tuple[Source, Path]], report: Rea
             yield from _read_file(source, path, report, limits)
         except UnreadableSource as error:
             report.unreadable.append(error)
-    if not report.kept and report.unreadable:
-        raise _nothing_in(folder, report.unreadable)
+    if not report.kept:
+        raise _nothing_in(folder, report.unreadable, empty=len(found))
 
 
-def _nothing_in(folder: Path, unreadable: Sequence[UnreadableSource]) -> UnreadableSource:
+def _nothing_in(folder: Path, unreadable: Sequence[UnreadableSource], *, empty: int = 0) -> UnreadableSource:
     if not unreadable:
-        return UnreadableSource(str(folder), "", "a folder with at least one trace", "no file in it")
+        files = f"{empty} file{'s' if empty > 1 else ''} in a readable format with no span or log record" if empty else "no file in it"
+        return UnreadableSource(str(folder), "", "a folder with at least one trace", files)
     count = f"{len(unreadable)} file{'s' if len(unreadable) > 1 else ''}"
     return UnreadableSource(str(folder), "", "a folder with at least one readable trace", f"{count}, none readable ({unreadable[0]})")

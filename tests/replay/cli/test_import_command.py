@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -126,3 +127,26 @@ def test_the_default_store_is_in_the_working_folder(spanreplay: CommandLine, mon
     monkeypatch.delenv("SPANREPLAY_STORE")
     spanreplay("import", spanreplay.file("t.json", chat(1)))
     assert (spanreplay.folder / ".spanreplay" / "runs.duckdb").exists()
+
+
+def test_what_was_only_rewritten_is_one_short_line_a_kind_and_the_whole_story_with_v(spanreplay: CommandLine) -> None:
+    path = Path(__file__).parents[2] / "recordings" / "langsmith" / "runs" / "spans.json"
+    told = spanreplay("import", path).err.splitlines()
+    assert len(told) == 2
+    assert all(len(line) < 140 and "records: " in line for line in told)
+    assert told[-1].endswith("(-v or --json: what to change)")
+    whole = spanreplay("import", path, "-v").err
+    assert "let the SDK send OpenTelemetry" in whole
+    fidelity = spanreplay("import", path, "--json").json["imports"][0]["fidelity"]
+    assert all(entry["advice"] for entry in fidelity)
+    assert [entry["spans"] for entry in fidelity] == [int(line.split()[0]) for line in told]
+
+
+@pytest.mark.parametrize("empty", ['{"resourceSpans": []}', '{"resourceMetrics": [{"scopeMetrics": []}]}'])
+def test_a_folder_in_which_nothing_is_a_trace_is_refused(empty: str, spanreplay: CommandLine) -> None:
+    (spanreplay.folder / "traces").mkdir()
+    for name in ("a.json", "b.json"):
+        (spanreplay.folder / "traces" / name).write_text(empty)
+    done = spanreplay("import", "./traces")
+    assert done.code == 3
+    assert "found 2 files in a readable format with no span or log record" in done.err

@@ -7,6 +7,7 @@ no bytes, so ``ResponseHandler.data_received`` is looked at too, and ``StreamRea
 import functools
 import sys
 from collections.abc import Callable
+from contextvars import ContextVar
 from types import ModuleType
 from typing import Any, Final
 
@@ -16,6 +17,10 @@ from spanreplay.instrumentation.aiohttp_shell import ARRIVING, FEEDER, Sent
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.http_sending import asend
 from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.unreplayable import WEBSOCKET, announce, named
+
+_upgrading: Final[ContextVar[bool]] = ContextVar("spanreplay.aiohttp.upgrading", default=False)
+"""The request made in this context opens a WebSocket, and has been named."""
 
 _TEE: Final = "_spanreplay_arriving"
 
@@ -23,7 +28,9 @@ _TEE: Final = "_spanreplay_arriving"
 def _patch_client(module: ModuleType, patches: Patches) -> None:
     expect(module.ClientSession, "_request", ["self", "method", "str_or_url", "auto_decompress", "middlewares"])
     expect(module.payload.Payload, "as_bytes", ["self"])
+    expect(module.ClientSession, "_ws_connect", ["self", "url"])
     patches.replace(module.ClientSession, "_request", _observed)
+    patches.replace(module.ClientSession, "_ws_connect", _named)
 
 
 def _patch_protocol(module: ModuleType, patches: Patches) -> None:
@@ -54,7 +61,7 @@ def _observed(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     async def _request(self: Any, method: str, str_or_url: Any, **more: Any) -> Any:
         scope = here()
-        if scope is None or _hooks.status() != "active":
+        if scope is None or _upgrading.get() or _hooks.status() != "active":
             return await original(self, method, str_or_url, **more)
         given = more.get("middlewares")
         wanted = more.get("auto_decompress")
@@ -64,6 +71,20 @@ def _observed(original: Callable[..., Any]) -> Callable[..., Any]:
         return await original(self, method, str_or_url, **more)
 
     return _request
+
+
+def _named(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    async def _ws_connect(self: Any, url: Any, *args: Any, **more: Any) -> Any:
+        announce(WEBSOCKET, str(url))
+        token = _upgrading.set(True)
+        try:
+            with named():
+                return await original(self, url, *args, **more)
+        finally:
+            _upgrading.reset(token)
+
+    return _ws_connect
 
 
 def _middleware(scope: Scope, *, decompresses: bool) -> Callable[..., Any]:

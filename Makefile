@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check fix bench foreign frameworks full wheel clean
+.PHONY: demo test check fix bench fuzz foreign frameworks full wheel clean
 
 .venv/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -44,9 +44,12 @@ frameworks: .venv/.dev ## Record and replay a real agent of each framework; make
 full: .venv/.dev ## The tests at the sizes that are claimed, those of `foreign` and `frameworks` too.
 	SPANREPLAY_FOREIGN=1 SPANREPLAY_FRAMEWORKS=all SPANREPLAY_TEST_SIZE=full $(BIN)/pytest --numprocesses auto --timeout 3600
 
-fuzz: .venv/.dev ## Damaged and odd input for every reader, led by what the code does with it; SECONDS for each.
+.venv/.fuzz: .venv/.dev
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --group fuzz
-	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(or $(SECONDS),60)
+	touch $@
+
+fuzz: .venv/.fuzz ## Damaged and odd input for every reader, led by what the code does with it; SECONDS for each, JOBS at once.
+	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(or $(SECONDS),60) --jobs $(or $(JOBS),1)
 
 wheel: .venv/.dev ## Build the wheel and the source archive into dist/.
 	rm -rf dist

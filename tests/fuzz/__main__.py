@@ -1,4 +1,4 @@
-"""``make fuzz``: atheris, which follows the code, on every target in turn or on those that are named; one core, no network.
+"""``make fuzz``: atheris, which follows the code, on every target in turn or on those that are named; no network.
 
 An input that fails is kept, and its path printed; the exit code is 1 then.
 """
@@ -7,9 +7,11 @@ import argparse
 import contextlib
 import json
 import random
+import re
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,6 +20,7 @@ from fuzz.mutator import changed_bytes, changed_value
 LARGEST = 200_000
 MEMORY_MB = 1_500
 """Of the whole process, seeds and what is known of the code included."""
+_SHOWN = 6_000
 PATIENCE = 25
 """Seconds for one input."""
 
@@ -27,20 +30,30 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
     parser.add_argument("targets", nargs="*")
     parser.add_argument("--seconds", type=int, default=60, help="for each target (60)")
+    parser.add_argument("--jobs", type=int, default=1, help="targets at once (1)")
     parser.add_argument("--found", type=Path, default=Path.cwd() / "fuzz-found", help="where inputs that fail are kept")
     given = parser.parse_args()
     if len(given.targets) == 1:
         _follow(given.targets[0], given.seconds, given.found)
     from fuzz.targets import targets
 
-    failed = [name for name in given.targets or targets() if not _passes(name, given.seconds, given.found)]
+    names = given.targets or list(targets())
+    with ThreadPoolExecutor(given.jobs) as pool:
+        passed = list(pool.map(lambda name: _passes(name, given.seconds, given.found), names))
+    failed = [name for name, fine in zip(names, passed, strict=True) if not fine]
     print(f"failed: {', '.join(failed)}" if failed else "nothing failed")
     return 1 if failed else 0
 
 
 def _passes(name: str, seconds: int, found: Path) -> bool:
-    print(f"--- {name}", flush=True)
-    return subprocess.run([sys.executable, "-m", "fuzz", name, "--seconds", str(seconds), "--found", str(found)]).returncode == 0
+    """Tries one target in a process of its own; what it printed is shown where it failed, else how many inputs there were."""
+    command = [sys.executable, "-m", "fuzz", name, "--seconds", str(seconds), "--found", str(found)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
+    tried = re.search(r"stat::number_of_executed_units:\s*(\d+)", done.stdout)
+    print(f"{name}: {'fine' if done.returncode == 0 else 'failed'}, {tried[1] if tried else '?'} inputs", flush=True)
+    if done.returncode:
+        print(done.stdout[-_SHOWN:], flush=True)
+    return done.returncode == 0
 
 
 def _follow(name: str, seconds: int, found: Path) -> NoReturn:

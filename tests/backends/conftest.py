@@ -13,7 +13,7 @@ from support.command_line import CommandLine
 @pytest.fixture
 def built() -> None:
     """Skips where the Collector or Jaeger has not been built."""
-    if absent := [path for path in (binaries.collector(), binaries.jaeger()) if not path.exists()]:
+    if absent := [path for path in (binaries.collector(), binaries.file_collector(), binaries.jaeger()) if not path.exists()]:
         pytest.skip(f"{absent[0].name} is not there; {binaries.HOW}")
 
 

@@ -192,6 +192,19 @@ class Peers:
         self._started(running, start)
         return made
 
+    def file_reader(self, traces: Path, view: str) -> Running:
+        """A Collector with ``replay-from-file``, which sends what a file holds once more.
+
+        Args:
+            traces: pattern of the files.
+            view: where it sends them.
+        """
+        file = CONFIGURATIONS / "replay-from-file.yaml"
+        environment = {"SPANREPLAY_TRACES": str(traces), "VIEW_ENDPOINT": view, "METRICS_PORT": str(free_port())}
+        running = Running([str(binaries.file_collector()), f"--config=file:{file}"], environment, self._next("files"))
+        self._started(running, start=True)
+        return running
+
     def jaeger(self, *, start: bool = True) -> Jaeger:
         """A Jaeger."""
         names = (

@@ -16,9 +16,11 @@ RUN = [agent(1), chat(2, 1), tool(3, 1), chat(4, 1)]
 
 
 @pytest.mark.usefixtures("built")
-@pytest.mark.parametrize("names", [["dev"], ["gateway"], ["gateway", "second-view"], ["agent-loadbalance"], ["jaeger"]], ids="+".join)
+@pytest.mark.parametrize(
+    "names", [["dev"], ["gateway"], ["gateway", "second-view"], ["agent-loadbalance"], ["replay-from-file"], ["jaeger"]], ids="+".join
+)
 def test_it_is_valid(names: list[str], tmp_path: Path) -> None:
-    program = binaries.jaeger() if names == ["jaeger"] else binaries.collector()
+    program = {"jaeger": binaries.jaeger, "replay-from-file": binaries.file_collector}.get(names[0], binaries.collector)()
     files = [f"--config=file:{CONFIGURATIONS / name}.yaml" for name in names]
     done = subprocess.run([program, "validate", *files], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -38,6 +40,19 @@ def test_a_developers_collector_keeps_spans_and_shows_them(over: str, peers: Pee
     until("every span in Jaeger", lambda: len(jaeger.spans(RUN[0].trace_id)) == len(RUN) or None)
     assert kept(collector.traces) == {span.span_id: span for span in RUN}
     assert "deprecated" not in collector.running.log
+
+
+def test_what_a_collector_has_kept_is_shown_once_more(peers: Peers, spanreplay: CommandLine) -> None:
+    collector = peers.collector("dev")
+    sent = spanreplay("send", spanreplay.file("run.json", *RUN), "--endpoint", collector.http)
+    assert sent.code == 0, sent
+    until(
+        "every span in the file", lambda: (collector.traces.exists() and kept(collector.traces).keys() == {s.span_id for s in RUN}) or None
+    )
+    jaeger = peers.jaeger()
+    reader = peers.file_reader(collector.traces, view=jaeger.http)
+    until("every span in Jaeger", lambda: len(jaeger.spans(RUN[0].trace_id)) == len(RUN) or None)
+    assert "deprecated" not in reader.log
 
 
 def test_from_the_agents_over_a_gateway_to_two_places(peers: Peers, spanreplay: CommandLine) -> None:

@@ -97,7 +97,7 @@ def run(agent: Callable[[str], Any], url: str) -> Callable[[], Any]:
 
 
 def named(tape: Tape, *, connections: bool = False) -> list[tuple[str, str]]:
-    found = [(item["what"], item["target"]) for made in tape.runs() for item in made.untaped]  # type: ignore[index,call-overload]
+    found = [(item["what"], item["target"]) for made in tape.runs() for item in made.untaped]
     return [item for item in found if connections or item[0] != "connection made"]
 
 

@@ -19,7 +19,8 @@ from spanreplay.cli.options import common, detail, many, print_json, print_text,
 def command(sql: str, form: str, store: Path | None, as_json: bool) -> None:
     """Ask the store in SQL. Read-only; no file or network access from SQL.
 
-    Tables: runs, steps, spans, logs; views: tool_calls, model_calls, messages, decisions, versions, processes.
+    Tables: runs, steps, spans, logs; views: tool_calls, model_calls, messages, conversations, tools_offered, decisions, versions,
+    processes, contents. docs/queries.md has questions with their answers.
 
     \b
     spanreplay query "select name, count(*) from steps where outcome <> 'ok' group by name"

@@ -21,6 +21,7 @@ RELEASED = {
     4: "93e96f775dcf7f82dfc977a469377ba087af0f276a79bc4d4c336d2b10b30b04",
     5: "6c4c1d1902d87564e51d55f1a929102938ba106657b014c38c8743ba6c518a47",
     6: "fb8e52ffec27b4213ea1bfb4a5fd73c8d05270d21bc10c9fed8f4651389a89c2",
+    7: "86eb6d368124965ffbba23306169f8dcbf7fd8c891c590644ce7d498c95ba1a8",
 }
 """sha256 of the SQL of each released migration: stores in the world were made by exactly this."""
 

@@ -15,12 +15,13 @@ LONGEST: Final = 1 << 30
 """Bytes that one row may have as JSON."""
 
 
-def write_parquet(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str]) -> bytes:
+def write_parquet(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str], *, row_group: int | None = None) -> bytes:
     """The bytes of a Parquet file, compressed with zstd, the rows in the order given.
 
     Args:
         rows: values by column; a column that a row lacks is empty there.
         columns: name, a plain word, and type, one of :data:`TYPES`, in order.
+        row_group: rows that are skipped together, where a question tells that none of them is meant; at least 2048.
 
     Raises:
         ValueError: A column has another name or type.
@@ -43,7 +44,9 @@ def write_parquet(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str])
                 connection.execute("SET enable_external_access = false")
                 connection.execute("SET preserve_insertion_order = true")
                 query = "SELECT * FROM read_json($1, format = 'newline_delimited', columns = $2, maximum_object_size = $3)"
-                connection.sql(query, params=[str(source), dict(columns), LONGEST]).write_parquet(str(made), compression="zstd")
+                connection.sql(query, params=[str(source), dict(columns), LONGEST]).write_parquet(
+                    str(made), compression="zstd", row_group_size=row_group
+                )
             finally:
                 connection.close()
             return made.read_bytes()

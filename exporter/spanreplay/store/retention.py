@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
@@ -117,7 +117,7 @@ class Retention:
             return holds.find(connection, released=released)
 
     def pruned(self, prefix: str) -> list[tuple[str, int, str]]:
-        """Runs that were here and whose id begins so: the id, when it was pruned (nanoseconds since the epoch), and by whom; latest first."""
+        """Runs that were here and whose id begins so: the id, when it was pruned (nanoseconds), and by whom; latest first."""
         with self._database.reading() as connection:
             return connection.execute(
                 "SELECT run_id, pruned_ns, pruned_by FROM pruned WHERE starts_with(run_id, $1) ORDER BY pruned_ns DESC, run_id", [prefix]
@@ -130,20 +130,28 @@ class Retention:
         with self._database.reading() as connection:
             return self._plan(connection, limits)
 
-    def everything(self) -> list[Bundle]:
-        """All that could be archived: what nobody is still writing to, the latest first."""
+    def archivable(self, limits: Limits) -> list[Bundle]:
+        """What is beyond the limits, whether it is on hold or not; with no limit everything. What somebody still writes to is left out."""
         with self._database.reading() as connection:
+            if limits != Limits():
+                plan = self._plan(connection, limits)
+                return plan.bundles + [bundle for bundle, why in plan.kept if why == "on hold"]
             writing = _writing(connection, self.path)
             return [bundle for bundle in find_bundles(connection) if not _in_use(bundle, writing)]
 
-    def prune(self, limits: Limits, only: Iterable[str] | None = None) -> Pruned:
+    def fingerprints(self, traces: Sequence[str]) -> dict[str, str]:
+        """A value for each of these traces that is another one once anything of it changes, or comes to it."""
+        with self._database.reading() as connection:
+            return _fingerprints(connection, traces)
+
+    def prune(self, limits: Limits, only: Mapping[str, str] | None = None) -> Pruned:
         """Deletes what is beyond the limits and writes the database anew without it.
 
         What is deleted is decided under the store's lock, after all journals are loaded: what has come since :meth:`plan` is looked at too.
 
         Args:
             limits: see :class:`Limits`.
-            only: nothing but these traces, for example those that were archived.
+            only: nothing but these traces, as long as they still have these fingerprints: those that were archived.
 
         Raises:
             StoreError: which kind says why. Where only the writing anew failed, what was to go is gone and its space is used again.
@@ -152,8 +160,8 @@ class Retention:
             compact(connection, self.path)
             plan = self._plan(connection, limits)
             if only is not None:
-                allowed = {*only}
-                plan.going = [one for one in plan.going if allowed.issuperset(one.bundle.traces)]
+                same = {trace for trace, mark in _fingerprints(connection, [*only]).items() if only[trace] == mark}
+                plan.going = [one for one in plan.going if same.issuperset(one.bundle.traces)]
                 plan.loose_logs, plan.before_ns = 0, None
             if not plan.going and not plan.loose_logs:
                 return Pruned(runs=0, spans=0, logs=0, contents=0, bytes=0)
@@ -224,6 +232,17 @@ def _beyond(bundles: Sequence[Bundle], limits: Limits, size: int) -> Iterator[Go
             yield Going(bundle=bundle, why="size")
         elif limits.sessions and not limited:
             yield Going(bundle=bundle, why="session")
+
+
+def _fingerprints(connection: "Connection", traces: Sequence[str]) -> dict[str, str]:
+    return dict(
+        connection.execute(
+            "SELECT trace_id, count(*) || ':' || bit_xor(hash(digest)) FROM ("
+            " SELECT trace_id, digest FROM spans UNION ALL SELECT trace_id, digest || '*' FROM span_versions"
+            " UNION ALL SELECT trace_id, digest FROM logs) WHERE trace_id IN (SELECT unnest($1)) GROUP BY trace_id",
+            [list(traces)],
+        ).fetchall()
+    )
 
 
 def _writing(connection: "Connection", folder: Path) -> set[str | None] | None:

@@ -111,7 +111,7 @@ def _import_all(sources: Sequence[str], path: Path) -> tuple[list[_Done], list[t
     failed: list[tuple[str, str]] = []
     for source in sources:
         try:
-            sources_opened.append((source, None if is_store(source) else open_any(source)))
+            sources_opened.append((source, None if is_store(source) else open_any(*_of_archive(source))))
         except UnreadableSource as error:
             failed.append((source, str(error)))
     if sources_opened:  # else no store is made
@@ -126,6 +126,15 @@ def _import_all(sources: Sequence[str], path: Path) -> tuple[list[_Done], list[t
                         raise
                     failed.append((source, str(error)))
     return done, failed
+
+
+def _of_archive(source: str) -> tuple[str, str]:
+    """An archive and the run in it that is wanted; any other SOURCE as it is."""
+    from spanreplay.cli.target import split
+    from spanreplay.replay.archive import is_archive
+
+    where, run = split(source)
+    return (where, run) if run and is_archive(where) else (source, "")
 
 
 def _import_store(into: "Store", source: str) -> _Done:

@@ -72,8 +72,8 @@ def command(
         with working("pruning", long=True):
             done = retention.prune(limits)
         if not as_json:
-            left = path.joinpath("runs.duckdb").stat().st_size
-            say(f"pruned {many(done.runs, 'run')}, {many(done.spans, 'span')}; the database has {_size(left)}, {_size(done.bytes)} less")
+            left = in_words(path.joinpath("runs.duckdb").stat().st_size)
+            say(f"pruned {many(done.runs, 'run')}, {many(done.spans, 'span')}; the database has {left}, {in_words(done.bytes)} less")
     if as_json:
         print_json(_json(plan, limits, done, dry_run=dry_run))
 
@@ -98,7 +98,8 @@ def _bytes(text: str) -> int:
     return int(float(found[1]) * (1024 if found[3] else 1000) ** _POWERS[found[2].upper()])
 
 
-def _size(number: int) -> str:
+def in_words(number: int) -> str:
+    """A number of bytes, for people."""
     size, unit, units = float(number), "B", ["kB", "MB", "GB", "TB"]
     while abs(size) >= 1000 and units:
         size, unit = size / 1000, units.pop(0)

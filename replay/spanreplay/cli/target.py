@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -83,13 +84,18 @@ def is_store(where: str) -> bool:
     return where != "-" and folder.is_store(Path(where))
 
 
-def open_any(where: str) -> "Opened":
-    """Open a SOURCE that is no store: a file, a folder, standard input, or what a back end has.
+def open_any(where: str, run: str = "") -> "Opened":
+    """Open a SOURCE that is no store: a file, a folder, an archive, standard input, or what a back end has.
+
+    Args:
+        where: the SOURCE.
+        run: of an archive, only what belongs to the run whose id begins so.
 
     Raises:
         WrongUse: it is a URL that does not say which back end is there.
         UnreadableSource: it cannot be read.
     """
+    from spanreplay.replay.archive import is_archive, open_archive
     from spanreplay.replay.remote import is_remote, open_remote, registry
     from spanreplay.replay.source import open_source
 
@@ -97,6 +103,8 @@ def open_any(where: str) -> "Opened":
         from spanreplay.cli.fetching import access
 
         return open_remote(where, access())
+    if is_archive(where):
+        return open_archive(where, run)
     if _URL.match(where):
         known = ", ".join(f"{scheme}+{where}" for scheme in registry())
         raise WrongUse(f"{where}: say which back end is there: {known}")
@@ -124,7 +132,19 @@ def load(target: str, store: Path | None) -> Loaded:
     return loaded
 
 
+class _NoSuchRun(WrongUse):
+    pass
+
+
 def _from_store(path: Path, name: str) -> Loaded:
+    try:
+        return _found_in_store(path, name)
+    except _NoSuchRun:
+        _tell_pruned(name, path)
+        raise
+
+
+def _found_in_store(path: Path, name: str) -> Loaded:
     with ready_store(path) as store, store.reading():
         run_id = _run_id(store, name, path)
         traces = store.traces_of(run_id)
@@ -191,17 +211,29 @@ def _run_id(store: "Store", name: str, path: Path) -> str:
     if name in ids:
         return name
     if not ids:
-        raise WrongUse(f"no run of {path} has an id that begins with {name!r}, and no file has that name; spanreplay runs lists the runs")
+        raise _NoSuchRun(f"no run of {path} has an id that begins with {name!r}, and no file has that name; spanreplay runs lists the runs")
     if len(ids) > 1:
         raise WrongUse(f"{len(ids)} runs of {path} have ids that begin with {name!r}: {_listed(ids)}; write more of it")
     return ids[0]
+
+
+def _tell_pruned(name: str, path: Path) -> None:
+    """A run that is not there because it was deleted is told from one that never was."""
+    from spanreplay.store.retention import Retention
+
+    gone = Retention(path).pruned(name) if name else []
+    if gone:
+        run_id, pruned_ns, by = gone[0]
+        when = datetime.fromtimestamp(pruned_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M UTC")
+        raise WrongUse(f"run {run_id} was pruned from {path} on {when} by {by}")
 
 
 def _from_source(where: str, name: str) -> Loaded:
     from spanreplay.cli.progress import counted, working
     from spanreplay.replay.runs import build_runs
 
-    opened = open_any(where)
+    name = _in_archive(where, name)
+    opened = open_any(where, name)
     with working(f"reading {where}") as advance:
         records = list(counted(opened.records, advance))
         runs = told_versions(build_runs(records, source_losses=opened.report.losses, join=asked_join()), records)
@@ -219,6 +251,19 @@ def _from_source(where: str, name: str) -> Loaded:
         fidelity=[*opened.report.fidelity],
         warnings=opened.report.warnings(full=verbose()),
     )
+
+
+def _in_archive(where: str, name: str) -> str:
+    """The id of the run that began last, where that is asked of an archive: it knows without being read."""
+    from spanreplay.replay.archive import is_archive, latest_run
+
+    last = _LAST.fullmatch(name)
+    if last is None or not is_archive(where):
+        return name
+    found = latest_run(where, int(last[1] or 0))
+    if found is None:
+        raise WrongUse(f"{name}: the archive {where} has no such run")
+    return found
 
 
 def _chosen(where: str, name: str, runs: Sequence[Run], listed: Sequence[Run]) -> list[Run]:

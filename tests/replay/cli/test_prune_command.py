@@ -4,7 +4,7 @@ import pytest
 
 from fixtures.runs.spans import agent, chat
 from spanreplay.cli import prune_command
-from spanreplay.cli.prune_command import _bytes, _size
+from spanreplay.cli.prune_command import _bytes, in_words
 from spanreplay.spans.record import SpanRecord
 from support.command_line import CommandLine
 
@@ -113,4 +113,4 @@ def test_sizes(text: str, size: int) -> None:
 
 
 def test_sizes_are_told() -> None:
-    assert [_size(number) for number in (0, 999, 1500, -2_000_000, 3 * 10**15)] == ["0 B", "999 B", "1.5 kB", "-2.0 MB", "3000.0 TB"]
+    assert [in_words(number) for number in (0, 999, 1500, -2_000_000, 3 * 10**15)] == ["0 B", "999 B", "1.5 kB", "-2.0 MB", "3000.0 TB"]

@@ -4,7 +4,7 @@
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from spanreplay.replay.fields import Fields
@@ -44,10 +44,17 @@ def write(records: Sequence[Record], runs: Sequence[Run]) -> bytes:
     """A Parquet file, its rows in the order of the records."""
     steps = {(step.trace_id, step.span_id): run.run_id for run in runs for step in run.steps}
     of_trace = {trace: run.run_id for run in reversed(runs) for trace in run.trace_ids}
-    return write_parquet(_rows(records, steps, of_trace), COLUMNS)
+    return write_parquet(rows(records, steps, of_trace), COLUMNS)
 
 
-def _rows(records: Sequence[Record], steps: Mapping[tuple[str, str], str], of_trace: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def rows(records: Iterable[Record], steps: Mapping[tuple[str, str], str], of_trace: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Rows of such a file, by column.
+
+    Args:
+        records: in any order.
+        steps: run id by trace and span id.
+        of_trace: run id by trace id, where ``steps`` has none.
+    """
     for record in records:
         trace, span = record.trace_id or "", record.span_id or ""
         row: dict[str, Any] = {

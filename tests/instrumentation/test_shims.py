@@ -392,7 +392,8 @@ def test_a_child_goes_on_with_the_run_whatever_environment_it_is_given(given: An
             first = _environment(env=given)
             second = _environment(env=given)
     assert first[processes.RUN_ID] == run.run_id
-    assert [e[processes.RUN_PATH] for e in (first, second)] == ["~process#0", "~process#1"]
+    command = f"io:{Path(sys.executable).name}"
+    assert [e[processes.RUN_PATH] for e in (first, second)] == [f"{command}#0/~process#0", f"{command}#1/~process#0"]
     assert first[processes.TRACEPARENT].startswith("00-")
     if given is not None:
         assert ("A" in first) == bool(given)

@@ -181,7 +181,6 @@ MCP_SERVER_NAME: Final = "spanreplay.mcp.server.name"
 MCP_SERVER_VERSION: Final = "spanreplay.mcp.server.version"
 ENVIRONMENT_DIGEST: Final = "spanreplay.environment.digest"
 """Of the variables that a child process was given; no value of them is kept."""
-FILES_CHANGED: Final = "spanreplay.files.changed"  # (J) relative path to [digest before, digest after], null where there is no file
 CODE_COMMIT: Final = "vcs.ref.head.revision"
 DECISION: Final = "spanreplay.decision"  # (J) outcome, decider, policy, reason, arguments digest, when
 CREDENTIAL_FINGERPRINT: Final = "spanreplay.credential.fingerprint"

@@ -80,6 +80,10 @@ class Recording:
         ]
         return fitting if steps else [None]
 
+    def begun_in(self, command: Step) -> list[Run]:
+        """The runs that were begun by the processes of a recorded command."""
+        return [r.run for r in self.runs if command.path and (r.run.path or "").startswith(f"{command.path}/")]
+
     def several(self, name: str, path: str, asked: str | None) -> bool:
         """Do several recorded runs have the place and the input of an agent run that begins now, so that its first call must tell?"""
         return len([r for r in self._named(name) if r.run.path == path and self._inputs[id(r)] == asked]) > 1

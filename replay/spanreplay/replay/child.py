@@ -29,6 +29,8 @@ from spanreplay.replay.isolation.refusal import Refusal
 from spanreplay.replay.ledger import Ledger
 from spanreplay.replay.plan import CLAIMS, ENVIRONMENT, LEDGERS, TEMPORARY, read_plan, read_recording
 
+_HANDED_ON: Final = (ENVIRONMENT, "TMPDIR", "TEMP", "TMP", "SQLITE_TMPDIR")
+"""What a program of the agent's own needs to take part, whatever environment it is given."""
 _GRACE_S: Final = 20
 """How long an agent may go on after a difference has stopped it."""
 
@@ -66,7 +68,7 @@ def _start(scratch: Path) -> None:
     )
     command = RunContext(run_id="replay", name="command", fallback=True)
     plugins.install("auto")
-    processes.complete_with(child_env)
+    processes.complete_with(lambda given: {**child_env(given), **{name: os.environ[name] for name in _HANDED_ON if name in os.environ}})
     _quiet_stops()
     seed = os.environ.pop(env.SPANREPLAY_SEED, None) if place.top else None
     if seed is not None:

@@ -382,6 +382,10 @@ class RecordedRun:
             return here in self._shuffled
         return (FORK in here or FORK in there) and owner_of(here) == owner_of(there)
 
+    def has_inside(self, step: Step) -> bool:
+        """Whether steps were recorded inside ``step``."""
+        return bool(self._children[step.seq])
+
     def cover(self, step: Step) -> list[int]:
         """Mark every step inside ``step`` as covered; returns their ``seq``."""
         found: list[int] = []

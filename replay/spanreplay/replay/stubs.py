@@ -10,10 +10,12 @@ from spanreplay.boundary.call import Answer
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.content.redaction import mask
+from spanreplay.instrumentation.commands import LAYER as COMMAND
 from spanreplay.replay import turns
 from spanreplay.replay.candidates import Rank, Recording
 from spanreplay.replay.claims import Claims
 from spanreplay.replay.clock import RecordedClock
+from spanreplay.replay.commands import refuse, takes_part
 from spanreplay.replay.diff import first_difference, shown
 from spanreplay.replay.errors import ReplayDivergence
 from spanreplay.replay.foreign import ForeignRecording, Pool
@@ -102,6 +104,8 @@ class RecordedCalls:
                 self._begin_run(step)
                 return None
             recorded = self._run_for(step)
+            if step.call.layer == COMMAND and not isinstance(recorded, RecordedRun):
+                raise refuse(step, self.ledger)
             if isinstance(recorded, Pool):
                 return self._by_meaning.answer(step, recorded)
             asked = comparable(step.input) if recorded is None else recorded.asked(step.call.kind, step.call.name, step.input)
@@ -111,6 +115,8 @@ class RecordedCalls:
                 )
             assert recorded is not None  # noqa: S101 — _stop raises
             match recorded.match(step.call.kind, step.call.name, step.path, asked, _sub_agent_of(step), _forked_by(step)):
+                case Missed(kind="never_recorded" | "already_used") if step.call.layer == COMMAND:
+                    raise refuse(step, self.ledger)
                 case Missed() as missed:
                     self._miss(step, recorded, missed, asked)
                     raise AssertionError("unreachable: a miss raises")
@@ -120,11 +126,15 @@ class RecordedCalls:
                     if by == "input":
                         recorded.claimed(found, step.path, user_line(sys._getframe(1)))
                     self.ledger.enter("used", run=recorded.run.run_id, step=found.seq, by=by)
-                    if _is_passed(step):
+                    begun = self.recording.begun_in(found) if step.call.layer == COMMAND else []
+                    if _is_passed(step) or (step.call.layer == COMMAND and takes_part(step, recorded, found, begun)):
                         return None
                     covered = recorded.cover(found)
                     if covered:
                         self.ledger.enter("covered", run=recorded.run.run_id, steps=covered)
+                    for run in begun:
+                        self.ledger.enter("run", run=run.run_id)
+                        self.ledger.enter("covered", run=run.run_id, steps=[s.seq for s in run.steps])
                     return self._answer(step, recorded, found)
 
     def ended(self, step: LiveStep) -> None:

@@ -1,6 +1,6 @@
 """Shims that carry the scope to where a call is made: tasks, threads, pools, child processes."""
 
-from spanreplay.instrumentation.shims import processes, tasks, thread_pools, threads, untaped
+from spanreplay.instrumentation.shims import commands, commands_asyncio, processes, tasks, thread_pools, threads, untaped
 
 _installed = False
 
@@ -14,6 +14,8 @@ def install() -> None:
         threads.install()
         thread_pools.install()
         processes.install()
+        commands.install()
+        commands_asyncio.install()
         untaped.install()
 
 
@@ -23,6 +25,8 @@ def uninstall() -> None:
     if _installed:
         _installed = False
         untaped.uninstall()
+        commands_asyncio.uninstall()
+        commands.uninstall()
         processes.uninstall()
         thread_pools.uninstall()
         threads.uninstall()

@@ -61,6 +61,11 @@ def unnamed() -> Iterator[None]:
         starting.now = before
 
 
+def temporary() -> set[str]:
+    """Files and folders that :mod:`tempfile` has made since the shims are there."""
+    return _temporary
+
+
 def note(what: str, target: str) -> None:
     """Name something that the agent's own code did past every seam; once a run."""
     scope = scopes.current_scope() if scopes.process.active and not starting.now else None

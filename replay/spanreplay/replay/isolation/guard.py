@@ -43,6 +43,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
+from spanreplay.instrumentation.shims import commands
 from spanreplay.replay.isolation import hook
 from spanreplay.replay.isolation.acts import RULES
 from spanreplay.replay.isolation.arming import CONTEXT, PROCESS, THREAD, in_event_loop, join, without
@@ -57,6 +58,13 @@ KEPT: Final = 10_000
 """How many refusals, and how many notices, are kept in full; more are only counted."""
 
 _arming: Final = threading.Lock()
+
+
+def _takes_part(act: Act, args: tuple[Any, ...]) -> bool:
+    """A program that answers its own calls, see :mod:`spanreplay.replay.commands`, is started, or given a signal."""
+    if act.action == "process":
+        return commands.permit.now
+    return act.action == "signal" and bool(args) and args[0] in commands.permitted
 
 
 class _Reporting(threading.local):
@@ -175,7 +183,7 @@ class Guard:
             act = RULES[event](args, self._territory)
         except Exception:  # noqa: BLE001 (what cannot be read is refused, never let through)
             act = Act(action="unknown", target=event)
-        if act is None:
+        if act is None or _takes_part(act, args):
             return None
         caller = read(sys._getframe(1))
         if act.action in FILES and caller.nearest == IMPORT_WRITER and (".pyc" in act.target or "__pycache__" in act.target):

@@ -1,0 +1,210 @@
+"""Commands that an agent runs, as the Boundary takes them: what was asked of the system, and what came of it.
+
+A step of kind ``io`` named by the program. Its input is ``{"command": [words] or text, "cwd", "stdin"}``, the last two where they are known
+at the start; its result::
+
+    {"exit_code": int, "stdout": text, "stderr": text, "stdin": text, "signals": [int], "polls": int, "timeouts": int, "files": {path: …}}
+
+``stdout`` and ``stderr`` are ``null`` where the agent did not take them; everything behind them is there only where there is something.
+``signals`` are those that the agent sent, ``polls`` how often it asked and was told that the command still ran, ``timeouts`` how often
+it waited in vain. For ``files`` see :mod:`spanreplay.instrumentation.commands_files`.
+"""
+
+import os
+import shlex
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any, Final
+
+from spanreplay.boundary.call import AttributeValue, Call, OutcomeName
+from spanreplay.boundary.scope import Scope
+from spanreplay.boundary.step import Step
+from spanreplay.content import codec
+from spanreplay.content.canonical import canonical_json, digest
+from spanreplay.content.codec import Encoded
+from spanreplay.content.redaction import Redactor
+from spanreplay.instrumentation import commands_files
+from spanreplay.instrumentation.commands_files import Snapshot
+from spanreplay.semconv import attributes as names
+
+LAYER: Final = "command"
+LIMIT: Final = 16 * 2**20
+"""Bytes kept of each stream of a command; what has more is cut, and its step is graded down."""
+
+_CONTAINERS: Final = frozenset({"agent", "handoff"})
+_TEMPORARY: Final = "$TMPDIR"
+_ASSIGNED: Final = "="
+
+
+def makes_a_step(scope: Scope) -> bool:
+    """Whether a command started here is the agent's own: inside any other step it belongs to that step."""
+    return scope.step is None or scope.step.call.kind in _CONTAINERS
+
+
+def call_of(
+    scope: Scope, command: object, *, cwd: object = None, env: Mapping[Any, Any] | None = None, stdin: str | bytes | None = None
+) -> Call:
+    """The call that starting a command is.
+
+    Args:
+        scope: where it is started.
+        command: as given to ``Popen``: words, or a text for the shell.
+        cwd: folder to run it in, if one is given.
+        env: the command's environment, if one is given.
+        stdin: all that it will be given to read, where that is known now.
+
+    Raises:
+        TypeError: there is no such command.
+    """
+    words, asked = _words(command, scope.session.redactor)
+    program = _program(words) if isinstance(asked, list) else _first_of(words)
+    given: dict[str, object] = {"command": [program, *asked[1:]] if isinstance(asked, list) else asked}
+    attributes: dict[str, AttributeValue] = {names.PROCESS_EXECUTABLE_NAME: program, names.PROCESS_COMMAND_ARGS: words}
+    if cwd is not None:
+        folder = os.fsdecode(cwd)  # type: ignore[arg-type]
+        attributes[names.PROCESS_WORKING_DIRECTORY] = os.path.abspath(folder)  # noqa: PTH100 — quick
+        given["cwd"] = os.path.relpath(folder)
+    if env is not None:
+        attributes[names.ENVIRONMENT_DIGEST] = digest(canonical_json({os.fsdecode(k): os.fsdecode(v) for k, v in env.items()}))
+    if stdin is not None:
+        given["stdin"] = stdin
+    encoded = codec.encode(given)
+    return Call(
+        kind="io",
+        name=program,
+        input=Encoded(text=_without_temporary(encoded.text), lossy=encoded.lossy, typed=encoded.typed),
+        attributes=attributes,
+        effect="unknown",
+        layer=LAYER,
+        ending=_ending,
+    )
+
+
+def _words(command: object, redactor: Redactor) -> tuple[list[str], list[str] | str]:
+    """A command without secrets, in words, and as it was asked."""
+    if isinstance(command, Sequence) and not isinstance(command, str | bytes):
+        words = redactor.arguments([os.fsdecode(word) for word in command])
+        return words, words
+    text = os.fsdecode(command)  # type: ignore[arg-type]
+    try:
+        parted = shlex.split(text)
+    except ValueError:  # the shell knows more quotes than Python does
+        parted = text.split()
+    kept = redactor.arguments(parted)
+    return kept, text if kept == parted else " ".join(kept)
+
+
+def _program(words: Sequence[str]) -> str:
+    return PurePath(words[0]).name if words and words[0] else "command"
+
+
+def _first_of(words: Sequence[str]) -> str:
+    return _program([word for word in words if _ASSIGNED not in word][:1])
+
+
+def _without_temporary(text: str) -> str:
+    """Paths that :mod:`tempfile` made have a new name in every execution."""
+    from spanreplay.instrumentation.shims import untaped
+
+    here = tempfile.gettempdir()
+    if here in text and len(untaped.temporary()) <= commands_files.MOST:
+        for path in sorted(untaped.temporary(), key=len, reverse=True):
+            text = text.replace(path, f"{_TEMPORARY}/…")
+    return text
+
+
+def _ending(given: object) -> OutcomeName | None:
+    code = given.get("exit_code") if isinstance(given, Mapping) else None
+    return "tool_error" if code else None
+
+
+# ---- while it runs ----------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Taken:
+    """What was read of a stream, up to :data:`LIMIT`."""
+
+    parts: list[bytes] = field(default_factory=list)
+    size: int = 0
+    over: bool = False
+    """The stream has been read to its end, or closed."""
+
+    def add(self, data: bytes) -> None:
+        """Take a further piece."""
+        if data and self.size < LIMIT:
+            self.parts.append(bytes(data[: LIMIT - self.size]))
+        self.size += len(data)
+
+    @property
+    def cut(self) -> bool:
+        """Whether there was more."""
+        return self.size > LIMIT
+
+    def value(self) -> str | bytes:
+        """The text, or the bytes where they are none."""
+        whole = b"".join(self.parts)
+        try:
+            return whole.decode()
+        except UnicodeDecodeError:
+            return whole
+
+
+class Live:
+    """A command that runs while it is recorded."""
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+        self.streams: dict[str, Taken] = {}
+        self.signals: list[int] = []
+        self.polls = 0
+        self.timeouts = 0
+        self.depth = 0
+        """Of the functions of ``Popen`` that call each other."""
+        self.done = False
+        self._before: Snapshot | None = commands_files.snapshot()
+
+    def finish(self, code: int | None) -> None:
+        """The command is over; once."""
+        if self.done:
+            return
+        self.done = True
+        try:
+            self.step.succeed(self._result(code), attributes=self._lost())
+        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+            self.step.session.failed(f"the end of {self.step.path}")
+
+    def _result(self, code: int | None) -> dict[str, Any]:
+        made: dict[str, Any] = {"exit_code": code, "stdout": None, "stderr": None}
+        made |= {name: taken.value() for name, taken in self.streams.items()}
+        counted = {"signals": self.signals, "polls": self.polls, "timeouts": self.timeouts}
+        made |= {name: value for name, value in counted.items() if value}
+        if self._before is not None and (changed := commands_files.changes(self._before)):
+            made["files"] = changed
+        return made
+
+    def _lost(self) -> dict[str, Any] | None:
+        return {names.STEP_LOSSY: canonical_json([names.STEP_RESULT])} if any(taken.cut for taken in self.streams.values()) else None
+
+
+class Result:
+    """The record of a command, as a replay needs it; odd values count as absent."""
+
+    def __init__(self, recorded: object) -> None:
+        held: Mapping[str, Any] = recorded if isinstance(recorded, Mapping) else {}
+        self.code = _integer(held.get("exit_code")) or 0
+        self.signals = held.get("signals") or ()
+        self.polls = _integer(held.get("polls")) or 0
+        self.timeouts = _integer(held.get("timeouts")) or 0
+        self._held = held
+
+    def stream(self, name: str) -> bytes:
+        """What the command wrote to ``stdout`` or ``stderr``."""
+        value = self._held.get(name)
+        return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value if isinstance(value, bytes) else b""
+
+
+def _integer(value: object) -> int | None:
+    return value if isinstance(value, int) else None

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from spanreplay.replay.archive import MARKER, open_archive, write_archive
+from spanreplay.replay.archive import MARKER, open_archive
+from spanreplay.replay.archiving import write_archive
 from spanreplay.replay.importing import import_records
 from spanreplay.replay.source import UnreadableSource
 from spanreplay.semconv.attributes import PROCESS_ID

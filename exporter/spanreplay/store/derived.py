@@ -158,13 +158,23 @@ _FIND: Final = """
 
 def find_runs(connection: "Connection", filters: Mapping[str, str | int | None]) -> list[RunRow]:
     """Runs that meet all filters, newest first; the keys are those of :meth:`spanreplay.store.store.Store.find_runs`."""
-    result = connection.execute(_FIND, dict(filters))
+    return _run_rows(connection.execute(_FIND, dict(filters)))
+
+
+def load_runs(connection: "Connection", run_ids: Sequence[str]) -> list[RunRow]:
+    """The runs with these ids, in order of their ids."""
+    statement = (
+        "SELECT runs.*, traces.trace_ids FROM runs LEFT JOIN (SELECT run_id, list(trace_id ORDER BY trace_id) AS trace_ids FROM run_traces"
+        " WHERE run_id IN (SELECT unnest($1)) GROUP BY run_id) AS traces USING (run_id)"
+        " WHERE runs.run_id IN (SELECT unnest($1)) ORDER BY runs.run_id"
+    )
+    return _run_rows(connection.execute(statement, [list(run_ids)]))
+
+
+def _run_rows(result: "Connection") -> list[RunRow]:
     columns = [column[0] for column in result.description or ()]
-    found = []
-    for values in result.fetchall():
-        row = dict(zip(columns, values, strict=True))
-        found.append(RunRow(trace_ids=tuple(row["trace_ids"] or ()), **{column: row[column] for column in RUN_COLUMNS}))
-    return found
+    rows = [dict(zip(columns, values, strict=True)) for values in result.fetchall()]
+    return [RunRow(trace_ids=tuple(row["trace_ids"] or ()), **{column: row[column] for column in RUN_COLUMNS}) for row in rows]
 
 
 def load_steps(connection: "Connection", run_id: str) -> list[StepRow]:

@@ -11,9 +11,11 @@ from spanreplay.store import holds
 from spanreplay.store.bundles import Bundle, find_bundles, runs_of, traces_of
 from spanreplay.store.compaction import compact, pending
 from spanreplay.store.database import WAIT_SECONDS, Database, transaction
+from spanreplay.store.derived import load_runs
 from spanreplay.store.holds import Hold, whoami
 from spanreplay.store.loading import append
 from spanreplay.store.reclaiming import reclaim
+from spanreplay.store.rows import RunRow
 from spanreplay.store.sweeping import sweep
 
 if TYPE_CHECKING:
@@ -138,6 +140,11 @@ class Retention:
                 return plan.bundles + [bundle for bundle, why in plan.kept if why == "on hold"]
             writing = _writing(connection, self.path)
             return [bundle for bundle in find_bundles(connection) if not _in_use(bundle, writing)]
+
+    def rows(self, run_ids: Sequence[str]) -> list[RunRow]:
+        """The derived rows of these runs."""
+        with self._database.reading() as connection:
+            return load_runs(connection, run_ids)
 
     def fingerprints(self, traces: Sequence[str]) -> dict[str, str]:
         """A value for each of these traces that is another one once anything of it changes, or comes to it."""

@@ -30,7 +30,7 @@ def command(
     spanreplay replay runs-2026#3f2a -- python agent.py
     """  # noqa: D301
     from spanreplay.cli.stored import ready_store
-    from spanreplay.replay.archive import write_archive
+    from spanreplay.replay.archiving import write_archive
     from spanreplay.store.archive_folder import ArchiveFolder
     from spanreplay.store.retention import Limits, Retention
 

@@ -40,7 +40,7 @@ _ASSIGNED: Final = "="
 
 def makes_a_step(scope: Scope) -> bool:
     """Whether a command started here is the agent's own: inside any other step it belongs to that step."""
-    return scope.step is None or scope.step.call.kind in _CONTAINERS
+    return scope.step is None or scope.step.call.passed or scope.step.call.kind in _CONTAINERS
 
 
 def call_of(

@@ -19,6 +19,7 @@ from spanreplay.boundary.scope import Scope, in_force
 from spanreplay.boundary.step import Step
 from spanreplay.content import codec
 from spanreplay.content.canonical import canonical_json, digest
+from spanreplay.instrumentation.skills import still_loaded
 from spanreplay.semconv import attributes as names
 
 P = ParamSpec("P")
@@ -164,7 +165,7 @@ class Prompt:
         """Fill the template's ``{name}`` places; the variables are kept with the model calls that follow."""
         if boundary.here() is not None:
             texts = {names.GEN_AI_PROMPT_VARIABLE_PREFIX + name: _text(value) for name, value in variables.items()}
-            in_force.set(MappingProxyType({**self._attributes(), **texts}))
+            in_force.set(MappingProxyType({**still_loaded(), **self._attributes(), **texts}))
         return self.template.format(**variables)
 
     def __str__(self) -> str:
@@ -186,7 +187,7 @@ class Prompt:
         if self._declared and in_force.get() is self._declared[0][0]:  # ``with prompt(…):``, whose block begins with the declaration
             self._tokens.append(self._declared.pop()[1])
         else:
-            self._tokens.append(in_force.set(MappingProxyType(self._attributes())))
+            self._tokens.append(in_force.set(MappingProxyType({**still_loaded(), **self._attributes()})))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -215,7 +216,7 @@ def prompt(name: str, version: str | None = None, *, template: str) -> Prompt:
     """
     made = Prompt(name=name, version=version, template=template, digest=digest(template))
     if boundary.here() is not None:
-        attributes = MappingProxyType(made._attributes())
+        attributes = MappingProxyType({**still_loaded(), **made._attributes()})
         made._declared.append((attributes, in_force.set(attributes)))
     return made
 

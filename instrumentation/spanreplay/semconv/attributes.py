@@ -171,12 +171,14 @@ STEP_DIGESTS: Final = "spanreplay.digests"  # (J) attribute name to [sha256, byt
 # ---- spanreplay: versions, identity, authority -------------------------------------------------------------------
 PROMPT_DIGEST: Final = "spanreplay.prompt.digest"
 PROMPT_TEMPLATE: Final = "spanreplay.prompt.template"
+PROMPT_REGISTRY: Final = "spanreplay.prompt.registry"
+"""Where the prompt was fetched from: ``langfuse``, ``langsmith``, ``mlflow``."""
 TOOL_VERSION: Final = "spanreplay.tool.version"
 TOOL_SCHEMA_DIGEST: Final = "spanreplay.tool.schema.digest"
 TOOL_CODE_DIGEST: Final = "spanreplay.tool.code.digest"
 SKILL_DIGEST: Final = "spanreplay.skill.digest"
 """Of all files of the skill."""
-SKILL_FILES: Final = "spanreplay.skill.files"  # (J) relative path to sha256 digest
+SKILLS: Final = "spanreplay.skills"  # (J) list of {"name", "digest"}: the skills loaded before a model call
 MCP_SERVER_NAME: Final = "spanreplay.mcp.server.name"
 MCP_SERVER_VERSION: Final = "spanreplay.mcp.server.version"
 ENVIRONMENT_DIGEST: Final = "spanreplay.environment.digest"

@@ -10,13 +10,11 @@ from spanreplay.replay.model import Json, Step, Versions
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import SpanRecord
 
-SKILL_NAME: Final = "gen_ai.skill.name"
-SKILL_SOURCE: Final = "gen_ai.skill.source.uri"
 REVISIONS: Final = (a.CODE_COMMIT, "vcs.repository.ref.revision")
 
 
 def step_versions(span: SpanRecord, fields: Fields) -> dict[str, Json]:
-    """The versions that one span names: ``model``, ``prompt``, ``tool``, ``tools``, ``skill``, ``code``; only those that it does name."""
+    """The versions that one span does name: ``model``, ``prompt``, ``tool``, ``tools``, ``skill``, ``skills``, ``code``."""
     found: dict[str, Json] = {}
     _put(
         found,
@@ -53,7 +51,15 @@ def step_versions(span: SpanRecord, fields: Fields) -> dict[str, Json]:
     tools = offered(fields.json(a.GEN_AI_TOOL_DEFINITIONS, strict=True))
     if tools:
         found["tools"] = tools
-    _put(found, "skill", {"name": fields.text(SKILL_NAME), "source": fields.text(SKILL_SOURCE)}, needs=("name",))
+    skill = {
+        "name": fields.text(a.GEN_AI_SKILL_NAME),
+        "source": fields.text(a.GEN_AI_SKILL_SOURCE_URI),
+        "digest": fields.text(a.SKILL_DIGEST),
+    }
+    _put(found, "skill", skill, needs=("name",))
+    loaded = fields.json(a.SKILLS, strict=True)
+    if isinstance(loaded, list) and loaded:
+        found["skills"] = loaded
     commit = fields.text(*REVISIONS) or Fields(span.resource.attributes).text(*REVISIONS)
     if commit is not None:
         found["code"] = {"commit": commit}

@@ -87,6 +87,7 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ModuleType]]:
         vars(made[name]).update(members)
         monkeypatch.setitem(sys.modules, name, made[name])
     started.clear()
+    mcp.uninstall()  # a replay in this process has installed every adapter
     yield made
     mcp.uninstall()
 

@@ -24,6 +24,7 @@ import wrapt
 from opentelemetry import context as otel_context
 
 from spanreplay.boundary import scope as scopes
+from spanreplay.instrumentation import skills
 from spanreplay.instrumentation.shims.patching import Patches
 
 FILE: Final = "file written"
@@ -91,6 +92,10 @@ class _Open:
         writes = isinstance(mode, str) and (not mode.startswith(("r", "U")) or "+" in mode)
         if writes and scopes.process.active and sys._getframe(1).f_globals.get("__name__") != "tempfile":
             _note_file(file)
+        elif not writes and scopes.process.active and not starting.now and isinstance(file, str | os.PathLike):
+            path = os.fspath(file)
+            if isinstance(path, str) and path.endswith(skills.MAIN):
+                skills.opened(path)
         return made
 
 

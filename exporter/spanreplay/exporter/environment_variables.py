@@ -29,7 +29,11 @@ SPANREPLAY_RUN_PER: Final = "SPANREPLAY_RUN_PER"
 
 SPANREPLAY_DURABILITY: Final = "SPANREPLAY_DURABILITY"
 """``process`` (default): what is recorded survives the death of the process. ``disk``: of the machine, at the price of one sync a record.
-The record of a call with an effect is on disk before it runs in either case."""
+``batch``: what is recorded within a second is written together, and lost if the process is killed meanwhile. The record of a call with an
+effect is on disk before it runs in every case."""
+
+SPANREPLAY_SHUTDOWN_SECONDS: Final = "SPANREPLAY_SHUTDOWN_SECONDS"
+"""How long a process may take at its end to load a large journal into the database. Default 2; 0 leaves it to the next command."""
 
 SPANREPLAY_REDACTION: Final = "SPANREPLAY_REDACTION"
 """``default``, ``none``, or a whole policy as a JSON object."""
@@ -101,6 +105,22 @@ def choice(variable: str, choices: Sequence[_Choice], default: _Choice, environ:
     if found.lower() in choices:
         return cast("_Choice", found.lower())
     warn_once(variable, ", ".join(choices), found, default)
+    return default
+
+
+def seconds(variable: str, default: float, environ: Mapping[str, str] | None = None) -> float:
+    """The value of a variable that takes a number of seconds, 0 or more.
+
+    Args:
+        variable: its name.
+        default: used when it is unset, empty or something else.
+        environ: where to look; the process's own environment by default.
+    """
+    found = (os.environ if environ is None else environ).get(variable, "").strip()
+    with contextlib.suppress(ValueError):
+        if not found or 0 <= float(found) < float("inf"):
+            return float(found or default)
+    warn_once(variable, "a number of seconds, 0 or more", found, str(default))
     return default
 
 

@@ -8,12 +8,14 @@ from typing import Final
 
 from spanreplay.boundary.complaints import complain
 from spanreplay.exporter.convert import Converter
-from spanreplay.exporter.environment_variables import store_folder
+from spanreplay.exporter.environment_variables import SPANREPLAY_DURABILITY, choice, store_folder
 from spanreplay.exporter.recorder import Recorder
 from spanreplay.exporter.redacting import redactor_for
 from spanreplay.exporter.writer import Writer
 from spanreplay.store.journal import get_writer
+from spanreplay.store.journal_file import Durability
 
+_DURABILITY: Final[tuple[Durability, ...]] = ("process", "disk", "batch")
 _log: Final = logging.getLogger("spanreplay")
 _recorders: Final[dict[Path, Recorder]] = {}
 
@@ -46,7 +48,7 @@ class Pipeline:
     def writer(self) -> Writer:
         """The journal; opened at the first record."""
         if self._writer is None:
-            self._writer = get_writer(self.store)
+            self._writer = get_writer(self.store, durability=choice(SPANREPLAY_DURABILITY, _DURABILITY, "process"))
         return self._writer
 
     @property

@@ -11,13 +11,14 @@ from spanreplay.content.redaction import RedactionPolicy, Redactor
 from spanreplay.exporter import environment_variables as env
 from spanreplay.exporter.redacting import Redaction, redactor_for
 from spanreplay.semconv import attributes as names
+from spanreplay.store.journal_file import Durability
 
-Durability: TypeAlias = Literal["process", "disk"]
 Adapters: TypeAlias = Literal["auto", "none"] | Sequence[str]
 
 _CONTENT: Final[tuple[SpanContent, ...]] = ("full", "view", "none")
 _RUN_PER: Final[tuple[RunPer, ...]] = ("auto", "agent", "command")
-_DURABILITY: Final[tuple[Durability, ...]] = ("process", "disk")
+_DURABILITY: Final[tuple[Durability, ...]] = ("process", "disk", "batch")
+_SHUTDOWN_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,8 @@ class Config:
     content: SpanContent
     run_per: RunPer
     durability: Durability
+    shutdown_s: float
+    """How long the process may take at its end to load what it has recorded."""
     redactor: Redactor
     attributes: Mapping[str, Any]
     """On every step: session, user, whatever the caller gave."""
@@ -70,6 +73,7 @@ def configure(
         content=content or env.choice(env.SPANREPLAY_SPAN_CONTENT, _CONTENT, "view"),
         run_per=run_per or env.choice(env.SPANREPLAY_RUN_PER, _RUN_PER, "auto"),
         durability=durability or env.choice(env.SPANREPLAY_DURABILITY, _DURABILITY, "process"),
+        shutdown_s=env.seconds(env.SPANREPLAY_SHUTDOWN_SECONDS, _SHUTDOWN_SECONDS),
         redactor=redactor_for(redaction),
         attributes=attributes,
     )

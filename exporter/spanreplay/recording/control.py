@@ -22,7 +22,7 @@ from spanreplay.exporter.recorder import Recorder
 from spanreplay.exporter.redacting import Redaction
 from spanreplay.instrumentation.shims import processes, randomness, started
 from spanreplay.recording import plugins, providers
-from spanreplay.recording._config import Adapters, Config, Durability, configure
+from spanreplay.recording._config import Adapters, Config, configure
 from spanreplay.recording.children import child_env
 from spanreplay.recording.definition import program
 from spanreplay.recording.exits import ExitWatch
@@ -30,7 +30,9 @@ from spanreplay.recording.place import Place, find_place, traceparent
 from spanreplay.recording.plugins import Installed
 from spanreplay.recording.root import close_root, open_root
 from spanreplay.semconv import attributes as names
+from spanreplay.store.ending import compact_at_end
 from spanreplay.store.journal import JournalWriter, get_writer
+from spanreplay.store.journal_file import Durability
 
 _log: Final = logging.getLogger("spanreplay")
 
@@ -63,7 +65,7 @@ class _Recording:
         """Started by the start-up shim, for a command that somebody else watches."""
         self.pid = os.getpid()
         self.place: Place = find_place()
-        self.writer: JournalWriter = get_writer(config.store)
+        self.writer: JournalWriter = get_writer(config.store, durability="batch" if config.durability == "batch" else "process")
         self.dropped_before = self.writer.dropped
         self.recorder = Recorder(self.writer, redactor=config.redactor, durable=config.durability == "disk")
         self.session = Session(
@@ -127,7 +129,9 @@ def start(
         redaction: ``default``, ``none`` or a policy; default ``SPANREPLAY_REDACTION``, else ``default``.
         run_per: what a run is: ``auto``, ``agent`` or ``command``; default ``SPANREPLAY_RUN_PER``, else ``auto``.
         session_attributes: added to every step: session, user, target environment.
-        durability: ``process`` or ``disk``; default ``SPANREPLAY_DURABILITY``, else ``process``.
+        durability: what a kill or a loss of power may take: ``process``, nothing that has ended unless the machine dies; ``disk``, nothing;
+            ``batch``, what was recorded within the last second. Whatever it is, a call with an effect is on disk before it is made.
+            Default ``SPANREPLAY_DURABILITY``, else ``process``.
 
     Raises:
         ValueError: an argument is none of its choices. Nothing else raises: a store that cannot be written is logged and counted.
@@ -298,6 +302,8 @@ def _close(recording: _Recording) -> None:
         elif dropped:  # whoever started the command closes its span, and knows nothing of this
             recording.writer.patch_span(place.trace_id, place.span_id, attributes={names.RUN_DROPPED: dropped})
     recording.writer.close()
+    if not recording.command and recording.pid == os.getpid():
+        compact_at_end(recording.config.store, recording.config.shutdown_s)
 
 
 def _end_collected() -> None:

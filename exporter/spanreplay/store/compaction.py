@@ -111,19 +111,22 @@ def pending(folder: Path) -> list[Path]:
     return [folder / JOURNALS / name for _, name in sorted(files)]
 
 
-def compact(connection: "Connection", folder: Path) -> CompactionReport:
+def compact(connection: "Connection", folder: Path, *, until: float | None = None) -> CompactionReport:
     """Loads what the journals have that the database has not.
 
     Args:
         connection: may write, and holds the store's lock; no transaction is open.
         folder: the store.
+        until: begin no batch after this time of the monotonic clock.
     """
     report = CompactionReport()
     for path in pending(folder):
+        if until is not None and time.monotonic() > until:
+            break
         report.journals += 1
         progress = _progress(connection, path.name)
         try:
-            _load(connection, path, progress, report)
+            _load(connection, path, progress, report, until)
             _retire(connection, path, progress, report)
         except _NewerJournalError as error:
             report.refused.append((path.name, str(error)))
@@ -147,7 +150,7 @@ def _progress(connection: "Connection", name: str) -> _Progress:
     return _Progress(**{column: known[column] for column in _COLUMNS})
 
 
-def _load(connection: "Connection", path: Path, progress: _Progress, report: CompactionReport) -> None:
+def _load(connection: "Connection", path: Path, progress: _Progress, report: CompactionReport, until: float | None) -> None:
     before = (progress.dropped, progress.crc_errors)
     with JournalReader(path, progress.bytes_done) as reader:
         bad_before = progress.crc_errors
@@ -158,6 +161,8 @@ def _load(connection: "Connection", path: Path, progress: _Progress, report: Com
             report.records += records
             report.rejected += batch.rejected
             report.count(effects)
+            if until is not None and time.monotonic() > until:
+                break
     report.dropped += progress.dropped - before[0]
     report.crc_errors += progress.crc_errors - before[1]
 

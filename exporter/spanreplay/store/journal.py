@@ -29,7 +29,7 @@ import weakref
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from spanreplay.boundary.call import StepStarted
 from spanreplay.content.digests import text_digest
@@ -37,6 +37,7 @@ from spanreplay.content.json_text import quoted
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord, Value
 from spanreplay.store.attribute_text import AttributeText
 from spanreplay.store.encoding import ContentLostError, Json, digest_of, encode_map, encode_text, text_bytes, to_json
+from spanreplay.store.flushing import Flusher
 from spanreplay.store.form import (
     ATTRIBUTES,
     DROPPED,
@@ -57,7 +58,7 @@ from spanreplay.store.form import (
     scope_form,
     span_form,
 )
-from spanreplay.store.journal_file import JournalFile
+from spanreplay.store.journal_file import Durability, JournalFile
 from spanreplay.store.journal_reader import LOST, TYPE
 from spanreplay.store.latest import Latest
 from spanreplay.store.pieces import SHORTEST, Piece, Splitter
@@ -76,14 +77,13 @@ class JournalWriter:
 
     Args:
         store: the store's folder, made when the first record is written.
-        durability: ``process``: a record is with the operating system when the call returns, so the death of the process loses nothing;
-            ``disk``: it is on the disk.
+        durability: when a record is safe; see :data:`~spanreplay.store.journal_file.Durability`.
         process: who writes.
     """
 
-    def __init__(self, store: Path, *, durability: Literal["process", "disk"] = "process", process: ProcessInfo) -> None:
+    def __init__(self, store: Path, *, durability: Durability = "process", process: ProcessInfo) -> None:
         self.store = store
-        self._durable = durability == "disk"
+        self._durability: Durability = durability
         self._begin(process)
         _writers.add(self)
 
@@ -91,7 +91,8 @@ class JournalWriter:
         self._lock = threading.RLock()
         self._pid = os.getpid()
         self._process = process
-        self._file = JournalFile(self.store, process, durable=self._durable)
+        self._file = JournalFile(self.store, process, durability=self._durability)
+        self._flusher = Flusher(self) if self._durability == "batch" else None
         self._spans = Latest(_SEEN_SPANS)
         self._splitter = Splitter()
         self._forget()
@@ -252,6 +253,11 @@ class JournalWriter:
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
             self._file.drop(error)
 
+    def flush(self) -> None:
+        """Everything gathered so far is with the operating system when this returns."""
+        with self._lock:
+            self._file.flush()
+
     def seen(self, trace_id: str, span_id: str) -> bool:
         """Whether this process has written that span, among the last 32768 it wrote."""
         return trace_id + span_id in self._spans
@@ -384,8 +390,17 @@ class JournalWriter:
         return made
 
     def _look(self, *, at_once: bool = False) -> None:
-        if self._file.is_gone(at_once=at_once):
+        file = self._file
+        if file.is_gone(at_once=at_once):
             self._forget()
+        elif file.is_full:
+            file.end()
+            self._forget()
+        if self._flusher is not None:
+            if file.lost_gathered:
+                file.lost_gathered = False
+                self._forget()
+            self._flusher.wake()
 
     def _after_fork(self) -> None:
         self._file.close()
@@ -407,7 +422,7 @@ _shared: dict[str, JournalWriter] = {}
 _shared_lock = threading.Lock()
 
 
-def get_writer(store: Path, *, durability: Literal["process", "disk"] = "process") -> JournalWriter:
+def get_writer(store: Path, *, durability: Durability = "process") -> JournalWriter:
     """The one writer of that store in this process, so that nothing is written twice.
 
     Args:

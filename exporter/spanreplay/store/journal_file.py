@@ -7,7 +7,7 @@ import os
 import secrets
 import time
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, TypeAlias
 from zlib import crc32
 
 from spanreplay.store.encoding import to_json
@@ -16,6 +16,13 @@ from spanreplay.store.form import Form
 from spanreplay.store.journal_reader import JOURNAL_VERSION, TYPE
 from spanreplay.store.process import ProcessInfo
 
+Durability: TypeAlias = Literal["process", "disk", "batch"]
+"""When a record is safe. ``process``: it is with the operating system when the call returns, so the death of the process loses nothing.
+``disk``: it is on the disk. ``batch``: within a second, or when 256 kB are gathered; a process that is killed loses what it gathered."""
+
+GATHERED_BYTES: Final = 262_144
+FULL_BYTES: Final = 64_000_000
+"""A journal of so many bytes is ended, and a new one begun: what is loaded of the old one can be removed while the process lives on."""
 _log: Final = logging.getLogger("spanreplay.journal")
 _REOPEN_SECONDS: Final = 1.0
 _COMPLAIN_SECONDS: Final = 60.0
@@ -29,16 +36,22 @@ class JournalFile:
     Args:
         store: the store's folder.
         process: who writes.
-        durable: each line is on the disk when :meth:`put` returns.
+        durability: when a line is safe; see :data:`Durability`.
     """
 
-    def __init__(self, store: Path, process: ProcessInfo, *, durable: bool) -> None:
+    def __init__(self, store: Path, process: ProcessInfo, *, durability: Durability) -> None:
         self.dropped = 0
         self.last_error: BaseException | None = None
         """Why a record was dropped last."""
+        self.lost_gathered = False
+        """What was gathered did not get there: content that is thought to be in the file may not be. Cleared by whoever reads it."""
         self._store = store
         self._process = process
-        self._durable = durable
+        self._durable = durability == "disk"
+        self._gathers = durability == "batch"
+        self._gathered: list[bytes] = []
+        self._gathered_bytes = 0
+        self._bytes = 0
         self._descriptor: int | None = None
         self._entry_synced = False
         self._torn = False
@@ -75,12 +88,39 @@ class JournalFile:
         if self._untold:
             self._tell(descriptor)
 
+    @property
+    def waits(self) -> bool:
+        """Whether lines were gathered that are not written yet."""
+        return bool(self._gathered)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time for another file."""
+        return self._bytes >= FULL_BYTES
+
+    def flush(self) -> None:
+        """Writes what was gathered; what does not get there is counted."""
+        lines, self._gathered, self._gathered_bytes = self._gathered, [], 0
+        if not lines or self._descriptor is None:
+            return
+        try:
+            left = self._write_bytes(self._descriptor, b"".join(lines))
+            problem = OSError(errno.ENOSPC, "the records did not fit")
+        except OSError as error:
+            left, problem = 0, error
+        for line in lines:
+            left -= len(line)
+            if left < 0:
+                self.lost_gathered = True
+                self.drop(problem)
+
     def sync(self) -> None:
         """Everything written is on the disk when this returns.
 
         Raises:
             OSError: the disk says no.
         """
+        self.flush()
         if self._descriptor is not None:
             _sync_file(self._descriptor)
             self._sync_entry()
@@ -99,12 +139,14 @@ class JournalFile:
         """Says that this was all, and closes the file. Where it takes no more, what was dropped is told in another one."""
         if self._descriptor is not None:
             self.put(to_json({TYPE: "end"}))
+            self.flush()
             self.close()
         if self._untold:
             with contextlib.suppress(OSError):
                 descriptor = self._open()
                 self._tell(descriptor)
                 self._write(descriptor, to_json({TYPE: "end"}).encode("ascii"))
+                self.flush()
             self.close()
 
     def is_gone(self, *, at_once: bool = False) -> bool:
@@ -130,6 +172,7 @@ class JournalFile:
     def close(self) -> None:
         """Closes the file and says nothing. A later line opens a new one."""
         descriptor, self._descriptor = self._descriptor, None
+        self._gathered, self._gathered_bytes, self._bytes = [], 0, 0
         if descriptor is not None:
             with contextlib.suppress(OSError):
                 os.close(descriptor)
@@ -148,17 +191,25 @@ class JournalFile:
 
     def _write(self, descriptor: int, data: bytes) -> None:
         line = b"%08x %s\n" % (crc32(data), data)
-        if self._torn:
-            line = b"\n" + line
-        written = os.write(descriptor, line)
-        if written != len(line):
-            # The next record starts on a line of its own, else this one's stump would spoil it too.
-            self._torn = self._torn or written > 0
+        if self._gathers:
+            self._gathered.append(line)
+            self._gathered_bytes += len(line)
+            if self._gathered_bytes >= GATHERED_BYTES:
+                self.flush()
+        elif self._write_bytes(descriptor, line) != len(line):
             raise OSError(errno.ENOSPC, "the record did not fit")
-        self._torn = False
         self._lines += 1
         if self._durable:
             _sync_file(descriptor)
+
+    def _write_bytes(self, descriptor: int, data: bytes) -> int:
+        """Gives how many of the bytes got there."""
+        lead = b"\n" if self._torn else b""  # a record starts on a line of its own, else a stump before it would spoil it too
+        written = os.write(descriptor, lead + data)
+        self._bytes += written
+        got = max(0, written - len(lead))
+        self._torn = got != len(data) and (self._torn or written > 0)
+        return got
 
     def _tell(self, descriptor: int) -> None:
         try:

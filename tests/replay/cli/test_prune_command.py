@@ -1,11 +1,16 @@
 """``prune`` and ``hold``: said before it is done, never without being asked, and on record."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from fixtures.runs.spans import agent, chat
 from spanreplay.cli import prune_command
 from spanreplay.cli.prune_command import _bytes, in_words
+from spanreplay.replay.importing import import_records
 from spanreplay.spans.record import SpanRecord
+from spanreplay.store.store import Store
 from support.command_line import CommandLine
 
 OLD, NEW = "aa" * 16, "bb" * 16
@@ -19,11 +24,19 @@ def of_trace(trace: str, start_ns: int, session: str) -> list[SpanRecord]:
     ]
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with an old run and a newer one; not to be changed."""
+    folder = tmp_path_factory.mktemp("pruned") / "store"
+    records = [*of_trace(OLD, 10**18, "conv-1"), *of_trace(NEW, 10**18 + 10**15, "conv-2")]
+    import_records(Store.open(folder, create=True), records)
+    return folder
+
+
 @pytest.fixture
-def two(spanreplay: CommandLine) -> CommandLine:
-    """A store with an old run and a newer one."""
-    file = spanreplay.file("runs.json", *of_trace(OLD, 10**18, "conv-1"), *of_trace(NEW, 10**18 + 10**15, "conv-2"))
-    assert spanreplay("import", file).code == 0
+def two(spanreplay: CommandLine, filled: Path) -> CommandLine:
+    """The program, with those two."""
+    shutil.copytree(filled, spanreplay.store)
     return spanreplay
 
 
@@ -70,6 +83,7 @@ def test_a_session_goes_whole_and_no_other(two: CommandLine) -> None:
 
 def test_what_is_on_hold_stays(two: CommandLine) -> None:
     assert "--reason" in two("hold", OLD).err
+    assert "not in the store" in two("hold", "./run.json", "--reason", "z").err
     assert two("hold").out.strip() == "nothing is held"
     assert two("hold", OLD[:6], "--reason", "case 17").code == 0
     held = two("hold", "--session", "conv-2", "--reason", "case \x1b[31m18", "--json").json["holds"]
@@ -95,14 +109,13 @@ def test_what_is_on_hold_stays(two: CommandLine) -> None:
         ("prune", "--max-size", "huge"),
         ("prune", "--keep", "-1"),
         ("hold", "x", "--session", "y", "--reason", "z"),
-        ("hold", "run.json", "--reason", "z"),
         ("hold", "--session", "y", "--reason", " "),
     ],
     ids=" ".join,
 )
-def test_wrong_use(arguments: tuple[str, ...], two: CommandLine) -> None:
-    assert two(*arguments).code == 2
-    assert runs(two) == [NEW, OLD]
+def test_wrong_use(arguments: tuple[str, ...], spanreplay: CommandLine) -> None:
+    assert spanreplay(*arguments).code == 2
+    assert not spanreplay.store.exists()
 
 
 @pytest.mark.parametrize(

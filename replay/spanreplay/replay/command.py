@@ -5,7 +5,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
@@ -13,34 +13,14 @@ from typing import IO, Any, Final
 from spanreplay.exporter import environment_variables as env
 from spanreplay.recording.children import child_environment
 from spanreplay.recording.definition import HASH_SEED
+from spanreplay.replay.credentials import PLACEHOLDER, needed_credentials
 from spanreplay.replay.joins import Join
 from spanreplay.replay.ledger import Difference, Ledger, Totals, expected_runs, read_ledgers
 from spanreplay.replay.model import Run
-from spanreplay.replay.origin import is_foreign
 from spanreplay.replay.plan import ENVIRONMENT, LEDGERS, TEMPORARY, Plan, lay_out
 from spanreplay.replay.uncalled import enter_unreached
 from spanreplay.replay.verdict import Verdict, verdict
 from spanreplay.spans.record import Record
-
-PLACEHOLDER: Final = "not-needed-in-a-replay"
-"""Stands for a credential that was set while recording and is not now: SDKs refuse to start without one."""
-
-_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    "azure": ("AZURE_OPENAI_API_KEY",),
-    "openai": ("OPENAI_API_KEY",),
-    "anthropic": ("ANTHROPIC_API_KEY",),
-    "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
-    "gemini": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
-    "gcp": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
-    "vertex": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
-    "mistral": ("MISTRAL_API_KEY",),
-    "groq": ("GROQ_API_KEY",),
-    "deepseek": ("DEEPSEEK_API_KEY",),
-    "x_ai": ("XAI_API_KEY",),
-}
-"""A word in the name of a provider, and the variables in which its SDK looks for a key: any one of them will do."""
-_ANY_KEY: Final = (_KEYS["openai"], _KEYS["anthropic"], _KEYS["google"])
-"""For a provider of another name, such as a framework's own."""
 
 _QUICK_TELEMETRY: Final = {"OTEL_EXPORTER_OTLP_TIMEOUT": "1"}
 """Nothing is exported during a replay, so the command's own exporters need not try for long."""
@@ -109,7 +89,7 @@ def replay_command(
         environment |= _QUICK_TELEMETRY
         environment |= {ENVIRONMENT: str(scratch), "TMPDIR": temporary, "TEMP": temporary, "TMP": temporary, "SQLITE_TMPDIR": temporary}
         environment |= _determined(runs)
-        for name in _credentials(runs, environment):
+        for name in needed_credentials(runs, environment):
             environment.setdefault(name, PLACEHOLDER)
         code = run_attached(argv, environment, cwd, output=output)
         totals = read_ledgers(scratch / LEDGERS)
@@ -131,18 +111,6 @@ def _determined(runs: Sequence[Run]) -> dict[str, str]:
     kept = recorded if isinstance(recorded, dict) else {}
     found = {env.SPANREPLAY_SEED: command.seed, HASH_SEED: kept.get(HASH_SEED, command.hash_seed), "TZ": kept.get("TZ")}
     return {name: value for name, value in found.items() if isinstance(value, str) and "\0" not in value}
-
-
-def _credentials(runs: Sequence[Run], environment: Mapping[str, str]) -> set[str]:
-    """Names of the variables that held a credential when the command was recorded, or that the SDK of a recorded provider wants one in."""
-    definitions = [r.definition for r in runs if isinstance(r.definition, dict)]
-    held = {str(name) for made in definitions for name in made.get("credentials") or () if isinstance(made.get("credentials"), list)}
-    for told in (s.versions.get("model") for r in runs if is_foreign(r) for s in r.steps if s.kind == "model_call"):
-        provider = str(told.get("provider") if isinstance(told, dict) else "").lower()
-        names = next((names for word, names in _KEYS.items() if word in provider), None)
-        for either in _ANY_KEY if names is None else [names]:
-            held |= set() if any(name in environment for name in either) else {either[0]}
-    return held
 
 
 def _finish(totals: Totals, runs: Sequence[Run], code: int, wanted: int | None) -> None:

@@ -110,7 +110,7 @@ def _print(plan: "Plan") -> None:
     from spanreplay.replay.reports.text import render_table
 
     if not plan.going and not plan.loose_logs:
-        print_text("nothing is beyond the limits")
+        print_text("nothing goes" if plan.kept else "nothing is beyond the limits")
     else:
         rows = [[*_row(one.bundle), _WHY[one.why]] for one in plan.going]
         print_text(render_table(["run", "last", "agent", "session", "spans", "goes, being"], [[str(cell) for cell in row] for row in rows]))

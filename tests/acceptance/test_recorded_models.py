@@ -80,7 +80,7 @@ def _record(desk: Desk, responses: Mapping[str, list[Recorded]], command: Sequen
 
 
 @needs_material
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", CASES if FULL else CASES[:1], ids=lambda case: case.name)
 def test_a_recorded_agent_is_answered_from_another_store(case: Case, desk: Desk) -> None:
     """Same output, no tool body run, nobody asked, though the model is gone and the store knew nothing before."""
     given = read_cassette(MATERIAL / case.file)
@@ -146,6 +146,19 @@ def _carried_over_and_replayed(desk: Desk, wanted: Mapping[str, Path], *, every_
     assert not (desk.root / "no-store").exists()
     assert desk.marks == marks
     return [json.loads(line) for line in recorded.lines]
+
+
+@needs_material
+def test_recorded_agents_in_one_process_are_answered_from_another_store(desk: Desk) -> None:
+    """Every recording with its own loop, as runs of one command: same output, no tool body run, nobody asked."""
+    wanted = {f"{case.api}/{case.name}/{case.mode}/{case.name}": MATERIAL / case.file for case in CASES}
+
+    talks = _carried_over_and_replayed(desk, wanted, every_way=False)
+
+    for case, talk in zip(CASES, talks, strict=True):
+        assert talk["calls"] == _call_ids(read_cassette(MATERIAL / case.file)), case.name
+        assert len(talk["calls"]) == case.calls
+    assert len(desk.marks) == sum(case.calls for case in CASES)
 
 
 @needs_material

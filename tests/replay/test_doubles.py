@@ -212,6 +212,20 @@ def test_a_reused_id_at_one_time_is_told_apart_by_the_arguments() -> None:
     assert letters(one([agent(1, end=900), *records])) == "TT"
 
 
+def test_calls_of_a_tool_without_ids_are_found_by_what_they_were_asked_and_when() -> None:
+    records = [
+        tool(2, 1, start=5, end=90, call=None, args='{"n":1}', scope=FRAMEWORK, result="7"),
+        tool(3, 1, start=5, end=95, call=None, args='{"n":1}', scope=FRAMEWORK, result="8"),
+        tool(4, 1, start=7, end=80, call="c1", args='{"n":1}', scope=CLIENT, result="8"),
+        tool(5, 1, start=8, end=80, call="c2", args='{"n":1}', scope=CLIENT, result="7"),
+    ]
+    run = one([agent(1, end=900), *records])
+    assert {step.call_id: step.output for step in run.steps} == {"c1": {"result": "8"}, "c2": {"result": "7"}}
+    assert letters(one([agent(1, end=900), *records[:1], *records[2:3]])) == "TT", "of one that gave something else nothing is known"
+    later = tool(4, 1, start=80, end=120, call="c1", args='{"n":1}', scope=CLIENT, result="7")
+    assert letters(one([agent(1, end=900), records[0], later])) == "TT", "neither is around the other"
+
+
 def test_a_run_recorded_twice_side_by_side_is_one() -> None:
     def tree(first: int, scope: Scope) -> list[SpanRecord]:
         return [

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from spanreplay.content.canonical import canonical_json
 from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.folded import Folded, places_of
 from spanreplay.replay.messages import asked_for
@@ -19,9 +20,11 @@ from spanreplay.replay.same_call import (
     FAILED,
     Candidate,
     apart,
+    arguments,
     arguments_conflict,
     asked_ids,
     calls_agree,
+    last_name,
     meet,
     models_agree,
     same_agent,
@@ -154,6 +157,7 @@ def _fold_beside(folded: Folded) -> None:
     for group in groups.values():
         if len(group) > 1:
             copies += _fold_group(folded, group)
+    copies += _fold_unnumbered(folded)
     while copies:
         one, other = (folded.outer(key) for key in copies.pop())
         if one is None or other is None or one == other:
@@ -184,6 +188,34 @@ def _fold_group(folded: Folded, group: Sequence[Candidate]) -> list[tuple[SpanKe
             calls[calls.index(twin.key)] = _join_beside(folded, twin, candidate)
             found.append((twin.key, candidate.key))
     return found
+
+
+def _fold_unnumbered(folded: Folded) -> list[tuple[SpanKey, SpanKey]]:
+    """Folds calls of tools whose ids one instrumentation does not know: of the same arguments, and one around the other in time."""
+    groups: dict[str, list[Candidate]] = {}
+    for candidate in folded.steps.values():
+        asked = arguments(candidate.draft.input) if candidate.draft.kind == "tool_call" else None
+        if asked is not None:
+            groups.setdefault(f"{last_name(candidate.draft.name or '').lower()} {canonical_json(asked)}", []).append(candidate)
+    found: list[tuple[SpanKey, SpanKey]] = []
+    for group in groups.values():
+        numbered = deque((c.key for c in group if c.draft.call_id is not None), maxlen=_REMEMBERED)
+        for candidate in (c for c in group if c.draft.call_id is None):
+            twin = next((key for key in numbered if _is_around(folded, folded.steps[key], candidate)), None)
+            if twin is not None:
+                numbered.remove(twin)  # each call has one
+                found.append((twin, candidate.key))
+                _join_beside(folded, folded.steps[twin], candidate)
+    return found
+
+
+def _is_around(folded: Folded, one: Candidate, other: Candidate) -> bool:
+    """Whether one of two calls began before the other, ended after it, and can have given what the other gave."""
+    if not _stand_beside(folded, one, other) or not _same_beside(one, other) or one.end_ns is None or other.end_ns is None:
+        return False
+    first, second = sorted((one, other), key=lambda call: (call.start_ns, -(call.end_ns or 0)))
+    gave = [call.draft.output for call in (one, other) if call.draft.output is not None]
+    return (second.end_ns or 0) <= (first.end_ns or 0) and (len(gave) < 2 or canonical_json(gave[0]) == canonical_json(gave[1]))
 
 
 def _stand_beside(folded: Folded, one: Candidate, other: Candidate) -> bool:

@@ -50,6 +50,8 @@ class GenAiDialect:
         names = span.attributes
         if names.get(_LOGFIRE_SPAN_TYPE) == "log":  # Logfire's remark on a call, such as "streaming response from …": no call of its own
             return False
+        if span.name == "tool failure" and span.scope.name == "crewai":  # CrewAI's remark on the call whose span it follows
+            return False
         if a.GEN_AI_OPERATION_NAME in names or operation_kind(span) is not None:
             return True
         return span.name.partition(" ")[0] in KINDS and any(name.startswith("gen_ai.") for name in names)

@@ -15,6 +15,7 @@ import click
 COMMANDS: Final = {
     "demo": "Record a small agent, replay it, change it: no keys, no network.",
     "record": "Run a command and keep every step of its agents.",
+    "proxy": "Record and replay agents of other languages, and MCP servers, from between.",
     "runs": "List the recorded runs.",
     "show": "Show a run, step by step.",
     "replay": "Rebuild a run, or re-execute a command from it.",
@@ -32,7 +33,7 @@ COMMANDS: Final = {
 }
 """Command name to its one-line help, so that ``--help`` imports no command. Each is a module of this package."""
 
-TAKE_A_COMMAND: Final = frozenset({"record", "replay", "doctor"})
+TAKE_A_COMMAND: Final = frozenset({"record", "replay", "doctor", "proxy"})
 """The commands for which something may stand after ``--``."""
 
 STDIN: Final = "stdin:"

@@ -1,0 +1,240 @@
+"""The MCP proxy: stands between a client and a server that it starts, on standard input and output, and makes each request a step.
+
+In a replay there is no server: every request is answered from the record. Transport: one JSON-RPC message a line,
+<https://modelcontextprotocol.io/specification/2025-06-18/basic/transports#stdio>. Notifications pass; what the server asks (sampling,
+elicitation, roots) passes too and is named, as it cannot be asked in a replay.
+"""
+
+import asyncio
+import json
+import subprocess
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import IO, Any, Final
+
+from spanreplay.boundary import boundary
+from spanreplay.boundary.boundary import here
+from spanreplay.boundary.call import Answer
+from spanreplay.boundary.errors import ControlSignal
+from spanreplay.boundary.scope import Scope
+from spanreplay.boundary.step import Step
+from spanreplay.instrumentation import mcp_requests
+from spanreplay.instrumentation.mcp_requests import Server
+from spanreplay.instrumentation.shims import untaped
+
+MAX_LINE: Final = 64 * 2**20
+"""Bytes of a message above which the other side is not listened to any more."""
+ASKED_BY_SERVER: Final = "request of an MCP server passed on"
+
+_PATIENCE_S: Final = 5
+_INTERNAL: Final = -32603
+
+
+class RequestFailedError(Exception):
+    """The server answered with an error.
+
+    Args:
+        error: its ``error`` object.
+    """
+
+    def __init__(self, error: Any) -> None:
+        super().__init__(error)
+
+    @property
+    def error(self) -> Any:
+        """The ``error`` object."""
+        return self.args[0]
+
+    def __str__(self) -> str:
+        return str(self.error.get("message", "")) if isinstance(self.error, dict) else str(self.error)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A request whose answer has not come."""
+
+    step: Step | None
+    method: str
+    came: threading.Event = field(default_factory=threading.Event)
+    line: bytes | None = None
+    message: dict[str, Any] | None = None
+    cancelled: bool = False
+
+
+class McpProxy:
+    """One client, and one server or a record in place of it.
+
+    Args:
+        argv: the server to start; empty in a replay.
+        reads: what the client sends.
+        writes: what the client gets.
+    """
+
+    def __init__(self, argv: Sequence[str], reads: IO[bytes], writes: IO[bytes]) -> None:
+        self._argv = list(argv)
+        self._reads = reads
+        self._writes = writes
+        self._lock = threading.Lock()
+        self._server = Server()
+        self._waiting: dict[str, _Waiting] = {}
+        self._child: subprocess.Popen[bytes] | None = None
+        self._workers: list[threading.Thread] = []
+        self._scope: Scope | None = None
+
+    def run(self) -> int:
+        """Serve until the client closes its end; returns the server's exit code, 0 in a replay.
+
+        Raises:
+            OSError: the server cannot be started.
+        """
+        self._scope = here()
+        if self._argv:
+            with untaped.unnamed():
+                self._child = subprocess.Popen(self._argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 — the user's own
+            listener = threading.Thread(target=self._listen, name="spanreplay-mcp", daemon=True)
+            listener.start()
+        while line := self._reads.readline(MAX_LINE):
+            self._from_client(line)
+        code = 0
+        if self._child is not None:
+            code = self._close(self._child)
+            listener.join(_PATIENCE_S)
+            if not listener.is_alive() and self._child.stdout is not None:
+                self._child.stdout.close()
+        for worker in self._workers:
+            worker.join(_PATIENCE_S)
+        return code
+
+    def _close(self, child: subprocess.Popen[bytes]) -> int:
+        if child.stdin is not None:
+            with suppress(OSError):
+                child.stdin.close()
+        try:
+            return child.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            child.terminate()
+        try:
+            return child.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            return child.wait()
+
+    # ---- from the client ----------------------------------------------------------------------------------------
+
+    def _from_client(self, line: bytes) -> None:
+        message = _parsed(line)
+        method = message.get("method")
+        if not isinstance(method, str) or "id" not in message:
+            if method == "notifications/cancelled":
+                self._cancel(message)
+            self._send(line)
+            return
+        params = message.get("params")
+        self._request(line, message["id"], method, params if isinstance(params, dict) else None)
+
+    def _request(self, line: bytes, request_id: Any, method: str, params: dict[str, Any] | None) -> None:
+        scope, step, answer = self._scope, None, None
+        try:
+            call = None if scope is None else mcp_requests.call_of(scope, self._server, method, params)
+            if scope is not None and call is not None:
+                step = boundary.begin(scope, call)
+            answer = None if step is None else step.ask()
+        except ControlSignal as stop:
+            self._reply(request_id, error={"code": _INTERNAL, "message": str(stop)})
+            return
+        if step is not None and answer is not None:
+            self._work(self._answer, step, answer, request_id, method)
+            return
+        waiting = self._waiting[_key(request_id)] = _Waiting(step, method)
+        self._send(line)
+        self._work(self._await, waiting)
+
+    def _work(self, target: Any, *args: Any) -> None:
+        self._workers = [worker for worker in self._workers if worker.is_alive()]
+        worker = threading.Thread(target=target, args=args, name="spanreplay-mcp-request", daemon=True)
+        self._workers.append(worker)
+        worker.start()
+
+    def _cancel(self, message: dict[str, Any]) -> None:
+        params = message.get("params")
+        waiting = self._waiting.pop(_key(params.get("requestId") if isinstance(params, dict) else None), None)
+        if waiting is not None:
+            waiting.cancelled = True
+            waiting.came.set()
+
+    def _send(self, line: bytes) -> None:
+        if self._child is not None and self._child.stdin is not None:
+            with suppress(OSError, ValueError):
+                self._child.stdin.write(line)
+                self._child.stdin.flush()
+
+    # ---- answers ------------------------------------------------------------------------------------------------
+
+    def _answer(self, step: Step, answer: Answer, request_id: Any, method: str) -> None:
+        try:
+            result = boundary.give(step, answer)
+        except asyncio.CancelledError:  # the client gave it up, and got no answer
+            return
+        except RequestFailedError as failed:
+            self._reply(request_id, error=failed.error)
+        except (Exception, ControlSignal) as error:  # noqa: BLE001 — the client must not wait for ever
+            self._reply(request_id, error={"code": _INTERNAL, "message": f"{type(error).__name__}: {error}"})
+        else:
+            self._server.learn(method, result)
+            self._reply(request_id, result=result)
+
+    def _await(self, waiting: _Waiting) -> None:
+        waiting.came.wait()
+        step, message = waiting.step, waiting.message
+        if message is None:
+            if step is not None:
+                step.fail(asyncio.CancelledError() if waiting.cancelled else ConnectionError("the server ended without an answer"))
+            return
+        result = message.get("result")
+        self._server.learn(waiting.method, result)
+        if step is not None and "error" in message:
+            step.fail(RequestFailedError(message["error"]))
+        elif step is not None:
+            outcome = mcp_requests.ending(result)
+            step.end(outcome or "ok", result=step.encoded(result))
+        if waiting.line is not None:
+            self._write(waiting.line)
+
+    def _listen(self) -> None:
+        assert self._child is not None  # noqa: S101 — started before this
+        assert self._child.stdout is not None  # noqa: S101 — a pipe
+        while line := self._child.stdout.readline(MAX_LINE):
+            message = _parsed(line)
+            method = message.get("method")
+            waiting = None if method is not None else self._waiting.pop(_key(message.get("id")), None)
+            if waiting is not None:
+                waiting.line, waiting.message = line, message
+                waiting.came.set()
+                continue
+            if isinstance(method, str) and "id" in message:
+                untaped.note(ASKED_BY_SERVER, method)
+            self._write(line)
+        for left in list(self._waiting.values()):
+            left.came.set()
+
+    def _reply(self, request_id: Any, **answered: Any) -> None:
+        self._write(json.dumps({"jsonrpc": "2.0", "id": request_id, **answered}, ensure_ascii=False).encode() + b"\n")
+
+    def _write(self, line: bytes) -> None:
+        with self._lock, suppress(OSError, ValueError):
+            self._writes.write(line if line.endswith(b"\n") else line + b"\n")
+            self._writes.flush()
+
+
+def _key(request_id: Any) -> str:
+    return json.dumps(request_id)
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return message if isinstance(message, dict) else {}

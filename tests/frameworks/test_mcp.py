@@ -88,3 +88,15 @@ def test_a_request_that_the_sdk_traces_too_is_one_step(tmp_path: Path) -> None:
     told = json.loads(replayed.out)["replay"]
     assert (replayed.code, told["equal"], told["differences"]) == (0, True, []), replayed.err
     assert replayed.bodies == []
+
+
+def test_the_example_of_the_documentation_runs(tmp_path: Path) -> None:
+    framework = framework_in(tmp_path)
+    agent = [framework.python, HERE.parent.parent / "docs" / "examples" / "mcp" / "agent.py"]
+    recorded = framework.run(*framework.spanreplay("record", "--", *agent))
+    assert (recorded.code, recorded.out) == (0, "Lost orders are refunded. 4711 refunded.\n"), recorded.err
+    steps = [step for run in runs_in(framework.exported()) for step in run.steps]
+    assert {step.name: step.effect for step in steps if step.kind == "tool_call"} == {"order_status": "read", "refund": "irreversible"}
+    assert {step.versions["tool"]["version"] for step in steps if step.kind == "tool_call"} == {"1.4.0"}
+    replayed = framework.run(*framework.spanreplay("replay", "last", "--", *agent))
+    assert replayed.code == 0, replayed.out + replayed.err

@@ -11,6 +11,7 @@ import yaml
 
 FOLDER = Path(__file__).parent.parent / "collector-config"
 COLLECTORS = ["dev", "gateway", "agent-loadbalance", "replay-from-file"]
+ON_TOP = ["second-view", "into-store"]
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
 
 KNOWN: dict[str, set[str]] = {
@@ -30,8 +31,8 @@ def load(name: str) -> dict[str, Any]:
 
 
 def configuration(name: str) -> dict[str, Any]:
-    """One that a program starts with: ``second-view`` goes on top of ``gateway``."""
-    if name != "second-view":
+    """One that a program starts with: ``second-view`` and ``into-store`` go on top of ``gateway``."""
+    if name not in ON_TOP:
         return load(name)
     below, above = load("gateway"), load(name)
     below["exporters"].update(above["exporters"])
@@ -40,7 +41,7 @@ def configuration(name: str) -> dict[str, Any]:
     return below
 
 
-WITH_PIPELINES = [*COLLECTORS, "second-view", "jaeger"]
+WITH_PIPELINES = [*COLLECTORS, *ON_TOP, "jaeger"]
 
 
 @pytest.mark.parametrize("name", WITH_PIPELINES)
@@ -66,7 +67,7 @@ def test_nothing_is_dropped_where_it_overflows(name: str) -> None:
         if exporter.startswith(("otlp_http", "load_balancing")):
             queue = settings["sending_queue"]
             assert queue["block_on_overflow"] is True
-            assert (queue.get("storage") == "file_storage") == (name in {"gateway", "second-view", "agent-loadbalance"})
+            assert (queue.get("storage") == "file_storage") == (name in {"gateway", *ON_TOP, "agent-loadbalance"})
         if exporter.startswith("file"):
             assert settings["rotation"], "without it the file is emptied at every start, and written late"
     assert all(
@@ -94,13 +95,15 @@ def test_tempo_cuts_nothing() -> None:
     assert config["overrides"]["defaults"]["ingestion"]["burst_size_bytes"] > MIB_64
 
 
-@pytest.mark.parametrize("profile", ["jaeger", "tempo", "full"])
+@pytest.mark.parametrize("profile", ["jaeger", "tempo", "full", "store"])
 def test_the_services_of_a_profile_find_their_files_and_each_other(profile: str) -> None:
     compose = load("docker-compose")
     services = {name: s for name, s in compose["services"].items() if profile in s["profiles"]}
     assert len([name for name in services if name.startswith("gateway")]) == 1
     ports: list[str] = []
     for service in services.values():
+        if service.get("network_mode"):
+            assert service["network_mode"].removeprefix("service:") in services, "on its loopback"
         ports += (published.rsplit(":", 1)[0] for published in service["ports"])
         mounted = {}
         for volume in service.get("volumes", []):

@@ -17,7 +17,9 @@ RUN = [agent(1), chat(2, 1), tool(3, 1), chat(4, 1)]
 
 @pytest.mark.usefixtures("built")
 @pytest.mark.parametrize(
-    "names", [["dev"], ["gateway"], ["gateway", "second-view"], ["agent-loadbalance"], ["replay-from-file"], ["jaeger"]], ids="+".join
+    "names",
+    [["dev"], ["gateway"], ["gateway", "second-view"], ["gateway", "into-store"], ["agent-loadbalance"], ["replay-from-file"], ["jaeger"]],
+    ids="+".join,
 )
 def test_it_is_valid(names: list[str], tmp_path: Path) -> None:
     program = {"jaeger": binaries.jaeger, "replay-from-file": binaries.file_collector}.get(names[0], binaries.collector)()

@@ -163,9 +163,11 @@ def program(store: Path, *arguments: str, ports: tuple[int, int] = (0, 0), envir
 
 
 @contextmanager
-def running(store: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[Program]:
+def running(
+    store: Path, *arguments: str, ports: tuple[int, int] = (0, 0), environment: Mapping[str, str] | None = None
+) -> Iterator[Program]:
     """``with running(folder) as program:``; it is ended with the block."""
-    started = program(store, *arguments, environment=environment)
+    started = program(store, *arguments, ports=ports, environment=environment)
     try:
         yield started
     finally:

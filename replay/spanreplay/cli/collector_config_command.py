@@ -14,13 +14,14 @@ NAMES: Final = (
     "dev",
     "gateway",
     "second-view",
+    "into-store",
     "agent-loadbalance",
     "replay-from-file",
     "jaeger",
     "tempo",
     "docker-compose",
 )
-_VIEW: Final = re.compile(r"(\$\{env:(?:SECOND_)?VIEW_ENDPOINT:-)[^}]*(?=\})")
+_VIEW: Final = re.compile(r"(\$\{env:(?:(?:SECOND_)?VIEW|STORE)_ENDPOINT:-)[^}]*(?=\})")
 _GATEWAY_HOST: Final = re.compile(r"(\$\{env:GATEWAY_HOST:-)[^}]*(?=\})")
 _GATEWAY_PORT: Final = re.compile(r"(\$\{env:GATEWAY_PORT:-)[^}]*(?=\})")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9.:/_~%\[\]-]+")

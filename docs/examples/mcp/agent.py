@@ -13,6 +13,7 @@ SERVER = StdioServerParameters(command=sys.executable, args=[str(Path(__file__).
 
 async def main() -> str:
     async with agent_run("refunds", input="What of my orders 4711 and 4712?") as run, Client(SERVER) as client:
+        await client.list_tools()  # what the server says of its tools: their versions, and what they do outside
         policy = (await client.read_resource("orders://policy")).contents[0].text
         orders = ["4711", "4712"]
         asked = [client.call_tool("order_status", {"order": order}) for order in orders]

@@ -16,6 +16,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 from opentelemetry.trace.span import TraceState
 
+from spanreplay.boundary import reports
 from spanreplay.boundary.boundary import begin
 from spanreplay.boundary.call import Call, StepEnded, StepStarted
 from spanreplay.boundary.scope import Scope
@@ -289,6 +290,13 @@ def test_copies_of_pending_spans_are_left_out(journal: Journal, recorder: Record
     tracer = provider_of(recorder).get_tracer("logfire")
     tracer.start_span("pending", attributes={"logfire.span_type": "pending_span"}).end()
     assert journal.lines == []
+
+
+def test_what_a_framework_reports_to_its_maker_is_left_out(journal: Journal, recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reports, "scopes", {"acme.usage"})
+    for name in ("acme.usage", "acme"):
+        provider_of(recorder).get_tracer(name).start_span("x").end()
+    assert [line.scope.name for _, line in journal.lines] == ["acme", "acme"]
 
 
 def test_secrets_in_foreign_spans_are_replaced_and_counted(journal: Journal) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from spanreplay.boundary import reports
 from spanreplay.boundary.call import StepEnded, StepStarted
 from spanreplay.boundary.complaints import complain
 from spanreplay.boundary.scope import current_scope
@@ -177,7 +178,7 @@ class Recorder:
                     context = span.get_span_context()
                     self._remember((context.trace_id, context.span_id)).resource = self.converter.resource(span.resource)
                 return
-            if is_pending(span):
+            if is_pending(span) or _is_report(span):
                 return
             context = span.get_span_context()
             key = (context.trace_id, context.span_id)
@@ -207,7 +208,7 @@ class Recorder:
             if own is not None and own.started is not None:
                 own.span = span
                 return
-            if is_pending(span):
+            if is_pending(span) or _is_report(span):
                 return
             self._own.pop(key, None)
             known = key in self._foreign
@@ -318,6 +319,11 @@ class Recorder:
 def _is_own(span: "ReadableSpan") -> bool:
     scope = span.instrumentation_scope
     return scope is not None and scope.name == names.SCOPE_NAME
+
+
+def _is_report(span: "ReadableSpan") -> bool:
+    scope = span.instrumentation_scope
+    return scope is not None and scope.name in reports.scopes
 
 
 def is_pending(span: "ReadableSpan") -> bool:

@@ -242,6 +242,18 @@ def test_a_long_output_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> No
     assert (run.steps[0].grade, "lossy" in str(run.steps[0].reasons)) == ("semantic", True)
 
 
+def test_what_is_read_past_the_file_object_is_known_to_be_missing() -> None:
+    seen: list[bytes] = []
+
+    def agent() -> None:
+        with subprocess.Popen(["echo", "a"], stdout=subprocess.PIPE) as child:
+            assert child.stdout is not None
+            seen.append(os.read(child.stdout.fileno(), 100))
+
+    (run,) = recorded(agent).runs()
+    assert (seen, run.steps[0].grade) == ([b"a\n"], "semantic")
+
+
 def test_a_large_folder_is_not_looked_at(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands_files, "MOST", 2)
     for name in ("a", "b", "c"):

@@ -131,6 +131,8 @@ class Taken:
     size: int = 0
     over: bool = False
     """The stream has been read to its end, or closed."""
+    seen: bool = False
+    """Nothing of it was read in a way that is not seen here."""
 
     def add(self, data: bytes) -> None:
         """Take a further piece."""
@@ -186,7 +188,8 @@ class Live:
         return made
 
     def _lost(self) -> dict[str, Any] | None:
-        return {names.STEP_LOSSY: canonical_json([names.STEP_RESULT])} if any(taken.cut for taken in self.streams.values()) else None
+        lost = any(taken.cut or not (taken.seen or taken.size) for taken in self.streams.values())
+        return {names.STEP_LOSSY: canonical_json([names.STEP_RESULT])} if lost else None
 
 
 class Result:

@@ -54,7 +54,7 @@ def snapshot() -> Snapshot | None:
         for path, stat in _walk(folder):
             if len(files) >= MOST:
                 return None
-            files[os.path.relpath(path, folder)] = (stat.st_mtime_ns, stat.st_size)
+            files[path[len(folder) + 1 :]] = (stat.st_mtime_ns, stat.st_size)
         return Snapshot(folder=folder, files=files)
     except OSError:
         return None
@@ -66,7 +66,7 @@ def changes(before: Snapshot) -> dict[str, dict[str, Any]]:
     left = dict(before.files)
     try:
         for path, stat in _walk(before.folder):
-            name = os.path.relpath(path, before.folder)
+            name = path[len(before.folder) + 1 :]
             was = left.pop(name, None)
             if was != (stat.st_mtime_ns, stat.st_size):
                 found[name] = {"change": "created" if was is None else "modified", "size": stat.st_size, **_content(path, stat.st_size)}

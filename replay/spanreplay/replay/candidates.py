@@ -14,6 +14,8 @@ from spanreplay.replay.model import Run, Step
 
 _RUN: Final = "run"
 _PROCESS: Final = "process"
+_STARTED: Final = "/~process#"
+"""In the path of what a process does that was started inside a step."""
 
 Rank = Callable[[RecordedRun], int]
 """How badly a run fits what is asked: 0 is best."""
@@ -41,6 +43,7 @@ class Recording:
     ) -> None:
         self._accept_incomplete = accept_incomplete
         self.runs = [RecordedRun(r, accept_incomplete=accept_incomplete) for r in sorted(runs, key=lambda r: r.started_ns)]
+        self._in_processes = [r.run for r in self.runs if _STARTED in (r.run.path or "")]
         self._inputs = {id(r): comparable(r.run.typed_input) for r in self.runs}
         self._focus = frozenset(focus)
         self._claims = claims or Claims()
@@ -80,9 +83,9 @@ class Recording:
         ]
         return fitting if steps else [None]
 
-    def begun_in(self, command: Step) -> list[Run]:
-        """The runs that were begun by the processes of a recorded command."""
-        return [r.run for r in self.runs if command.path and (r.run.path or "").startswith(f"{command.path}/")]
+    def begun_in(self, step: Step) -> list[Run]:
+        """The runs that were begun by processes that were started inside a recorded step."""
+        return [run for run in self._in_processes if step.path and (run.path or "").startswith(f"{step.path}/")]
 
     def several(self, name: str, path: str, asked: str | None) -> bool:
         """Do several recorded runs have the place and the input of an agent run that begins now, so that its first call must tell?"""

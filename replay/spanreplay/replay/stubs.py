@@ -126,7 +126,7 @@ class RecordedCalls:
                     if by == "input":
                         recorded.claimed(found, step.path, user_line(sys._getframe(1)))
                     self.ledger.enter("used", run=recorded.run.run_id, step=found.seq, by=by)
-                    begun = self.recording.begun_in(found) if step.call.layer == COMMAND else []
+                    begun = self.recording.begun_in(found)
                     if _is_passed(step) or (step.call.layer == COMMAND and takes_part(step, recorded, found, begun)):
                         return None
                     covered = recorded.cover(found)

@@ -230,6 +230,7 @@ class _Tap(io.RawIOBase):
         if size:
             self._taken.add(bytes(memoryview(buffer)[:size]))
         elif size == 0:
+            self._taken.seen = True
             self._ended()
         return size
 
@@ -292,6 +293,8 @@ def _communicating(original: Callable[..., Any]) -> Callable[..., Any]:
         given = _counted(held, lambda: original(self, input, timeout))
         for name, value in zip(("stdout", "stderr"), given, strict=True):
             taken = held.streams.get(name)
+            if taken is not None:
+                taken.seen = True
             if taken is not None and value and taken.size == before[name]:  # read past the tap, by its descriptor
                 taken.add(value.encode(getattr(self, name).encoding or "utf-8", "surrogateescape") if isinstance(value, str) else value)
         _look(self, held, whole=True)

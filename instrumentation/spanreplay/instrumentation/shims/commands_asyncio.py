@@ -37,6 +37,8 @@ def _ending(original: Callable[..., Any]) -> Callable[..., Any]:
     def _call_connection_lost(self: Any, exc: Any) -> None:
         live = held(self._proc)
         if isinstance(live, Live):
+            for taken in live.streams.values():
+                taken.seen = True
             live.finish(self._returncode)
         original(self, exc)
 

@@ -18,6 +18,7 @@ from spanreplay.content.redaction import mask
 from spanreplay.replay.forks import FORK, NOT_AWAITED, Forked, comes_later, forks_in, levels_of, over_at, scope_of
 from spanreplay.replay.meaning import live_meaning, recorded_meaning
 from spanreplay.replay.model import Grade, Run, Step
+from spanreplay.replay.reasons import ATTESTED
 
 MatchedBy: TypeAlias = Literal["path", "input"]
 
@@ -282,8 +283,13 @@ class RecordedRun:
                 return Missed(kind="never_recorded", step=None, nearest=(self.by_seq[seq],), claim=claim)
         return None
 
+    def _may_answer(self, step: Step) -> bool:
+        """What another program told of is no call to answer: it is met again as what that program says is given again."""
+        attested = any(reason.code == ATTESTED for reason in step.reasons)
+        return step.outcome != "unknown" and (attested or step.grade in self._stubs)
+
     def _answering(self, step: Step) -> Found | Missed:
-        if step.outcome == "unknown" or step.grade not in self._stubs:
+        if not self._may_answer(step):
             return Missed(kind="not_replayable", step=step)
         return Found(step=step, by="path")
 
@@ -369,8 +375,7 @@ class RecordedRun:
             if (
                 self.free(step)
                 and (step.path is None or self._may_be_elsewhere(here, scope_of(step.path)))
-                and step.outcome != "unknown"
-                and step.grade in self._stubs
+                and self._may_answer(step)
                 and self.input_of(step) == asked
             ):
                 return Found(step=step, by="input")

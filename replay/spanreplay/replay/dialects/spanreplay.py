@@ -15,7 +15,7 @@ from spanreplay.replay.fields import Fields
 from spanreplay.replay.messages import model_input, model_output, usage
 from spanreplay.replay.model import Grade, Json, Reason, Wire
 from spanreplay.replay.outcomes import failure, outcome
-from spanreplay.replay.reasons import CUT, EFFECT_UNKNOWN, INPUT_ABSENT, NEVER_ENDED, OUTPUT_ABSENT, WIRE_ABSENT, worst
+from spanreplay.replay.reasons import ATTESTED, CUT, EFFECT_UNKNOWN, INPUT_ABSENT, NEVER_ENDED, OUTPUT_ABSENT, WIRE_ABSENT, worst
 from spanreplay.replay.versions import step_versions
 from spanreplay.replay.wire import read_wire, wire_gap
 from spanreplay.semconv import attributes as a
@@ -83,6 +83,10 @@ def _step(span: SpanRecord, fields: Fields, kind: Kind) -> StepDraft:
     grades: list[Grade] = [best, *(grade for grade, _ in findings)]
     if damage:
         grades.append("incomplete")
+    if span.attributes.get(a.STEP_ATTESTED) is True:
+        grades.append("structure")
+        reasons = [known for known in reasons if known is not reason]  # not absent by any fault
+        reasons.append(Reason(code=ATTESTED, detail="another program did it and told of it; a replay gives what it told"))
     name = fields.text(a.STEP_NAME, a.GEN_AI_TOOL_NAME, a.GEN_AI_REQUEST_MODEL, a.GEN_AI_AGENT_NAME) or span.name or kind
     return StepDraft(
         kind=kind,

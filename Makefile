@@ -1,6 +1,8 @@
 # Every verb sets up its own .venv from a fresh clone; nothing but Python >= 3.11 and a package index is needed.
 PYTHON ?= python3
 BIN := .venv/bin
+# The tests start hundreds of processes: what all of them import is compiled once, and not by each.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test check fix bench fuzz foreign frameworks full wheel clean
 

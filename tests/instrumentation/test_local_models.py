@@ -46,8 +46,12 @@ def read_all(pieces: Sequence[str]) -> Said:
 
 
 def test_an_answer_comes_back_as_it_was_and_the_call_it_asks_for_knows_it() -> None:
+    def body() -> Reply:
+        ran.append("body")
+        return Reply("it", 1)
+
     def agent() -> Reply:
-        reply = generate(here(), lambda: ASKED, lambda: ran.append("body") or Reply("it", 1), read)
+        reply = generate(here(), lambda: ASKED, body, read)
         call = framework.tool_call(here(), Offered(name="look"), {}, layer="acme")
         assert call is not None
         boundary.call(here(), call, lambda: None)

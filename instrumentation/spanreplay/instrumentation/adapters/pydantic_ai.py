@@ -2,7 +2,8 @@
 
 ``Agent.iter`` is what every way of running an agent goes through. A tool is executed by ``toolset.call_tool(name, args, ctx, tool)``, which
 is public, from inside ``ToolManager._raw_execute`` (2.x; ``_call_tool`` before), once arguments, hooks, approval and tracing were seen to.
-It is recorded there and not one level up, so that a replay counts retries and usage as the agent does.
+It is recorded there and not one level up, so that a replay counts retries and usage as the agent does. Models that are functions:
+:mod:`spanreplay.instrumentation.pydantic_ai_models`.
 """
 
 import functools
@@ -18,7 +19,7 @@ from spanreplay.boundary.boundary import acall, here
 from spanreplay.boundary.call import OutcomeName
 from spanreplay.boundary.scope import Scope
 from spanreplay.content import codec
-from spanreplay.instrumentation import framework
+from spanreplay.instrumentation import framework, pydantic_ai_models
 from spanreplay.instrumentation.framework import Offered
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.manual import agent_run, record_decision
@@ -71,6 +72,8 @@ _hooks: Final = Hooks(
         "pydantic_ai.tool_manager": _patch_tools,
         "pydantic_ai._tool_manager": _patch_tools,
         "pydantic_ai.agent": _patch_agents,
+        "pydantic_ai.models.function": pydantic_ai_models.patch,
+        "pydantic_ai.models.test": pydantic_ai_models.patch,
     },
 )
 install, uninstall, status = _hooks.install, _hooks.uninstall, _hooks.status

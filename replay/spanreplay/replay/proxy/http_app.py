@@ -14,6 +14,7 @@ import httpx
 from spanreplay.boundary.errors import ControlSignal
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.session import entered
+from spanreplay.replay.proxy.told import Told
 from spanreplay.replay.proxy.upstreams import Upstream
 
 Message: TypeAlias = MutableMapping[str, Any]
@@ -57,7 +58,7 @@ class ModelProxy:
         self._client = httpx.AsyncClient(timeout=None, follow_redirects=False, limits=httpx.Limits(max_connections=None))  # noqa: S113
         self.scope: Scope | None = None
         """From where its requests are made: of its own order, whichever connection and task they come in."""
-        self.requests = 0
+        self._told = Told()
 
     async def close(self) -> None:
         """Close the client."""
@@ -85,7 +86,6 @@ class ModelProxy:
         if body is None:
             await _say(send, 413, _error(f"the request has more than {MAX_REQUEST} bytes", "too_large"))
             return
-        self.requests += 1
         with nullcontext() if self.scope is None else entered(self.scope):
             await self._pass_on(scope["method"], target, headers, body, receive, send)
 
@@ -103,6 +103,8 @@ class ModelProxy:
         if not any(name.lower() == b"accept-encoding" for name, _ in given):
             given.append((b"accept-encoding", b"identity"))
         request = httpx.Request(method, target, headers=given, content=body)
+        if self.scope is not None and not await self._has_told(self.scope, request, body, send):
+            return
         gone = asyncio.ensure_future(_gone(receive))
         try:
             response = await _unless(gone, self._client.send(request, stream=True))
@@ -114,6 +116,19 @@ class ModelProxy:
             await _say(send, 502, _error(f"{type(error).__name__}: {error}", "upstream_failed"))
         finally:
             gone.cancel()
+
+    async def _has_told(self, scope: Scope, request: httpx.Request, body: bytes, send: Send) -> bool:
+        """Keep the tool calls of which the request tells; ``False`` where a replay stops there."""
+        try:
+            self._told.steps(scope, request.method, request.url.raw_path.decode("ascii"), dict(request.headers), body)
+        except ControlSignal as stop:
+            await _say(send, 400, _error(str(stop), "replay_stopped"))
+            return False
+        except Exception:
+            if scope.session.mode == "replay":
+                raise
+            scope.session.failed("the tool calls of which a request tells")
+        return True
 
     async def _answer(self, response: httpx.Response, gone: "asyncio.Future[None]", send: Send) -> None:
         kept = [(name, value) for name, value in response.headers.raw if name.lower() not in _HOP_BY_HOP]

@@ -7,8 +7,8 @@ transports are connections, see :mod:`spanreplay.instrumentation.mcp_connections
 
 import functools
 import math
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from types import ModuleType
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -78,13 +78,53 @@ def _observed_typed(original: Callable[..., Any]) -> Callable[..., Any]:
         live: list[Any] = []
 
         async def invoke() -> Any:
-            live.append(await original(self, request, result_type, *args, **options))
+            with _answered_in(self):
+                live.append(await original(self, request, result_type, *args, **options))
             return _plain(live[0])
 
         raw = await _sent(scope, _server(self), method, asked.get("params"), invoke)
         return live[0] if live else result_type.model_validate(raw)
 
     return send_request
+
+
+_answering: Final[dict[tuple[int, Any], Place]] = {}
+"""In version 1, by channel and id of a request: the step that a server in this process is to do it in. Version 2 does so itself."""
+
+
+@contextmanager
+def _answered_in(session: Any) -> Iterator[None]:
+    scope = here()
+    step = None if scope is None else scope.step
+    channel = getattr(getattr(session, "_write_stream", None), "_state", None)
+    if step is None or channel is None:
+        yield
+        return
+    key = (id(channel), getattr(session, "_request_id", None))
+    _answering[key] = Place(scope=step.inner, context=step.inner_context)
+    try:
+        yield
+    finally:
+        _answering.pop(key, None)
+
+
+def _patch_server_1(module: ModuleType, patches: Patches) -> None:
+    if hasattr(module.Server, "_handle_message"):
+        expect(module.Server, "_handle_message", ["self", "message", "session"])
+        patches.replace(module.Server, "_handle_message", _observed_server_1)
+
+
+def _observed_server_1(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    async def _handle_message(self: Any, message: Any, session: Any, *args: Any, **options: Any) -> Any:
+        place = None
+        if _answering:
+            channel = getattr(getattr(session, "_read_stream", None), "_state", None)
+            place = _answering.get((id(channel), getattr(message, "request_id", None)))
+        with nullcontext() if place is None else within(place):
+            return await original(self, message, session, *args, **options)
+
+    return _handle_message
 
 
 def _plain(model: Any) -> dict[str, Any]:
@@ -232,6 +272,7 @@ _hooks: Final = Hooks(
         "mcp.shared.jsonrpc_dispatcher": _patch_jsonrpc,
         "mcp.shared.direct_dispatcher": _patch_direct,
         "mcp.shared.session": _patch_session_1,
+        "mcp.server.lowlevel.server": _patch_server_1,
         "mcp.client.session": _patch_client,
         "mcp.client.stdio": _transport("stdio_client", mcp_connections.process, ["server"]),
         "mcp.client.streamable_http": _patch_http,

@@ -7,7 +7,9 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import grpc
 import psutil
 import pytest
 
@@ -44,6 +46,17 @@ def test_a_bomb_is_refused_at_the_limit(attacked: Program) -> None:
         assert attacked.at.post("/v1/traces", body, Content_Encoding=encoding).status == 413
         assert attacked.at.post("/v1/logs", body, Content_Encoding=encoding).status == 413
     well(attacked)
+
+
+def test_a_bomb_over_grpc_is_refused_too_and_not_for_the_log(attacked: Program, capfd: pytest.CaptureFixture[str]) -> None:
+    options = [("grpc.max_send_message_length", -1)]
+    with grpc.insecure_channel(f"127.0.0.1:{attacked.at.grpc_port}", options, grpc.Compression.Gzip) as channel:
+        export: Any = channel.unary_unary("/opentelemetry.proto.collector.trace.v1.TraceService/Export")
+        with pytest.raises(grpc.RpcError) as error:
+            export(bytes((1000 if FULL else 100) * MIB), timeout=PATIENCE_S)
+    assert error.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    well(attacked)
+    assert "Traceback" not in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("chunked", [False, True])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from exporter.test_migrations import make_old_store
 from spanreplay.replay.runs import index
 from spanreplay.spans.record import LogRecord, Resource, SpanRecord
 from spanreplay.store import reclaiming
@@ -71,8 +72,9 @@ def ten(made: Path, tmp_path: Path) -> tuple[Store, Retention]:
 def left(store: Store) -> list[int]:
     """The runs that are there, whole and readable, and nothing of others."""
     ((spans, traces, runs, *others),) = store.query(
-        "SELECT (SELECT list(DISTINCT trace_id) FROM spans), (SELECT list(trace_id) FROM run_traces), (SELECT list(run_id) FROM runs), (SELECT list(DISTINCT run_id) FROM steps),"
-        " (SELECT list(DISTINCT trace_id) FROM logs WHERE trace_id IS NOT NULL), (SELECT list(DISTINCT run_id) FROM history)"
+        "SELECT (SELECT list(DISTINCT trace_id) FROM spans), (SELECT list(trace_id) FROM run_traces), (SELECT list(run_id) FROM runs),"
+        " (SELECT list(DISTINCT run_id) FROM steps), (SELECT list(DISTINCT trace_id) FROM logs WHERE trace_id IS NOT NULL),"
+        " (SELECT list(DISTINCT run_id) FROM history)"
     ).rows
     found = sorted(int(name, 16) for name in spans or ())
     assert sorted(int(name, 16) for name in traces or ()) == sorted(int(name, 16) for name in runs or ()) == found
@@ -264,6 +266,15 @@ def test_a_log_that_still_holds_something_is_never_left_to_the_new_file(ten: tup
         reclaiming._check_log(log)
     store, _ = ten
     assert left(store) == list(range(1, 11))
+
+
+@pytest.mark.parametrize("version", [1, 5])
+def test_a_store_of_an_earlier_version_is_pruned(version: int, tmp_path: Path) -> None:
+    store = make_old_store(tmp_path / "store", version)
+    retention = Retention(store.path)
+    assert [bundle.traces for bundle in retention.plan(Limits(before_ns=NOW)).bundles] == [["t"]]
+    assert retention.prune(Limits(before_ns=NOW)).runs == 1
+    assert store.run_ids("") == []
 
 
 def test_readers_see_all_or_nothing_of_it(ten: tuple[Store, Retention]) -> None:

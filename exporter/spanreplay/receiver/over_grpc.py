@@ -86,7 +86,7 @@ class GrpcServer:
                 trailing: tuple[tuple[str, bytes], ...] = (("grpc-status-details-bin", status(answer).SerializeToString()),)
                 if answer.retry_s is not None:  # the SDK of Python looks here only
                     trailing += (("google.rpc.retryinfo-bin", retry_info(answer.retry_s).SerializeToString()),)
-                await context.abort(_CODES[answer.grpc], answer.message, trailing)
+                await _refuse(context, answer, trailing)
             return response(answer, signal).SerializeToString()
 
         return export
@@ -112,3 +112,12 @@ class GrpcServer:
         if not self._intake.reserve(len(body)):
             return busy()
         return await self._intake.take(Request(signal=signal, form="protobuf", encoding="", body=body), len(body))
+
+
+async def _refuse(context: Any, answer: Answer, trailing: tuple[tuple[str, bytes], ...]) -> None:
+    try:
+        await context.abort(_CODES[answer.grpc], answer.message, trailing)
+    except aio.AbortError:
+        raise
+    except Exception as error:  # gRPC has ended the call itself: a message beyond the limit, a client that has gone
+        raise asyncio.CancelledError from error

@@ -18,15 +18,12 @@ _FRESH: Final = f"{DATABASE}.fresh"
 _ROW_GROUP: Final = 4096
 
 
-def reclaim(connection: "Connection", folder: Path) -> int:
+def reclaim(connection: "Connection", folder: Path) -> None:
     """Writes the database anew; it is not attached to ``connection`` any more then.
 
     Args:
         connection: has the database attached as ``store``, and no transaction open; nobody else writes to it.
         folder: the store.
-
-    Returns:
-        Bytes that the file has lost.
 
     Raises:
         StoreError: something still waits in the log of the old one, so that it was left as it is.
@@ -34,7 +31,6 @@ def reclaim(connection: "Connection", folder: Path) -> int:
     """
     path, fresh = folder / DATABASE, folder / _FRESH
     _remove(fresh)
-    before = path.stat().st_size
     quoted = str(fresh).replace("'", "''")
     try:
         connection.execute("CHECKPOINT store")
@@ -50,7 +46,6 @@ def reclaim(connection: "Connection", folder: Path) -> int:
         _remove(fresh)
         raise
     _sync(folder)
-    return before - path.stat().st_size
 
 
 def _check_log(log: Path) -> None:

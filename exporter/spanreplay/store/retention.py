@@ -163,6 +163,7 @@ class Retention:
         Raises:
             StoreError: which kind says why. Where only the writing anew failed, what was to go is gone and its space is used again.
         """
+        before = self._size()
         with self._database.writing(much=True) as connection:
             compact(connection, self.path)
             plan = self._plan(connection, limits)
@@ -176,11 +177,15 @@ class Retention:
                 spans, logs = self._delete(connection, plan)
                 contents, _ = sweep(connection, self.path)
             connection.execute(f"SET memory_limit = '{_MEMORY}'")
-            lost = reclaim(connection, self.path)
-        return Pruned(runs=len(runs_of(plan.bundles)), spans=spans, logs=logs, contents=contents, bytes=lost)
+            reclaim(connection, self.path)
+        return Pruned(runs=len(runs_of(plan.bundles)), spans=spans, logs=logs, contents=contents, bytes=before - self._size())
+
+    def _size(self) -> int:
+        path = self._database.path
+        return path.stat().st_size if path.exists() else 0
 
     def _plan(self, connection: "Connection", limits: Limits) -> Plan:
-        plan = Plan(size=self._database.path.stat().st_size, before_ns=limits.before_ns if not limits.sessions else None)
+        plan = Plan(size=self._size(), before_ns=limits.before_ns if not limits.sessions else None)
         bundles = find_bundles(connection, sizes=limits.max_bytes is not None)
         held = holds.find(connection)
         held_runs, held_sessions = {hold.run_id for hold in held}, {hold.session_id for hold in held}

@@ -66,6 +66,7 @@ def command(
             store=store_path(store), host=host, http_port=http_port, grpc_port=grpc_port, tokens=tokens, certificate=tls_cert, key=tls_key
         )
         receiver = Receiver(settings, settle=index)
+        _look_at(receiver)
         _log()
         receiver.run(lambda: _started(receiver, settings, as_json=as_json))
     except (ReceiverError, UnicodeDecodeError) as error:
@@ -74,6 +75,21 @@ def command(
     say(
         f"received {many(got.spans, 'span')} and {many(got.logs, 'log record')} in {many(got.requests, 'request')}, left out {got.rejected}"
     )
+
+
+def _look_at(receiver: "Receiver") -> None:
+    """A store that is damaged, or of a newer version, is refused before anything is received for it.
+
+    Raises:
+        StoreError: it is such a one.
+    """
+    from spanreplay.store.errors import LockedStoreError
+    from spanreplay.store.store import Store
+
+    try:
+        Store.open(receiver.store, wait_s=1.0).find_runs(limit=1)
+    except LockedStoreError:
+        return
 
 
 def _started(receiver: "Receiver", settings: "Settings", *, as_json: bool) -> None:

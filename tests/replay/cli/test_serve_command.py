@@ -20,6 +20,7 @@ from fixtures.runs.spans import agent, chat, tool
 from spanreplay.receiver.settings import ReceiverError, Settings, is_loopback, tokens_in
 from spanreplay.spans import otlp_proto
 from spanreplay.store import journal_file
+from spanreplay.store.store import Store
 from support.command_line import CommandLine
 from support.receiving import Program, receiving, running, sdk_spans
 
@@ -152,6 +153,12 @@ def test_what_is_no_certificate_is_said(spanreplay: CommandLine, tmp_path: Path)
 def test_a_store_that_cannot_be_made_is_said(spanreplay: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert "make a store" in refused(spanreplay, "--store", tmp_path / "file" / "store", code=3)
+
+
+def test_a_store_of_a_newer_version_is_refused_before_anything_is_received(spanreplay: CommandLine) -> None:
+    with Store.open(spanreplay.store, create=True)._database.writing() as connection:
+        connection.execute("INSERT INTO migrations VALUES (99, 'later', 1)")
+    assert "schema 99" in refused(spanreplay, code=3)
 
 
 def test_help_needs_nothing(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from itertools import count
 from types import FrameType
 from typing import Any, Final, TypeAlias
 
+from spanreplay.boundary.asked import ask_for
 from spanreplay.boundary.call import Answer, OutcomeName
 from spanreplay.boundary.session import Session
 from spanreplay.boundary.step import Step, outcome_of
@@ -173,7 +174,7 @@ class Exchange:
             if self.provider is not None and self._size <= MAX_BODY:
                 read = self.provider.response(self._status, header(self._headers, "content-type"), view or b"", self.request)
                 attributes.update(read.attributes)
-                self._note_requested(read)
+                ask_for(step, [(call.id, call.name, call.arguments) for call in read.tool_calls])
                 result = self._withhold_scattered_secret(attributes, read)
         outcome, error_type, message = self._judge(read, complete=bool(complete), error=error)
         attributes.pop(names.ERROR_TYPE, None)
@@ -215,11 +216,6 @@ class Exchange:
         if not complete:
             return "abandoned", "", ""
         return ("ok" if read is None else read.outcome), kind, message
-
-    def _note_requested(self, read: ModelResponse) -> None:
-        run = self.step.run
-        if run is not None and read.tool_calls:
-            run.state.setdefault("requested", {}).update({call.id: self.step.span_id for call in read.tool_calls if call.id})
 
     def _withhold_scattered_secret(self, attributes: dict[str, Any], read: ModelResponse) -> Encoded | None:
         """A secret said piece by piece, over several events, is seen only where they are put together: keep what was said instead.

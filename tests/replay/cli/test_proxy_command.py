@@ -20,7 +20,8 @@ ask = [{"role": "user", "content": sys.argv[1]}]
 with OpenAI(max_retries=0) as client:
     plain = client.chat.completions.create(model="gpt-4o-mini", messages=ask)
     stream = client.chat.completions.create(model="gpt-4o-mini", messages=ask, stream=True)
-    print(json.dumps([plain.model_dump_json(), [chunk.model_dump_json() for chunk in stream]]))
+    with open(sys.argv[2], "w") as said:
+        json.dump([plain.model_dump_json(), [chunk.model_dump_json() for chunk in stream]], said)
 """
 SERVER = Path(__file__).parent.parent / "proxy" / "mcp_server.py"
 
@@ -33,22 +34,23 @@ def ran(folder: Path, *arguments: object, stdin: bytes = b"", **variables: str) 
     return made
 
 
-def test_an_agent_of_another_process(tmp_path: Path) -> None:
-    agent = [sys.executable, "-c", AGENT]
+def test_an_agent_of_another_process(spanreplay: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = [sys.executable, "-c", AGENT, "hi"]
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
     with ModelServer() as server:
         server.script(as_json(chat(), compressed=True), as_events(chat_chunks("Par", "is."), done=True))
-        upstream = f"openai={server.url}/v1"
-        live = ran(tmp_path, "proxy", "--upstream", upstream, "--name", "asker", "--", *agent, "hi", OPENAI_API_KEY="sk-0123456789abcdef")
-        assert (live.returncode, len(server.requests)) == (0, 2), live.stderr.decode()
-        assert b"kept 2 steps of 1 run" in live.stderr
-        assert b"its tools are not seen" in live.stderr
-    said = json.loads(live.stdout)
-    again = ran(tmp_path, "proxy", "--replay", "last", "--", *agent, "hi")
-    assert again.returncode == 0, again.stderr.decode()
-    first, *rest = again.stdout.decode().splitlines()
-    assert json.loads(first) == said
-    assert "0 differences" in rest
-    assert b"sk-0123456789abcdef" not in b"".join(path.read_bytes() for path in (tmp_path / ".spanreplay").rglob("*") if path.is_file())
+        live = spanreplay("proxy", "--upstream", f"openai={server.url}/v1", "--name", "asker", "--", *agent, spanreplay.folder / "live")
+        assert (live.code, len(server.requests)) == (0, 2), live
+    assert "kept 2 steps of 1 run" in live.err
+    assert "its tools are not seen" in live.err
+    monkeypatch.delenv("OPENAI_API_KEY")
+    again = spanreplay("proxy", "--replay", "last", "--", *agent, spanreplay.folder / "again")
+    assert (again.code, "0 differences" in again.out) == (0, True), again
+    said = [json.loads((spanreplay.folder / name).read_text()) for name in ("live", "again")]
+    assert said[0] == said[1]
+    assert "Paris." in said[0][0]
+    kept = b"".join(path.read_bytes() for path in spanreplay.store.rglob("*") if path.is_file())
+    assert b"sk-0123456789abcdef" not in kept
 
 
 def messages() -> bytes:

@@ -2,11 +2,9 @@
 
 import asyncio
 import json
-import logging
 import os
 import sys
 
-logging.disable(logging.WARNING)
 from crewai import LLM, Agent
 from crewai.tools import tool
 from toolbox import get_alerts, get_time, get_weather, roll

@@ -1,10 +1,8 @@
-"""A crew of two with a task each, in a flow; its model names tools in its text, so that nothing carries an id. A typed result; a hand-over by tool."""
+"""A crew of two with a task each, in a flow: a tool with a limit, a typed result of a tool, a typed result of the crew."""
 
 import json
-import logging
 import os
 
-logging.disable(logging.WARNING)
 from crewai import LLM, Agent, Crew, Task
 from crewai.flow.flow import Flow, listen, start
 from crewai.tools import BaseTool

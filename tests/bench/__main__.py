@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Final
 
 from bench import cases, imports
+from bench.adapters import Overheads, adapters
 from bench.measure import Rate, Ratio
 from bench.rivals import Comparison, rivals
 
-CASES: Final[tuple[Callable[[], Ratio | Rate | Comparison], ...]] = (
+CASES: Final[tuple[Callable[[], Ratio | Rate | Comparison | Overheads], ...]] = (
     cases.off,
     cases.seen_content,
     cases.small_span,
@@ -29,6 +30,7 @@ CASES: Final[tuple[Callable[[], Ratio | Rate | Comparison], ...]] = (
     imports.import_proto,
     imports.import_proto_small,
     rivals,
+    adapters,
 )
 
 

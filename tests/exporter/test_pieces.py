@@ -68,7 +68,9 @@ RENDERINGS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("rendering", RENDERINGS)
-@pytest.mark.parametrize("around", [lambda m: m, lambda m: {"model": "m", "messages": m, "tools": m[:3]}, lambda m: {"body": {"messages": m}}])
+@pytest.mark.parametrize(
+    "around", [lambda m: m, lambda m: {"model": "m", "messages": m, "tools": m[:3]}, lambda m: {"body": {"messages": m}}]
+)
 def test_a_longer_history_costs_what_is_new_in_it(rendering: dict[str, Any], around: Any) -> None:
     splitter, known = Splitter(), set[str]()
     costs, whole = [], 0
@@ -124,7 +126,7 @@ def test_short_messages_are_gathered() -> None:
         json.dumps({"a": conversation(10)}).replace('"a":', '"a"'),
         "[" * 100_000 + "]" * 100_000,
         json.dumps({"prompt": "[" + "x" * SHORTEST}),
-        json.dumps(conversation(1)),
+        json.dumps(conversation(1, size=100)),
     ],
     ids=["text", "brace", "one value", "cut", "more", "no comma", "no colon", "deep", "no array", "short"],
 )
@@ -186,7 +188,9 @@ def test_any_body_comes_back_as_it_was(shared: Store, texts: list[str]) -> None:
     writer = JournalWriter(shared.path, process=current_process())
     for way in range(2):
         spans = [
-            SpanRecord(trace_id=f"{2 * number + way:032x}", span_id=f"{n:016x}", start_ns=n, attributes={"spanreplay.wire.request.body": text})
+            SpanRecord(
+                trace_id=f"{2 * number + way:032x}", span_id=f"{n:016x}", start_ns=n, attributes={"spanreplay.wire.request.body": text}
+            )
             for n, text in enumerate(texts)
         ]
         if way:
@@ -242,7 +246,7 @@ def test_a_piece_that_was_changed_is_named(store: Store) -> None:
     write(store, BODY)
     store.compact()
     with store._database.writing() as connection:
-        connection.execute("UPDATE blobs SET text = replace(text, 'a', 'b') WHERE parts IS NULL AND text LIKE '{\"role\"%'")
+        connection.execute("UPDATE blobs SET text = replace(text, 'a', 'b') WHERE parts IS NULL")
     with pytest.raises(DamagedStoreError, match="has been changed"):
         list(store.traces([TRACE]))
 
@@ -251,7 +255,7 @@ def test_parts_that_were_changed_are_named(store: Store) -> None:
     write(store, BODY)
     store.compact()
     with store._database.writing() as connection:
-        connection.execute("UPDATE blobs SET parts = list_append(parts[:-2], 'x') WHERE digest = $1", [digest(BODY)])
+        connection.execute("UPDATE blobs SET parts = parts[:-3] || ' \"]' WHERE digest = $1", [digest(BODY)])
     with pytest.raises(DamagedStoreError, match=digest(BODY)):
         list(store.traces([TRACE]))
 
@@ -260,7 +264,7 @@ def test_content_that_lacks_a_piece_is_left_out_and_counted(store: Store) -> Non
     write(store, BODY)
     store.compact()
     with store._database.writing() as connection:
-        connection.execute("DELETE FROM blobs WHERE parts IS NULL AND text LIKE '{\"role\"%'")
+        connection.execute("DELETE FROM blobs WHERE parts IS NULL AND media = 'text/plain'")
     (span,) = store.traces([TRACE])
     assert (dict(span.attributes), span.dropped_attributes) == ({}, 1)
 
@@ -269,6 +273,6 @@ def test_content_that_is_made_of_itself_is_no_end_of_work(store: Store) -> None:
     write(store, BODY)
     store.compact()
     with store._database.writing() as connection:
-        connection.execute("UPDATE blobs SET parts = ['', digest, ''] WHERE parts IS NOT NULL")
+        connection.execute("UPDATE blobs SET parts = json_array('', digest, '') WHERE parts IS NOT NULL")
     (span,) = store.traces([TRACE])
     assert span.dropped_attributes == 1

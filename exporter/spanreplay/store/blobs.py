@@ -1,5 +1,6 @@
 """Content out of the database: found by its digest, put together from its pieces, verified."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
@@ -13,18 +14,18 @@ if TYPE_CHECKING:
 _DEPTH: Final = 8
 """How often pieces of pieces are looked for; what this version writes takes three."""
 _SHA256: Final = re.compile(r"sha256:([0-9a-f]{16})[0-9a-f]{48}").fullmatch
-What: TypeAlias = Literal["digest", "text", "is whole", "content"]
+What: TypeAlias = Literal["digest", "text", "content"]
 _BY_KEY: Final[Mapping[What, str]] = {
     "digest": "SELECT digest FROM blobs WHERE key IN (SELECT unnest($1::UBIGINT[]))",
     "text": "SELECT digest, text FROM blobs WHERE key IN (SELECT unnest($1::UBIGINT[]))",
-    "is whole": "SELECT digest, parts IS NULL FROM blobs WHERE key IN (SELECT unnest($1::UBIGINT[]))",
     "content": "SELECT digest, text, data, parts FROM blobs WHERE key IN (SELECT unnest($1::UBIGINT[]))",
 }
 _BY_DIGEST: Final[Mapping[What, str]] = {
     what: statement.replace("key IN (SELECT unnest($1::UBIGINT[]))", "key IS NULL AND digest IN (SELECT unnest($1))")
     for what, statement in _BY_KEY.items()
 }
-_Row = tuple[str | None, bytes | None, list[str] | None]
+_Row = tuple[str | None, bytes | None, list[str]]
+"""Text, data, parts."""
 
 
 def key_of(digest: str) -> int | None:
@@ -59,9 +60,10 @@ def load_content(connection: "Connection", digests: Iterable[str]) -> dict[str, 
     for _ in range(_DEPTH):
         if not missing:
             break
-        new = {row[0]: (row[1], row[2], row[3]) for row in select_blobs(connection, missing, "content")}
+        found = select_blobs(connection, missing, "content")
+        new: dict[str, _Row] = {digest: (text, data, json.loads(parts) if parts else []) for digest, text, data, parts in found}
         rows.update(new)
-        missing = {digest for _, _, parts in new.values() for digest in (parts or ())[1::2]} - rows.keys()
+        missing = {digest for _, _, parts in new.values() for digest in parts[1::2]} - rows.keys()
     whole = _Whole(rows)
     return {digest: data for digest in sorted(wanted) if (data := whole.content(digest)) is not None}
 
@@ -82,7 +84,7 @@ class _Whole:
         data = None
         if row is not None and depth <= _DEPTH:
             text, raw, parts = row
-            if parts is not None:
+            if parts:
                 data = self._together(digest, parts, depth)
             else:
                 data = text.encode() if text is not None else bytes(raw or b"")

@@ -38,10 +38,12 @@ _CONFIG: Final[_Config] = {
     "threads": "2",
     "python_enable_replacements": "false",  # a table is a table, never a variable of whoever calls
 }
-_ROW_GROUP: Final = 4096
+ROW_GROUP: Final = 4096
 """Rows that are compressed and skipped together, in what is written from now on. A checkpoint puts small groups together, which writes all
 they hold anew: at DuckDB's own 122,880, each span of a large import would be written many times over. It is also what a look-up of one run
 reads at least."""
+BLOCK: Final = 65_536
+"""Bytes that the file of a new store grows by: at DuckDB's own 262,144 a few runs take megabytes. That of a file cannot be changed."""
 _GROUP_BYTES: Final = 128_000_000
 """Where a group of rows would hold more than this, none are put together: it would have to fit into memory several times over."""
 _MEMORY_FOR_MUCH: Final = "200MB"
@@ -260,7 +262,8 @@ def _open_for_writing(path: Path, config: _Config) -> "Connection":
     connection = duckdb.connect(config=config)
     try:
         quoted = str(path).replace("'", "''")
-        connection.execute(f"ATTACH '{quoted}' AS store (ROW_GROUP_SIZE {_ROW_GROUP})")
+        blocks = "" if path.exists() else f", BLOCK_SIZE {BLOCK}"
+        connection.execute(f"ATTACH '{quoted}' AS store (ROW_GROUP_SIZE {ROW_GROUP}{blocks})")
         connection.execute("USE store")
     except BaseException:
         connection.close()
@@ -273,7 +276,7 @@ def _largest_group(connection: "Connection") -> int:
     (found,) = connection.execute(
         "SELECT CAST(max(held) AS BIGINT) FROM (SELECT sum(bytes) FILTER (parts IS NULL) AS held FROM blobs GROUP BY rowid // $1"
         " UNION ALL SELECT sum(bytes) FROM steps GROUP BY rowid // $1)",
-        [_ROW_GROUP],
+        [ROW_GROUP],
     ).fetchall()[0]
     return found or 0
 

@@ -98,9 +98,7 @@ def _run_row(run: RunRow, origin: str | None) -> tuple[Any, ...]:
 
 
 def _step_row(step: StepRow, histories: Histories) -> tuple[Any, ...]:
-    thread, rest = histories.threads.get((step.run_id, step.seq), (None, step.input))
-    if thread is not None:
-        step = replace(step, input=rest)
+    step, thread = histories.left(step)
     return *map(_storable, STEP_COLUMNS, _values_of_step(step)), len(step.input or "") + len(step.output or ""), thread
 
 
@@ -178,7 +176,7 @@ def _run_rows(result: "Connection") -> list[RunRow]:
 
 
 def load_steps(connection: "Connection", run_id: str) -> list[StepRow]:
-    """The steps of a run in order; the input of a model call without what is in the table ``history``."""
+    """The steps of a run in order; a model call without what is in the table ``history``."""
     result = connection.execute("SELECT * FROM steps WHERE run_id = $1 ORDER BY seq", [run_id])
     columns = [column[0] for column in result.description or ()]
     rows = [dict(zip(columns, values, strict=True)) for values in result.fetchall()]

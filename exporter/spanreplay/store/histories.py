@@ -1,17 +1,20 @@
 """Histories of runs into the database: rows of the table ``history``, and the content that these name."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from spanreplay.store.blobs import key_of, select_blobs
-from spanreplay.store.history import Element, History
-from spanreplay.store.loading import BLOB_COLUMNS, JSON_MEDIA, append
+from spanreplay.store.encoding import to_readable_json
+from spanreplay.store.history import History
+from spanreplay.store.loading import BLOB_COLUMNS, TEXT_MEDIA, append
 from spanreplay.store.rows import StepRow
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
-_COLUMNS: Final = ("run_id", "thread", "part", "n", "label", "digest", "key", "first_seq", "last_seq")
+_COLUMNS: Final = ("run_id", "thread", "part", "n", "label", "digest", "parts", "first_seq", "last_seq")
 
 
 class Histories:
@@ -23,45 +26,30 @@ class Histories:
 
     def __init__(self, steps: Iterable[StepRow]) -> None:
         histories: dict[str, History] = {}
-        self.threads: dict[tuple[str, int], tuple[int, str]] = {}
-        """By run and step: the thread, and what its input has beside its history."""
+        self._left: dict[tuple[str, int], tuple[int, str, str | None]] = {}
         for step in sorted((step for step in steps if step.kind == "model_call" and step.input), key=lambda step: step.seq):
             history = histories.get(step.run_id)
             if history is None:
                 history = histories[step.run_id] = History(step.run_id)
-            taken = history.take(step.seq, step.input or "")
+            taken = history.take(step.seq, step.input or "", step.output)
             if taken is not None:
-                self.threads[step.run_id, step.seq] = taken
+                self._left[step.run_id, step.seq] = taken
         self._rows = [row for history in histories.values() for row in history.end()]
-        self._elements: dict[str, Element] = {}
-        for history in histories.values():
-            self._elements.update(history.elements)
+        self._strings = {digest: piece for history in histories.values() for digest, piece in history.strings.items()}
 
-    def input(self, step: StepRow) -> str | None:
-        """The input of a step without what is in the history."""
-        known = self.threads.get((step.run_id, step.seq))
-        return step.input if known is None else known[1]
+    def left(self, step: StepRow) -> tuple[StepRow, int | None]:
+        """A step without what is in its history, and the thread of that."""
+        known = self._left.get((step.run_id, step.seq))
+        return (step, None) if known is None else (replace(step, input=known[1], output=known[2]), known[0])
 
     def size(self) -> int:
-        """Characters of its content."""
-        return sum(len(one.text) for one in self._elements.values())
+        """Bytes of its content, about."""
+        return sum(piece.size for piece in self._strings.values()) + sum(map(len, chain.from_iterable(row.parts for row in self._rows)))
 
     def put(self, connection: "Connection") -> None:
         """Writes it, inside the caller's transaction."""
-        append(connection, "history", [(*row[:6], key_of(row.digest), *row[6:]) for row in self._rows], _COLUMNS)
-        _put_elements(connection, list(self._elements.values()))
-
-
-def _put_elements(connection: "Connection", found: Sequence[Element]) -> None:
-    """Each is there whole afterwards, so that a view needs to join nothing else."""
-    held = dict(select_blobs(connection, [one.digest for one in found], "is whole"))
-    in_pieces = [digest for digest, is_whole in held.items() if not is_whole]
-    if in_pieces:
-        connection.execute("DELETE FROM blobs WHERE digest IN (SELECT unnest($1))", [in_pieces]).fetchall()
-    new = [one for one in found if not held.get(one.digest, False)]
-    append(
-        connection,
-        "blobs",
-        [(one.digest, len(one.text.encode()), JSON_MEDIA, one.text, None, None, key_of(one.digest)) for one in new],
-        BLOB_COLUMNS,
-    )
+        append(connection, "history", [(*row[:6], to_readable_json(row.parts), *row[7:]) for row in self._rows], _COLUMNS)
+        known = {digest for (digest,) in select_blobs(connection, self._strings, "digest")}
+        new = [piece for digest, piece in self._strings.items() if digest not in known]
+        rows = [(piece.digest, piece.size, TEXT_MEDIA, piece.text, None, None, key_of(piece.digest)) for piece in new]
+        append(connection, "blobs", rows, BLOB_COLUMNS)

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from spanreplay.store.encoding import to_readable_json
 from spanreplay.store.json_spans import NO_JSON, elements, members, read, skip
+from spanreplay.store.pieces import Piece, long_strings, parts_of
 
 PARTS: Final = {"messages": "message", "tools": "tool", "system": "system"}
 """Members of the input of a model call that are lists, and what one of their elements is called."""
@@ -22,8 +23,9 @@ class Element(NamedTuple):
     """A message, a tool that was offered, or a part of the instructions."""
 
     digest: str
-    text: str
-    """JSON, its characters as they are."""
+    """Of its JSON, its characters as they are."""
+    parts: list[str]
+    """That JSON: literal text and digests of long strings by turns."""
     label: str | None
     """The role of a message, the name of a tool."""
 
@@ -36,7 +38,8 @@ class HistoryRow(NamedTuple):
     part: str
     n: int
     label: str | None
-    digest: str
+    digest: str | None
+    parts: list[str]
     first_seq: int
     last_seq: int
 
@@ -66,21 +69,20 @@ class History:
         self._threads: dict[str, list[_Thread]] = {}
         self.rows: list[HistoryRow] = []
         """What is over."""
-        self.elements: dict[str, Element] = {}
-        """By digest."""
+        self.strings: dict[str, Piece] = {}
+        """What the parts name, by digest."""
 
-    def take(self, seq: int, text: str) -> tuple[int, str] | None:
-        """Takes the input of a call.
+    def take(self, seq: int, text: str, output: str | None) -> tuple[int, str, str | None] | None:
+        """Takes a call.
 
         Args:
             seq: of the call.
             text: JSON of its input.
+            output: JSON of its output.
 
         Returns:
-            The thread that it is in, and its input without what is in the history. ``None`` where it has no list of messages.
+            The thread that it is in, and its input and output without what is in the history. ``None`` where it has no list of messages.
         """
-        if not text.startswith("{"):
-            return None
         try:
             lists, rest = self._read(text)
         except NO_JSON:
@@ -95,7 +97,15 @@ class History:
         for part in PARTS:
             self._put(thread, part, seq, lists.get(part, _List()))
         thread.last_seq = seq
-        return thread.name, rest
+        try:
+            answers, left = self._read(output) if output is not None else ({}, None)
+        except NO_JSON:
+            answers, left = {}, output
+        if answers.keys() - {"messages"}:
+            answers, left = {}, output
+        for n, element in enumerate(answers["messages"].elements if answers else ()):
+            self._row(thread.name, "output", n, element, seq, seq)
+        return thread.name, rest, left
 
     def end(self) -> list[HistoryRow]:
         """All rows; nothing is taken after it."""
@@ -108,7 +118,13 @@ class History:
 
     # ---- parts ------------------------------------------------------------------------------------------------------
 
+    def _row(self, thread: int, part: str, n: int, element: Element, first_seq: int, last_seq: int) -> None:
+        digest = element.digest if part == "tool" else None  # what would compare messages by it compares their texts
+        self.rows.append(HistoryRow(self._run_id, thread, part, n, element.label, digest, element.parts, first_seq, last_seq))
+
     def _read(self, text: str) -> tuple[dict[str, _List], str]:
+        if not text.startswith("{"):
+            raise ValueError
         lists: dict[str, _List] = {}
         rest: list[str] = []
 
@@ -150,8 +166,9 @@ class History:
         if name == "tools" and label is None and isinstance(value, dict) and isinstance(value.get("function"), dict):
             label = value["function"].get("name")
         label = label.encode("utf-8", "replace").decode() if isinstance(label, str) else None
-        element = Element("sha256:" + sha256(text.encode()).hexdigest(), text, label)
-        return self.elements.setdefault(element.digest, element)
+        cuts = long_strings(text, 0, len(text))
+        self.strings.update((cut.piece.digest, cut.piece) for cut in cuts)
+        return Element("sha256:" + sha256(text.encode()).hexdigest(), parts_of(text, 0, len(text), cuts), label)
 
     def _thread(self, seq: int, messages: list[Element]) -> _Thread:
         threads = self._threads.setdefault(messages[0].digest, [])
@@ -178,9 +195,7 @@ class History:
         if len(begun) > common:
             known = thread.lists[part].elements
             for n in range(common, len(begun)):
-                self.rows.append(
-                    HistoryRow(self._run_id, thread.name, PARTS[part], n, known[n].label, known[n].digest, begun[n], thread.last_seq)
-                )
+                self._row(thread.name, PARTS[part], n, known[n], begun[n], thread.last_seq)
             del begun[common:]
 
 

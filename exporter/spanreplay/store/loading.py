@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 RESOURCE_MEDIA: Final = "application/vnd.spanreplay.resource+json"
 TEXT_MEDIA: Final = "text/plain"
-JSON_MEDIA: Final = "application/json"
 BYTES_MEDIA: Final = "application/octet-stream"
 
 CONTENT_TYPES: Final = frozenset({"resource", "blob", "pieces", "open", "close", "span", "patch", "log"})
@@ -27,7 +26,7 @@ CONTENT_TYPES: Final = frozenset({"resource", "blob", "pieces", "open", "close",
 
 _BIG: Final = 2**63
 _Key = tuple[str, str]
-_Blob = tuple[str, int, str, str | None, bytes | None, list[str] | None, int | None]
+_Blob = tuple[str, int, str, str | None, bytes | None, str | None, int | None]
 
 
 def is_id(value: object) -> bool:
@@ -86,7 +85,8 @@ class Batch:
         if piece.digest not in self._blobs:
             for inner in piece.inner:
                 self.add_piece(inner)
-            self._blobs[piece.digest] = piece.digest, piece.size, TEXT_MEDIA, piece.text, None, piece.parts, key_of(piece.digest)
+            parts = None if piece.parts is None else to_readable_json(piece.parts)
+            self._blobs[piece.digest] = piece.digest, piece.size, TEXT_MEDIA, piece.text, None, parts, key_of(piece.digest)
 
     def load(self, connection: "Connection", generation: int) -> Counter[Effect]:
         """Writes it all, inside the caller's transaction.
@@ -183,8 +183,6 @@ def append(connection: "Connection", table: str, rows: Sequence[tuple[Any, ...]]
 
 
 def _clean(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_clean(item) for item in value]
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
@@ -259,7 +257,7 @@ def _blob_of(record: Form) -> _Blob:
             raise ValueError(digest)
         if type(size) is not int or not 0 <= size < _BIG:
             raise ValueError(size)
-        return digest, size, TEXT_MEDIA, None, None, parts, key
+        return digest, size, TEXT_MEDIA, None, None, to_readable_json(parts), key
     if "text" in record:
         return digest, len(record["text"].encode()), TEXT_MEDIA, record["text"], None, None, key
     data = record["data"] if isinstance(record["data"], bytes) else b64decode(record["data"], validate=True)

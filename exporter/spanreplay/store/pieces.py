@@ -1,30 +1,33 @@
 """Long JSON texts in pieces, so that what one says again of another is kept once.
 
-The history of a conversation is sent with every request, and stands in each in more than one form. A text is cut at the elements of its
-arrays (messages, tool schemas) and at long values beside them, and becomes its *parts*: literal text and digests of pieces by turns, of
-which the first and the last are literals. Put together they are the text to the byte, however it was written; nothing is parsed and
-rendered again.
+The history of a conversation is sent with every request, and stands in each in more than one form: as it was sent, as messages of the
+conventions, as arguments of the call. What these have in common are the strings in them. So a text is cut at its long strings, and becomes
+its *parts*: literal text and digests of pieces by turns, of which the first and the last are literals. Put together they are the text to
+the byte, however it was written; nothing is parsed and rendered again.
 
-Elements are gathered into groups, else a request would name every message before it. Where a group ends is up to the last element in it
-(content-defined chunking, as in LBFS, Muthitacharoen et al. 2001), so that a history from which the beginning was cut has the same groups.
+Elements of arrays (messages, tool schemas) are gathered into groups, else a request would name every message before it. Where a group ends
+is up to the last element in it (content-defined chunking, as in LBFS, Muthitacharoen et al. 2001), so that a history from which the
+beginning was cut has the same groups.
 """
 
-import itertools
+import re
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import chain, islice
 from typing import Final
 from zlib import crc32
 
 from spanreplay.store.json_spans import NO_JSON, elements, members, read, skip
 
-SHORTEST: Final = 4_096
+SHORTEST: Final = 1_024
 """Characters of a text from which on it is cut."""
 _PIECE: Final = 256
 """Characters from which on something is a piece: naming one takes 71."""
 _GROUP: Final = 64
+_STRING: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _DEPTH: Final = 2
 """Objects inside objects that are looked into: of ``{"body": {"messages": []}}`` the messages."""
 _HELD: Final = 8_000_000
@@ -52,7 +55,9 @@ class Piece:
 
 
 @dataclass(slots=True)
-class _Cut:
+class Cut:
+    """A piece, and where it stands in a text."""
+
     start: int
     end: int
     piece: Piece
@@ -64,8 +69,9 @@ class _Array:
 
     ends: list[int] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
-    pieces: list[Piece | None] = field(default_factory=list)
-    groups: list[_Cut] = field(default_factory=list)
+    strings: list[list[Cut]] = field(default_factory=list)
+    """The long strings of each element."""
+    groups: list[Cut] = field(default_factory=list)
     group_ends: list[int] = field(default_factory=list)
     """How many elements there are up to the end of each group."""
 
@@ -74,17 +80,13 @@ class _Array:
         return lambda _, start, end: self._add(text, start, end)
 
     def _add(self, text: str, start: int, end: int) -> None:
-        element = text[start:end]
-        piece = _leaf(element) if end - start >= _PIECE else None
         self.starts.append(start)
         self.ends.append(end)
-        self.pieces.append(piece)
-        closes = piece.digest[-1] == "0" if piece is not None else crc32(element.encode()) & 15 == 0
+        self.strings.append(long_strings(text, start, end))
         first = self.group_ends[-1] if self.group_ends else 0
-        count = len(self.ends) - first
-        if count > 1 and end - self.starts[first] >= _PIECE and (closes or count >= _GROUP):
-            cuts = [_Cut(*cut) for cut in zip(self.starts[first:], self.ends[first:], self.pieces[first:], strict=True) if cut[2]]  # type: ignore[arg-type]
-            self.groups.append(_Cut(self.starts[first], end, _composed(text, self.starts[first], end, cuts)))
+        count, begin = len(self.ends) - first, self.starts[first]
+        if count > 1 and end - begin >= _PIECE and (count >= _GROUP or crc32(text[start:end].encode()) & 15 == 0):
+            self.groups.append(Cut(begin, end, _composed(text, begin, end, list(chain.from_iterable(self.strings[first:])))))
             self.group_ends.append(len(self.ends))
 
     def first(self, count: int) -> "_Array":
@@ -93,15 +95,14 @@ class _Array:
         return _Array(
             ends=self.ends[:count],
             starts=self.starts[:count],
-            pieces=self.pieces[:count],
+            strings=self.strings[:count],
             groups=self.groups[:groups],
             group_ends=self.group_ends[:groups],
         )
 
-    def cuts(self) -> list[_Cut]:
+    def cuts(self) -> list[Cut]:
         first = self.group_ends[-1] if self.group_ends else 0
-        rest = zip(self.starts[first:], self.ends[first:], self.pieces[first:], strict=True)
-        return [*self.groups, *(_Cut(start, end, piece) for start, end, piece in rest if piece is not None)]
+        return [*self.groups, *chain.from_iterable(self.strings[first:])]
 
 
 @dataclass(slots=True)
@@ -112,9 +113,9 @@ class _Known:
     """Up to the end of the last element of its longest array."""
     suffix: str
     """From the end of that array on."""
-    before: list[_Cut]
+    before: list[Cut]
     array: _Array
-    after: list[_Cut]
+    after: list[Cut]
     """Places in them count from the beginning of the suffix."""
 
     def common(self, text: str) -> int:
@@ -158,8 +159,8 @@ class Splitter:
             return None
         self._remember(text, found)
         shift = len(text) - len(found.suffix)
-        cuts = [*found.before, *found.array.cuts(), *(_Cut(cut.start + shift, cut.end + shift, cut.piece) for cut in found.after)]
-        return Piece(digest, size, None, _parts(text, 0, len(text), cuts), [cut.piece for cut in cuts]) if cuts else None
+        cuts = [*found.before, *found.array.cuts(), *(Cut(cut.start + shift, cut.end + shift, cut.piece) for cut in found.after)]
+        return Piece(digest, size, None, parts_of(text, 0, len(text), cuts), [cut.piece for cut in cuts]) if cuts else None
 
     def _resumed(self, text: str) -> _Known | None:
         best, most = None, 0
@@ -169,7 +170,7 @@ class Splitter:
                 best, most = known, len(known.array.ends)
                 break
         else:
-            for known in itertools.islice(alike, _CLOSE):
+            for known in islice(alike, _CLOSE):
                 count = known.common(text)
                 if count > most:
                     best, most = known, count
@@ -198,7 +199,7 @@ class Splitter:
 
 
 def _read(text: str) -> _Known | None:
-    """``None`` if no array of the text has two elements.
+    """``None`` if no array of the text has an element.
 
     Raises:
         Exception: one of :data:`~spanreplay.store.json_spans.NO_JSON`.
@@ -216,7 +217,7 @@ def _read(text: str) -> _Known | None:
         text[close:],
         reader.cuts[:place],
         array,
-        [_Cut(cut.start - close, cut.end - close, cut.piece) for cut in reader.cuts[place + length :]],
+        [Cut(cut.start - close, cut.end - close, cut.piece) for cut in reader.cuts[place + length :]],
     )
 
 
@@ -225,9 +226,9 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self.cuts: list[_Cut] = []
+        self.cuts: list[Cut] = []
         self.arrays: list[tuple[int, int, _Array]] = []
-        """Where its cuts begin, how many they are, and the array; of more than one element."""
+        """Where its cuts begin, how many they are, and the array; those with elements."""
 
     def value(self, start: int, depth: int) -> int:
         """Reads a value, and gives its end."""
@@ -238,18 +239,25 @@ class _Reader:
         if first == "{" and depth < _DEPTH:
             return members(text, start, lambda _name, _begin, inner: self.value(inner, depth + 1))
         end = read(text, start)[1]
-        if end - start >= 2 * _PIECE:
-            self.cuts.append(_Cut(start, end, _leaf(text[start:end])))
+        self.cuts += long_strings(text, start, end)
         return end
 
     def _elements(self, start: int) -> int:
         array = _Array()
         end = elements(self._text, start + 1, array.adder(self._text), first=True)
         cuts = array.cuts()
-        if len(array.ends) > 1:
+        if array.ends:
             self.arrays.append((len(self.cuts), len(cuts), array))
         self.cuts += cuts
         return end + 1
+
+
+def long_strings(text: str, start: int, end: int) -> list[Cut]:
+    """The long strings of a value, quotes and all, from ``start`` to ``end`` of a text that is valid JSON there."""
+    if end - start < _PIECE:
+        return []
+    found = (match.span() for match in _STRING.finditer(text, start, end))
+    return [Cut(begin, stop, _leaf(text[begin:stop])) for begin, stop in found if stop - begin >= _PIECE]
 
 
 def _leaf(text: str) -> Piece:
@@ -257,14 +265,15 @@ def _leaf(text: str) -> Piece:
     return Piece("sha256:" + sha256(data).hexdigest(), len(data), text)
 
 
-def _composed(text: str, start: int, end: int, cuts: Sequence[_Cut]) -> Piece:
+def _composed(text: str, start: int, end: int, cuts: Sequence[Cut]) -> Piece:
     whole = _leaf(text[start:end])
     if not cuts:
         return whole
-    return Piece(whole.digest, whole.size, None, _parts(text, start, end, cuts), [cut.piece for cut in cuts])
+    return Piece(whole.digest, whole.size, None, parts_of(text, start, end, cuts), [cut.piece for cut in cuts])
 
 
-def _parts(text: str, start: int, end: int, cuts: Sequence[_Cut]) -> list[str]:
+def parts_of(text: str, start: int, end: int, cuts: Sequence[Cut]) -> list[str]:
+    """Literal text and digests by turns, of the text from ``start`` to ``end``."""
     parts: list[str] = []
     place = start
     for cut in cuts:

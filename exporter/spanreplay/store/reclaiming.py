@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from spanreplay.store.database import BLOCK, ROW_GROUP
 from spanreplay.store.errors import StoreError
 from spanreplay.store.folder import DATABASE
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 _FRESH: Final = f"{DATABASE}.fresh"
-_ROW_GROUP: Final = 4096
 
 
 def reclaim(connection: "Connection", folder: Path) -> None:
@@ -34,7 +34,7 @@ def reclaim(connection: "Connection", folder: Path) -> None:
     quoted = str(fresh).replace("'", "''")
     try:
         connection.execute("CHECKPOINT store")
-        connection.execute(f"ATTACH '{quoted}' AS fresh (ROW_GROUP_SIZE {_ROW_GROUP})")
+        connection.execute(f"ATTACH '{quoted}' AS fresh (ROW_GROUP_SIZE {ROW_GROUP}, BLOCK_SIZE {BLOCK})")
         connection.execute("COPY FROM DATABASE store TO fresh")
         connection.execute("CHECKPOINT fresh")
         connection.execute("USE memory")

@@ -208,7 +208,8 @@ class Store:
         A trace that has changed again since this object's last :meth:`stale_traces` stays stale.
         """
         histories = Histories(steps)
-        size = histories.size() + sum(len(histories.input(step) or "") + len(step.output or "") for step in steps)
+        left = (histories.left(step)[0] for step in steps)
+        size = histories.size() + sum(len(step.input or "") + len(step.output or "") for step in left)
         with self._database.writing(much=size > _MUCH) as connection, transaction(connection):
             derived.put_runs(connection, trace_ids, runs, steps, self._seen_stale, histories=histories)
 

@@ -26,7 +26,7 @@ _TEXTS: Final = """
 """
 _ADD_INNER: Final = """
     INSERT INTO mentioned SELECT DISTINCT inner_digest FROM (
-        SELECT unnest(CASE WHEN parts IS NULL THEN regexp_extract_all(text, $1) ELSE parts END) AS inner_digest
+        SELECT unnest(regexp_extract_all(coalesce(parts, text), $1)) AS inner_digest
         FROM blobs WHERE digest IN (SELECT digest FROM mentioned) AND (parts IS NOT NULL OR media LIKE '%resource+json'))
     WHERE inner_digest IN (SELECT digest FROM blobs) AND inner_digest NOT IN (SELECT digest FROM mentioned)
     RETURNING digest

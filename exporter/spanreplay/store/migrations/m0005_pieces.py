@@ -38,13 +38,14 @@ STATEMENTS: Final = (
     *_anew("spans"),
     *_anew("span_versions"),
     *_anew("logs"),
-    *_anew("blobs", ", parts VARCHAR[], key UBIGINT"),
+    *_anew("blobs", ", parts VARCHAR USING COMPRESSION zstd, key UBIGINT"),
     """COMMENT ON COLUMN blobs.parts IS
-        'Of a text in pieces, in place of text: literal text and digests by turns. The view contents has the whole text.'""",
+        'JSON list, in place of text: literal text and digests of pieces by turns. The view contents has the whole text.'""",
     "COMMENT ON COLUMN blobs.key IS 'The first 64 bits of the digest.'",
     "UPDATE blobs SET key = CAST('0x' || substr(digest, 8, 16) AS UBIGINT) WHERE regexp_matches(digest, '^sha256:[0-9a-f]{64}$')",
     """CREATE VIEW contents AS
-        WITH named AS (SELECT digest, unnest(parts) AS part, generate_subscripts(parts, 1) AS n FROM blobs WHERE parts IS NOT NULL),
+        WITH named AS (SELECT digest, unnest(list) AS part, generate_subscripts(list, 1) AS n
+            FROM (SELECT digest, from_json(parts, '["VARCHAR"]') AS list FROM blobs WHERE parts IS NOT NULL)),
         inner_texts AS (
             SELECT named.digest, CASE WHEN bool_and(n % 2 = 1 OR text IS NOT NULL)
                 THEN string_agg(CASE WHEN n % 2 = 1 THEN part ELSE text END, '' ORDER BY n) END AS text

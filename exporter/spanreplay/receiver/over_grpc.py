@@ -58,7 +58,7 @@ class GrpcServer:
             ReceiverError: the port is taken, or the certificate cannot be used.
         """
         settings = self._settings
-        host = f"[{settings.host}]" if ":" in settings.host and not settings.host.startswith("[") else settings.host
+        host = f"[{settings.address}]" if ":" in settings.address else settings.address
         address = f"{host}:{settings.grpc_port}"
         try:
             if settings.certificate is not None and settings.key is not None:

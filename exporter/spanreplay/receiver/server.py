@@ -112,7 +112,7 @@ class HttpServer:
         Raises:
             ReceiverError: the port is taken, or the host is not of this machine.
         """
-        listening = _listen(self._settings.host, self._settings.http_port)
+        listening = _listen(self._settings.address, self._settings.http_port)
         self.port = int(listening.getsockname()[1])
         self._task = asyncio.create_task(self._server.serve([listening]))
         while not self._server.started and not self._task.done():  # noqa: ASYNC110 — uvicorn has no event for it
@@ -130,7 +130,7 @@ class HttpServer:
 def _listen(host: str, port: int) -> socket.socket:
     listening: socket.socket | None = None
     try:
-        family, kind, _, _, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         listening = socket.socket(family, kind)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)

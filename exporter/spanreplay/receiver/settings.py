@@ -43,6 +43,12 @@ class Settings:
     stop_s: float = 10.0
     """How long a stop waits for requests that have begun."""
 
+    @property
+    def address(self) -> str:
+        """What is listened on, as an IP address as a rule: ``localhost`` alone could be either of two."""
+        bare = self.host.strip("[]")
+        return "127.0.0.1" if bare.lower() == "localhost" else bare
+
     def check(self) -> None:
         """Refuses what would let strangers in, or read what is said.
 

@@ -94,7 +94,7 @@ def _look_at(receiver: "Receiver") -> None:
 
 def _started(receiver: "Receiver", settings: "Settings", *, as_json: bool) -> None:
     scheme = "https" if settings.certificate is not None else "http"
-    host = f"[{settings.host}]" if ":" in settings.host and not settings.host.startswith("[") else settings.host
+    host = f"[{settings.address}]" if ":" in settings.address else settings.address
     over_http, over_grpc = f"{scheme}://{host}:{receiver.http_port}", f"{scheme}://{host}:{receiver.grpc_port}"
     if as_json:
         print_json({"schema": 1, "http": over_http, "grpc": over_grpc, "store": str(receiver.store)})

@@ -49,3 +49,9 @@ def test_a_run_of_others_wants_the_key_of_its_provider_unless_there_is_one() -> 
     runs = run_of(None, "gcp.gemini", own=False)
     assert needed_credentials(runs, {}) == {"GOOGLE_API_KEY"}
     assert needed_credentials(runs, {"GEMINI_API_KEY": "k"}) == set()
+
+
+def test_a_key_of_two_halves_is_wanted_whole() -> None:
+    runs = run_of(None, "aws.bedrock", own=False)
+    assert needed_credentials(runs, {}) == {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
+    assert needed_credentials(runs, {"AWS_ACCESS_KEY_ID": "k"}) == set()

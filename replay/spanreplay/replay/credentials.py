@@ -21,8 +21,12 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "groq": ("GROQ_API_KEY",),
     "deepseek": ("DEEPSEEK_API_KEY",),
     "x_ai": ("XAI_API_KEY",),
+    "cohere": ("CO_API_KEY",),
+    "aws": ("AWS_ACCESS_KEY_ID",),
 }
 """A word in the name of a provider, and the variables in which its SDK looks for a key: any one of them will do."""
+_SECOND_HALF: Final = {"AWS_ACCESS_KEY_ID": "AWS_SECRET_ACCESS_KEY"}
+"""A variable that is nothing without another one."""
 _ANY_KEY: Final = (_KEYS["openai"], _KEYS["anthropic"], _KEYS["google"])
 """For a provider of another name, such as a framework's own."""
 
@@ -42,4 +46,4 @@ def needed_credentials(runs: Sequence[Run], environment: Mapping[str, str]) -> s
         names = next((names for word, names in _KEYS.items() if word in provider), None)
         for either in _ANY_KEY if names is None else [names]:
             held |= set() if any(name in environment for name in either) else {either[0]}
-    return held
+    return held | {_SECOND_HALF[name] for name in held if name in _SECOND_HALF}

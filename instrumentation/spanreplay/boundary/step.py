@@ -166,6 +166,8 @@ class Step:
             attributes[names.GEN_AI_TOOL_CALL_ID] = call.call_id
         if call.effect is not None:
             attributes[names.STEP_EFFECT] = call.effect
+        if call.passed:
+            attributes[names.STEP_PASSED] = True
         if call.idempotency_key is not None:
             attributes[names.STEP_IDEMPOTENCY_KEY] = self._clean(names.STEP_IDEMPOTENCY_KEY, call.idempotency_key)
         if call.input is not None and self.input is not None:

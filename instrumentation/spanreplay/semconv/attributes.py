@@ -166,6 +166,8 @@ STEP_REQUESTED_BY: Final = "spanreplay.requested_by"
 """Span id of the model step whose output asked for this call."""
 STEP_ATTEMPT: Final = "spanreplay.attempt"
 STEP_RETRY_OF: Final = "spanreplay.retry_of"
+STEP_PASSED: Final = "spanreplay.passed"
+"""bool, only true: a tool that is an agent. A replay runs its body, and answers the calls in it."""
 STEP_ATTESTED: Final = "spanreplay.attested"
 """bool, only true: another program did this and told of it; nothing of ours was there."""
 STEP_DIGESTS: Final = "spanreplay.digests"  # (J) attribute name to [sha256, bytes], so that a cut value is provable

@@ -77,6 +77,7 @@ class StepDraft:
     path: str | None = None
     process: str | None = None
     seq_fork: int | None = None
+    passed: bool = False
     seq_start: int | None = None
     seq_end: int | None = None
     typed_input: str | None = None

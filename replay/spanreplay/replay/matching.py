@@ -408,10 +408,10 @@ class RecordedRun:
 
         Also where the two did not overlap: which of two tasks or threads comes first is chance even then.
         """
-        inside = {seq for step in self.run.steps if step.kind != "agent" for seq in self._descendants(step.seq)}
+        inside = {seq for step in self.run.steps if not _runs_again(step) for seq in self._descendants(step.seq)}
         ended: dict[str | None, list[Step]] = defaultdict(list)
         for step in sorted(self.run.steps, key=lambda s: s.seq_end or 0):
-            if step.kind != "agent" and step.seq not in inside and step.seq_end is not None:
+            if not _runs_again(step) and step.seq not in inside and step.seq_end is not None:
                 ended[step.process].append(step)
         order: dict[int, frozenset[int]] = {}
         for steps in ended.values():
@@ -427,6 +427,10 @@ class RecordedRun:
             child = todo.pop()
             yield child
             todo.extend(self._children[child])
+
+
+def _runs_again(step: Step) -> bool:
+    return step.passed or step.kind in ("agent", "handoff")
 
 
 def parsed(text: str | None) -> Any:

@@ -98,6 +98,8 @@ class Step:
     path: str | None = None
     """Causal path, relative to the run; ``None`` for a step that spanreplay did not record."""
     process: str | None = None
+    passed: bool = False
+    """A tool that is an agent: a replay runs its body, and answers the calls in it."""
     seq_fork: int | None = None
     """The last place of that order that was taken when the task or thread that made the call was started."""
     seq_start: int | None = None

@@ -296,6 +296,7 @@ def _step(
         path=draft.path,
         process=draft.process,
         seq_fork=draft.seq_fork,
+        passed=draft.passed,
         seq_start=draft.seq_start,
         seq_end=draft.seq_end,
         typed_input=draft.typed_input,

@@ -111,6 +111,7 @@ def _step(span: SpanRecord, fields: Fields, kind: Kind) -> StepDraft:
         path=fields.text(a.STEP_PATH),
         process=fields.identifier(a.PROCESS_ID),
         seq_fork=fields.integer(a.STEP_FORK),
+        passed=span.attributes.get(a.STEP_PASSED) is True,
         seq_start=fields.integer(a.STEP_SEQ_START),
         seq_end=fields.integer(a.STEP_SEQ_END),
         typed_input=typed_input,

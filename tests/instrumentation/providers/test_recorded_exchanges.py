@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from botocore.eventstream import EventStreamBuffer  # type: ignore[import-untyped]
 
 from spanreplay.instrumentation.provider import ModelResponse, Provider, recognise
 from spanreplay.semconv import attributes as names
@@ -16,7 +17,7 @@ from spanreplay.semconv import attributes as names
 MATERIAL = Path(__file__).parents[4] / "shared" / "material"
 TRUTH = MATERIAL / "ground_truth_cassettes.json"
 pytestmark = pytest.mark.skipif(not TRUTH.exists(), reason="../shared/material, recordings of providers, is not part of a clone")
-OURS = {"openai.chat", "openai.responses", "anthropic"}
+OURS = {"openai.chat", "openai.responses", "anthropic", "bedrock.converse"}
 ROWS: list[dict[str, Any]] = (
     [row for row in json.loads(TRUTH.read_text("utf-8")) if OURS.issuperset(row["api"].split("+"))] if TRUTH.exists() else []
 )
@@ -47,7 +48,11 @@ def exchanges(row: dict[str, Any]) -> Iterator[tuple[Provider, Any, ModelRespons
         yield (*found, found[0].response(status, headers.get("content-type", ""), body, found[1]), body)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
+COUNTED = [row for row in ROWS if row["api"] != "bedrock.converse"]
+"""Whoever counted read no event streams."""
+
+
+@pytest.mark.parametrize("row", COUNTED, ids=[row["id"] for row in COUNTED])
 def test_tool_calls_per_response(row: dict[str, Any]) -> None:
     told: list[str] = []
     for provider, request, response, body in exchanges(row):
@@ -118,6 +123,8 @@ def on_the_wire(name: str, body: bytes) -> tuple[list[str], list[list[Any]]]:
         return _chat(body, streamed)
     if name == "openai.responses":
         return _responses(body, streamed)
+    if name == "aws.bedrock.converse":
+        return _bedrock(body)
     return _anthropic(body, streamed)
 
 
@@ -149,6 +156,22 @@ def _responses(body: bytes, streamed: bool) -> tuple[list[str], list[list[Any]]]
     texts = [chunk["text"] for item in whole["output"] if item["type"] == "message" for chunk in item["content"]]
     calls = [item for item in whole["output"] if item["type"] == "function_call"]
     return texts, [[item["call_id"], item["name"], json.loads(item["arguments"])] for item in calls]
+
+
+def _bedrock(body: bytes) -> tuple[list[str], list[list[Any]]]:
+    reader = EventStreamBuffer()
+    reader.add_data(body)
+    blocks: dict[int, dict[str, Any]] = {}
+    for event in reader:
+        payload = json.loads(event.payload)
+        block = blocks.setdefault(payload.get("contentBlockIndex", -1), {"text": "", "input": ""})
+        block.update(payload.get("start", {}).get("toolUse", {}))
+        delta = payload.get("delta", {})
+        block["text"] += delta.get("text", "")
+        block["input"] += delta.get("toolUse", {}).get("input", "")
+    blocks.pop(-1)
+    calls = [[block["toolUseId"], block["name"], json.loads(block["input"])] for block in blocks.values() if "name" in block]
+    return [block["text"] for block in blocks.values() if "name" not in block], calls
 
 
 def _anthropic(body: bytes, streamed: bool) -> tuple[list[str], list[list[Any]]]:

@@ -88,13 +88,18 @@ class Stub:
 def _begin(call: Callable[[Scope], Any], frame: FrameType | None) -> Step | None:
     """The step of a command that is started in ``frame``; ``None`` where there is none."""
     scope = boundary.here()
-    if scope is None or untaped.starting.now or not commands.makes_a_step(scope) or only_looks(frame):
+    if scope is None or untaped.starting.now or _is_ours(frame) or not commands.makes_a_step(scope) or only_looks(frame):
         return None
     try:
         made = call(scope)
     except Exception:  # noqa: BLE001 — what is odd about a command is for the function to say
         return None
     return boundary.begin(scope, made)
+
+
+def _is_ours(frame: FrameType | None) -> bool:
+    """Whether spanreplay itself starts the command, as ``record`` does inside a recorded command."""
+    return frame is not None and str(frame.f_globals.get("__name__")).startswith("spanreplay.")
 
 
 def _starting(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -22,6 +22,7 @@ from spanreplay.instrumentation import framework
 from spanreplay.instrumentation.framework import Offered, attempt
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.manual import AgentRun, agent_run
+from spanreplay.instrumentation.one_by_one import in_turn
 from spanreplay.instrumentation.shims.patching import Patches
 
 NAME: Final = "llama_index"
@@ -110,6 +111,7 @@ def _observed_tool(original: Callable[..., Any]) -> Callable[..., Any]:
             before = await _state(ctx) if writes else {}
             kept = live.gave(await original(self, ctx, tool, tool_input))
             changed = _changed(before, await _state(ctx)) if writes else {}
+            await in_turn()  # its results are asked of a model in the order in which they come
             return Wrote(kept, changed) if changed else kept
 
         try:

@@ -459,6 +459,20 @@ JSON = st.recursive(
 )
 
 
+NAMES = (
+    "temperature",
+    "stop",
+    "tool_choice",
+    "toolConfig",
+    "response_format",
+    "text",
+    "reasoning",
+    "thinkingConfig",
+    "n",
+    "generationConfig",
+)
+
+
 @settings(max_examples=60, deadline=None)
 @given(JSON, JSON, JSON)
 def test_nothing_that_was_recorded_makes_it_fail(messages: Any, part: Any, arguments: Any) -> None:
@@ -466,12 +480,21 @@ def test_nothing_that_was_recorded_makes_it_fail(messages: Any, part: Any, argum
     parts = [part, *({"type": kind, **dict.fromkeys(("content", "arguments", "response"), part)} for kind in KINDS), {"type": part}]
     tools = [part, {"name": "a", "parameters": part, "description": part}]
     for asked in (
-        {"messages": given, "system": messages, "tools": part, "params": {"temperature": part}},
+        {"messages": given, "system": messages, "tools": part, "params": dict.fromkeys(NAMES, part)},
         {"messages": [{"role": part, "parts": parts}], "tools": tools},
     ):
         one = recorded_request(step(1, None, "", kind="model_call", name="m", input=asked), str)
         assert one is not None
         alike(one, live(CHAT), shows([one]))
         assert alike(one, one, shows([one])).equal
+    for name in NAMES:
+        for inner in (
+            part,
+            {"type": part},
+            {"function": part, "name": part},
+            {"functionCallingConfig": {"mode": part}},
+            {"format": {"type": part}},
+        ):
+            plain({}, record={name: inner})
     alike_arguments(arguments, ASKED, SIGNATURE)
     assert alike_arguments({"a": arguments}, codec.encode({"a": arguments}).text, None).equal

@@ -30,7 +30,7 @@ def reclaim(connection: "Connection", folder: Path) -> None:
         duckdb.Error: the new one cannot be written, for want of space as a rule; the old one is as it was.
     """
     path, fresh = folder / DATABASE, folder / _FRESH
-    _remove(fresh)
+    clear(folder)
     quoted = str(fresh).replace("'", "''")
     try:
         connection.execute("CHECKPOINT store")
@@ -43,7 +43,7 @@ def reclaim(connection: "Connection", folder: Path) -> None:
         _check_log(path.with_name(f"{DATABASE}.wal"))
         fresh.replace(path)
     except BaseException:
-        _remove(fresh)
+        clear(folder)
         raise
     _sync(folder)
 
@@ -54,8 +54,9 @@ def _check_log(log: Path) -> None:
         raise StoreError(f"space was not reclaimed: {log} is not empty. Run the command again.")
 
 
-def _remove(fresh: Path) -> None:
-    for file in (fresh, fresh.with_name(f"{fresh.name}.wal")):
+def clear(folder: Path) -> None:
+    """Removes what somebody who was killed has left half written."""
+    for file in (folder / _FRESH, folder / f"{_FRESH}.wal"):
         with contextlib.suppress(OSError):
             file.unlink(missing_ok=True)
 

@@ -14,7 +14,7 @@ from spanreplay.store.database import WAIT_SECONDS, Database, transaction
 from spanreplay.store.derived import load_runs
 from spanreplay.store.holds import Hold, whoami
 from spanreplay.store.loading import append
-from spanreplay.store.reclaiming import reclaim
+from spanreplay.store.reclaiming import clear, reclaim
 from spanreplay.store.rows import RunRow
 from spanreplay.store.sweeping import sweep
 
@@ -165,6 +165,7 @@ class Retention:
         """
         before = self._size()
         with self._database.writing(much=True) as connection:
+            clear(self.path)
             compact(connection, self.path)
             plan = self._plan(connection, limits)
             if only is not None:

@@ -203,6 +203,36 @@ def test_a_journal_of_a_reused_pid_is_removed_and_one_of_another_host_is_not(sto
     assert sorted(path.stem for path in journals(store)) == ["elsewhere", "running"]
 
 
+def test_two_hosts_with_the_same_pid_share_a_folder(store: Store, writer: JournalWriter) -> None:
+    other = JournalWriter(store.path, process=other_process(host="elsewhere", pid=os.getpid()))
+    for number, one in enumerate((writer, other)):
+        one.open_span(span(number))
+        one.close_span(TRACE, f"{number:016x}", end_ns=9, status=0, status_message="", attributes={})
+    writer.close()
+    report = store.compact()
+    assert (report.new, report.removed) == (2, 1), "whether a process of another host lives is not known"
+    other.open_span(span(3))
+    other.close()
+    assert store.compact().removed == 1
+    assert journals(store) == []
+    assert list(store.query("SELECT host, pid = $pid FROM processes ORDER BY host".replace("$pid", str(os.getpid()))).rows) == sorted(
+        [(current_process().host, True), ("elsewhere", True)]
+    )
+
+
+def test_a_clock_that_steps_back_changes_nothing_of_what_is_loaded(store: Store, writer: JournalWriter) -> None:
+    writer.open_span(span(1, start_ns=2_000))
+    writer.close_span(TRACE, f"{1:016x}", end_ns=1_000, status=0, status_message="", attributes={})
+    store.compact()
+    (journal,) = journals(store)
+    os.utime(journal, (1, 1))
+    writer.open_span(span(2, start_ns=500))
+    os.utime(journal, (2**31, 2**31))
+    assert store.compact().new == 1
+    assert {(one.start_ns, one.end_ns) for one in store.traces([TRACE])} == {(2_000, 1_000), (500, None)}
+    assert store.compact().records == 0
+
+
 def test_a_torn_tail_of_a_living_process_is_read_when_it_is_whole(store: Store, writer: JournalWriter) -> None:
     writer.open_span(span(1))
     (journal,) = journals(store)
@@ -303,51 +333,78 @@ def test_a_failure_in_the_middle_leaves_rows_and_offset_as_they_were(
 
 WRITER = """
     number = 0
+    said = []
+    def tell(what):
+        os.write(1, b"%s%510d\\n" % (what, number))  # a full pipe holds the writer back
     while True:
         number += 1
-        one = SpanRecord(trace_id="%032x" % os.getpid(), span_id="%016x" % number, start_ns=number, attributes={"a": "%d" % number * 200})
+        said.append({"role": "user", "content": "%d " % number * 100})
+        body = json.dumps({"messages": said[-40:]})
+        one = SpanRecord(trace_id="%032x" % os.getpid(), span_id="%016x" % number, start_ns=number, attributes={"body": body})
         writer.open_span(one)
+        if number % 5 == 0:
+            writer.sync()
+            tell(b"i")
         writer.close_span(one.trace_id, one.span_id, end_ns=number + 1, status=1, status_message="", attributes={"n": number})
-        os.write(1, b"%511d\\n" % number)  # a full pipe holds the writer back
+        tell(b"e")
 """
 
 
 def start_writer(store: Store) -> subprocess.Popen[bytes]:
-    start = "import os, sys\nfrom pathlib import Path\nfrom spanreplay.spans.record import SpanRecord\n"
+    start = "import json, os, sys\nfrom pathlib import Path\nfrom spanreplay.spans.record import SpanRecord\n"
     start += "from spanreplay.store.journal import get_writer\nwriter = get_writer(Path(sys.argv[1]))\n"
     return subprocess.Popen([sys.executable, "-c", start + textwrap.dedent(WRITER), str(store.path)], stdout=subprocess.PIPE)
 
 
-def read_acknowledged(process: subprocess.Popen[bytes], randomness: random.Random) -> int:
-    """Reads a few numbers of spans that the process has ended, and returns the last one."""
-    assert process.stdout is not None
-    return int([process.stdout.readline() for _ in range(randomness.randrange(1, 150))][-1])
+class Told:
+    """What a writer has said that it has done: intents synced, spans ended."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+        self.last = {b"i": 0, b"e": 0}
+
+    def take(self, lines: list[bytes]) -> None:
+        for line_ in lines:
+            if len(line_.rstrip(b"\n")) == 511:
+                self.last[line_[:1]] = int(line_[1:])
+
+    def read(self, lines: int) -> None:
+        assert self.process.stdout is not None
+        self.take([self.process.stdout.readline() for _ in range(lines)])
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.take(self.process.communicate()[0].splitlines())
 
 
-@pytest.mark.parametrize("seed", range(2 * SIZE - 1))
-def test_a_killed_writer_loses_no_ended_span(store: Store, seed: int) -> None:
+def body_of(number: int) -> str:
+    return json.dumps({"messages": [{"role": "user", "content": f"{n} " * 100} for n in range(max(1, number - 39), number + 1)]})
+
+
+@pytest.mark.parametrize("seed", range(125 if FULL else 1))
+def test_writers_that_are_killed_lose_nothing_that_they_have_ended_or_begun_to_act(store: Store, seed: int) -> None:
     randomness = random.Random(seed)
-    writers = [start_writer(store) for _ in range(2)]
-    acknowledged = {process.pid: read_acknowledged(process, randomness) for process in writers}
-    writers[0].send_signal(signal.SIGKILL)
-    store.compact()  # while the other writes
-    acknowledged[writers[1].pid] = read_acknowledged(writers[1], randomness)
-    writers[1].send_signal(signal.SIGKILL)
-    for process in writers:
-        rest = process.communicate()[0].splitlines()
-        acknowledged[process.pid] = max([acknowledged[process.pid], *(int(number) for number in rest if len(number) == 511)])
+    writers = [Told(start_writer(store)) for _ in range(4)]
+    for told in writers:
+        told.read(randomness.randrange(1, 150 if FULL else 60))
+    for told in randomness.sample(writers, 4):
+        told.kill()
+        if randomness.random() < 0.5:
+            store.compact()  # while the others write
     store.compact()
     before = everything(store)
-    store.compact()
+    assert store.compact().records == 0
     assert everything(store) == before
     assert journals(store) == []
-    for pid, last in acknowledged.items():
-        found = list(store.traces([f"{pid:032x}"]))
+    for told in writers:
+        found = list(store.traces([f"{told.process.pid:032x}"]))
         ended = [one for one in found if one.end_ns is not None]
-        assert len(ended) >= last > 0
+        assert len(ended) >= told.last[b"e"]
+        assert len(found) >= max(told.last.values()) > 0, "what acts is there before it acts"
         assert [one.start_ns for one in found] == list(range(1, len(found) + 1)), "each once, none missing"
-        assert all(one.attributes == {"a": f"{one.start_ns}" * 200, "n": one.start_ns} for one in ended)
-    assert list(store.other_versions([f"{pid:032x}" for pid in acknowledged])) == []
+        assert all(one.attributes == {"body": body_of(one.start_ns), "n": one.start_ns} for one in ended)
+        assert all(one.attributes == {"body": body_of(one.start_ns)} for one in found if one.end_ns is None)
+    assert list(store.other_versions([f"{told.process.pid:032x}" for told in writers])) == []
 
 
 COMPACTOR = """

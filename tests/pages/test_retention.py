@@ -7,6 +7,6 @@ from pages.console import ROOT, parts, run, steady
 
 def test_the_page_about_keeping_runs_shows_what_its_commands_print(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "retention.md").read_text(encoding="utf-8")
-    assert len(list(parts(page))) == 9
+    assert len(list(parts(page))) == 7
     for command, output in run(page, tmp_path):
         assert steady(output) == steady(command.shown), f"$ {command.line}\n{output}"

@@ -6,6 +6,7 @@ its name (1), the name, its type (1) and its value; of a string (type 7) the val
 """
 
 import struct
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from typing import Final
 from zlib import crc32
@@ -121,12 +122,53 @@ def last_name(tail: bytes) -> str:
     Args:
         tail: the end of the stream, holding its last message whole.
     """
+    found = last(tail)
+    if found is None:
+        return ""
+    return "error" if found[0].get(":message-type") in ("exception", "error") else found[0].get(":event-type", "")
+
+
+def last(tail: bytes) -> tuple[dict[str, str], bytes] | None:
+    """Headers and payload of the message that ends a stream; ``None`` where the stream is cut."""
     size = len(tail)
     for at in range(size - _SMALLEST, -1, -1):
         if int.from_bytes(tail[at : at + 4], "big") == size - at and crc32(tail[at : at + 8]) == int.from_bytes(
             tail[at + 8 : at + 12], "big"
         ):
-            found = next(messages(tail[at:]), None)
-            if found is not None:
-                return "error" if found[0].get(":message-type") in ("exception", "error") else found[0].get(":event-type", "")
-    return ""
+            return next(messages(tail[at:]), None)
+    return None
+
+
+# ---- streams in streams --------------------------------------------------------------------------------------------
+
+
+def unwrapped(found: Frames) -> Frames:
+    """The events in the ``chunk`` messages of Bedrock's InvokeModelWithResponseStream: ``{"bytes": base64 of a model's own JSON}``."""
+    objects: list[tuple[str, dict[str, object]]] = []
+    problem = found.problem
+    for name, value in found.objects:
+        if name != "chunk":
+            objects.append((name, value))
+            continue
+        event = inner(value)
+        if event is None:
+            problem = problem or f"chunk {len(objects) + 1} holds no JSON object"
+        else:
+            kind = event.get("type")
+            objects.append((kind if isinstance(kind, str) else "", event))
+    return Frames(objects=tuple(objects), done=found.done, problem=problem)
+
+
+def inner(chunk: object) -> dict[str, object] | None:
+    """The event in a ``chunk`` message."""
+    packed = chunk.get("bytes") if isinstance(chunk, dict) else None
+    try:
+        event = loads(b64decode(packed, validate=True)) if isinstance(packed, str) else None
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) else None
+
+
+def wrapped(data: bytes) -> bytes:
+    """A ``chunk`` message around an event."""
+    return event("chunk", b'{"bytes":"' + b64encode(data) + b'"}')

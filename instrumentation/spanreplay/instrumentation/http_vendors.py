@@ -11,6 +11,7 @@ VENDORS: Final[Mapping[str, str]] = {
     "models.ai.azure.com": "azure.ai.inference",
     "aiplatform.googleapis.com": "gcp.vertex_ai",
     "generativelanguage.googleapis.com": "gcp.gemini",
+    "amazonaws.com": "aws.bedrock",
     "api.mistral.ai": "mistral_ai",
     "codestral.mistral.ai": "mistral_ai",
     "api.deepseek.com": "deepseek",

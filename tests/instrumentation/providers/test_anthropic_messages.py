@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from spanreplay.instrumentation import _sse
-from spanreplay.instrumentation.provider import ModelResponse
+import pytest
+
+from spanreplay.instrumentation import _eventstream, _sse
+from spanreplay.instrumentation.provider import ModelResponse, recognise
 from spanreplay.instrumentation.providers.anthropic_messages import PROVIDER
 from spanreplay.semconv import attributes as names
 
@@ -136,3 +138,45 @@ def test_arguments_kept_as_text_by_another_instrumentation_become_the_input() ->
     assert made["content"][0]["input"] == {"x": 1}
     assert made["content"][0]["id"].startswith("toolu_")
     assert made["stop_reason"] == "tool_use"
+
+
+# ---- hosted by others --------------------------------------------------------------------------------------------
+
+HOSTED = {"anthropic_version": "bedrock-2023-05-31", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
+SAID = [{"role": "assistant", "parts": [{"type": "text", "content": "Hello…"}], "finish_reason": "stop"}]
+
+
+@pytest.mark.parametrize(
+    ("path", "model", "added"),
+    [
+        ("/model/us.anthropic.claude-1%3A0/invoke", "us.anthropic.claude-1:0", {}),
+        ("/model/claude/invoke-with-response-stream", "claude", {"stream": True, "frames": "aws"}),
+        ("/v1/projects/p/locations/l/publishers/anthropic/models/claude-1@2025:rawPredict", "claude-1@2025", {}),
+        ("/v1/projects/p/locations/l/publishers/anthropic/models/claude-1@2025:streamRawPredict", "claude-1@2025", {"stream": True}),
+    ],
+)
+def test_where_the_path_names_the_model(path: str, model: str, added: dict[str, Any]) -> None:
+    found = recognise("POST", path, "application/json", json.dumps(HOSTED).encode())
+    assert found == (PROVIDER, {**HOSTED, "model": model, **added})
+    assert recognise("POST", path, "application/json", b'{"messages": []}') is None
+    kind, body = PROVIDER.render(SAID, request=found[1], response_id="msg_1", model=None, usage={"input_tokens": 3, "output_tokens": 2})
+    read = PROVIDER.response(200, kind, body, found[1])
+    assert (read.outcome, read.complete, json.loads(str(read.attributes[names.GEN_AI_OUTPUT_MESSAGES]))) == ("ok", True, SAID)
+    assert PROVIDER.terminal(body) is ("stream" in added)
+
+
+def test_a_stream_in_a_stream_that_is_cut_or_broken() -> None:
+    asked = {**HOSTED, "model": "m", "stream": True, "frames": "aws"}
+    kind, body = PROVIDER.render(SAID, request=asked, response_id="msg_1", model=None, usage={})
+    for place in range(1, len(body) - 1, 61):
+        part = PROVIDER.response(200, kind, body[:place], asked)
+        assert (part.outcome, part.complete, PROVIDER.terminal(body[:place])) == ("ok", False, False)
+    failing = _eventstream.encode({":exception-type": "throttlingException", ":message-type": "exception"}, b'{"message": "wait"}')
+    failed = PROVIDER.response(200, kind, body[: body.index(b"chunk", 400) - 30] + failing, asked)
+    assert failed.outcome in ("error", "malformed")
+    whole = _eventstream.wrapped(b'{"type": "message_start"}') + failing
+    assert PROVIDER.response(200, kind, whole, asked).error == ("throttlingException", "wait")
+    assert PROVIDER.terminal(whole)
+    for odd in (_eventstream.wrapped(b"[]"), _eventstream.wrapped(b"{oops"), _eventstream.event("chunk", b'{"bytes": 7}')):
+        assert PROVIDER.response(200, kind, odd, asked).outcome == "malformed"
+        assert not PROVIDER.terminal(odd)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import anthropic
 import boto3  # type: ignore[import-untyped]
 import botocore.config  # type: ignore[import-untyped]
 import ollama
@@ -320,3 +321,34 @@ def test_embeddings(server: ModelServer, agent: Any, asked: dict[str, Any], vend
     assert step[names.GEN_AI_PROVIDER_NAME] == vendor
     assert step[names.GEN_AI_EMBEDDINGS_DIMENSION_COUNT] == 2
     assert step[names.GEN_AI_USAGE_INPUT_TOKENS] == 3
+
+
+# ---- Claude, hosted by others -------------------------------------------------------------------------------------
+
+
+def invoke(server: ModelServer, *, stream: bool) -> Any:
+    body = json.dumps({"anthropic_version": "bedrock-2023-05-31", "max_tokens": 9, "messages": ASK})
+    if not stream:
+        return json.loads(bedrock(server).invoke_model(modelId="m", body=body)["body"].read())
+    made = bedrock(server).invoke_model_with_response_stream(modelId="m", body=body)
+    return [json.loads(event["chunk"]["bytes"]) for event in made["body"]]
+
+
+def claude_on_bedrock(server: ModelServer, *, stream: bool) -> Any:
+    options = {"aws_access_key": "AKIDEXAMPLE0000001", "aws_secret_key": SECRET, "aws_region": "eu-test-1"}
+    with anthropic.AnthropicBedrock(base_url=server.url, max_retries=0, **options) as client:  # type: ignore[arg-type]
+        if not stream:
+            return client.messages.create(model="m", max_tokens=9, messages=ASK).model_dump_json()
+        return [event.model_dump_json() for event in client.messages.create(model="m", max_tokens=9, messages=ASK, stream=True)]
+
+
+@pytest.mark.parametrize("agent", [invoke, claude_on_bedrock])
+@pytest.mark.parametrize("stream", [False, True])
+def test_claude_on_bedrock(server: ModelServer, agent: Any, stream: bool) -> None:
+    script = answer("anthropic.messages", stream=stream, frames="aws")
+    value, recorded = experiment(server, partial(agent, server, stream=stream), script, unlike=SIGNED)
+    assert "weather" in json.dumps(value)
+    (step,) = recorded.steps
+    assert (step[names.STEP_KIND], step[names.STEP_NAME], step.outcome) == ("model_call", "m", "ok")
+    assert json.loads(step[names.GEN_AI_OUTPUT_MESSAGES]) == SAID
+    assert SECRET not in json.dumps(step.attributes, default=str)

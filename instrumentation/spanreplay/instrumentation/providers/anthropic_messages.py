@@ -1,13 +1,16 @@
-"""Anthropic Messages, on Anthropic's own API and every server that speaks it.
+"""Anthropic Messages, on Anthropic's own API, on Bedrock and Vertex AI, and on every server that speaks it.
 
-Wire format: <https://docs.anthropic.com/en/api/messages> and ``…/messages-streaming``.
+Wire format: <https://docs.anthropic.com/en/api/messages> and ``…/messages-streaming``. On Bedrock and Vertex AI the path names the model,
+and says whether the answer is streamed; Bedrock streams each event in a message of its own framing.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
+from urllib.parse import unquote
 
-from spanreplay.instrumentation import _parts, _sse
-from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, number, strict_object, text
+from spanreplay.instrumentation import _eventstream, _parts, _sse
+from spanreplay.instrumentation._lenient import dumps, integer, items, loads, mapping, number, strict_object, text
 from spanreplay.instrumentation._outcomes import Assembled, error_in, read
 from spanreplay.instrumentation._parts import Message, Part, put, put_json
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
@@ -21,30 +24,37 @@ _STREAMED: Final[Mapping[str, tuple[str, str]]] = {
     "compaction_delta": ("content", "content"),
 }
 """Delta type to (its field, the block's field that it continues)."""
+_HOSTED: Final = re.compile(
+    r"/model/(?P<bedrock>[^/]+)/invoke(?P<streams>-with-response-stream)?$|/(?P<vertex>[^/:]+):(?P<method>rawPredict|streamRawPredict)$"
+)
+_FRAMES: Final = "frames"
+"""Field that :meth:`AnthropicMessages.asked` adds where the events of a stream are framed as Bedrock frames them."""
 _MODALITIES: Final[Mapping[str, str]] = {"image": "image", "document": "document"}
 
 
 class AnthropicMessages:
-    """Codec of ``POST …/messages``; counting tokens and batches have other paths."""
+    """Codec of ``POST …/messages``, and of where Claude is hosted; counting tokens and batches have other paths."""
 
     NAME: ClassVar[str] = "anthropic.messages"
     KIND: ClassVar[ProviderKind] = "model_call"
-    PATHS: ClassVar[tuple[str, ...]] = ("/messages",)
+    PATHS: ClassVar[tuple[str, ...]] = ("/messages", "/invoke", "/invoke-with-response-stream", ":rawPredict", ":streamRawPredict")
 
     def matches(self, method: str, path: str, body: object) -> bool:
-        """A POST with a model and messages."""
+        """A POST with a model and messages; where the path names the model, with the version of the API."""
         found = mapping(body)
-        return (
-            method.upper() == "POST"
-            and trimmed(path).endswith(self.PATHS)
-            and isinstance(found.get("messages"), list)
-            and isinstance(found.get("model"), str)
-        )
+        place = trimmed(path)
+        named = found.get("anthropic_version") if _HOSTED.search(place) else found.get("model") if place.endswith("/messages") else None
+        return method.upper() == "POST" and isinstance(found.get("messages"), list) and isinstance(named, str)
 
     def asked(self, path: str, body: object) -> object:
-        """The path says nothing of it."""
-        del path
-        return body
+        """The body; where the path names the model, with that, and for a stream ``stream`` (true) and how it is framed."""
+        hosted = _HOSTED.search(trimmed(path))
+        if hosted is None:
+            return body
+        told = {**mapping(body), "model": unquote(hosted["bedrock"] or hosted["vertex"])}
+        if hosted["streams"]:
+            return {**told, "stream": True, _FRAMES: "aws"}
+        return {**told, "stream": True} if hosted["method"] == "streamRawPredict" else told
 
     def request(self, body: object) -> ModelRequest:
         """Tool results stay in the message of the role that the API gives them, ``user``."""
@@ -70,11 +80,14 @@ class AnthropicMessages:
 
     def response(self, status: int, content_type: str, body: bytes, request: object) -> ModelResponse:
         """One output message. Input tokens include the cached ones, as the conventions have it and the API does not."""
-        return read(status, content_type, body, list_field="content", assemble=_assemble, whole=_whole)
+        return read(status, content_type, body, list_field="content", assemble=_assemble, whole=_whole, streamed=_streamed)
 
     def terminal(self, tail: bytes) -> bool:
         """``message_stop`` or ``error``."""
-        return not {"message_stop", "error"}.isdisjoint(_sse.last_names(tail))
+        if not {"message_stop", "error"}.isdisjoint(_sse.last_names(tail)):
+            return True
+        hosted = _eventstream.last(tail)
+        return hosted is not None and (_eventstream.last_name(tail) == "error" or _ended(hosted[1]))
 
     def render(
         self,
@@ -100,6 +113,8 @@ class AnthropicMessages:
             "stop_sequence": None,
             "usage": _wire_usage(usage),
         }
+        if asked.get("stream") is True and asked.get(_FRAMES) == "aws":
+            return _eventstream.CONTENT_TYPE, b"".join(_eventstream.wrapped(dumps(event).encode()) for event in _events(full))
         if asked.get("stream") is True:
             return _sse.CONTENT_TYPE, _sse.render((str(event["type"]), event) for event in _events(full))
         return "application/json", dumps(full).encode()
@@ -183,6 +198,20 @@ def _whole(body: dict[str, object]) -> ModelResponse:
     put(view, names.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS, cached)
     put(view, names.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS, written)
     return ModelResponse(attributes=view, outcome="ok", complete=True, tool_calls=_parts.calls(messages))
+
+
+def _streamed(content_type: str, body: bytes) -> _sse.Frames | None:
+    if _eventstream.CONTENT_TYPE in content_type.lower():
+        return _eventstream.unwrapped(_eventstream.frames(body))
+    return _sse.frames(body) if _sse.is_stream(content_type, body) else None
+
+
+def _ended(payload: bytes) -> bool:
+    try:
+        event = _eventstream.inner(loads(payload))
+    except ValueError:
+        return False
+    return event is not None and event.get("type") in ("message_stop", "error")
 
 
 def _assemble(frames: _sse.Frames) -> Assembled:

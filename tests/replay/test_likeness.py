@@ -238,10 +238,14 @@ SETTINGS: list[tuple[str, dict[str, Any], list[dict[str, Any]], dict[str, Any]]]
 ]
 
 
-def plain(settings: dict[str, Any], *, dialect: str = "gen_ai", record: dict[str, Any] | None = None) -> Likeness:
+def plain(
+    settings: dict[str, Any], *, record: dict[str, Any] | None = None, dialect: str = "gen_ai", every_setting: bool = False
+) -> Likeness:
     """A bare call with some settings against the record of one."""
     view = {"messages": [{"role": "user", "parts": [text("Hi")]}], "system": [], "tools": [], "params": record}
-    made = recorded_request(step(1, None, "", kind="model_call", name="gpt-4o-mini", input=view, dialect=dialect), str)
+    made = recorded_request(
+        step(1, None, "", kind="model_call", name="gpt-4o-mini", input=view, dialect=dialect, every_setting=every_setting), str
+    )
     assert made is not None
     return alike(made, live({"model": "gpt-4o-mini", "messages": [{"role": "user", "content": "Hi"}], **settings}), shows([made]))
 
@@ -263,9 +267,9 @@ def test_a_setting_that_the_record_does_not_show_is_named_or_was_not_set(
 ) -> None:
     unknown = plain(set_to, record={})
     assert (unknown.equal, unknown.left_out) == (True, frozenset({SETTING.format(name)}))
-    unset = plain(set_to, record={}, dialect="openinference")
+    unset = plain(set_to, record={}, every_setting=True)
     assert (unset.equal, list(unset.actual), unset.recorded, unset.left_out) == (False, [name], {}, frozenset())
-    assert plain(set_to, record=None, dialect="openinference").left_out == {SETTING.format(name)}, "its parameters were not captured"
+    assert plain(set_to, record=None, every_setting=True).left_out == {SETTING.format(name)}, "its parameters were not captured"
 
 
 def test_what_every_server_takes_for_a_setting_left_out_is_no_difference() -> None:
@@ -278,7 +282,7 @@ def test_what_every_server_takes_for_a_setting_left_out_is_no_difference() -> No
         "reasoning": {"effort": "medium"},
     }
     assert plain({}, record=defaults).equal
-    assert plain(defaults, record={}, dialect="openinference").equal
+    assert plain(defaults, record={}, every_setting=True).equal
     assert plain({}, record={"seed": 0}, dialect="openlit").equal
     assert not plain({}, record={"seed": 0}).equal
 

@@ -7,7 +7,7 @@ tools were called with what, and what came back, in order. Thoughts are left out
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from spanreplay.instrumentation.provider import recognise
@@ -16,7 +16,7 @@ from spanreplay.replay.messages import definitions
 from spanreplay.replay.model import Json, Step
 from spanreplay.replay.parts import role_of
 from spanreplay.replay.python_text import python_value
-from spanreplay.replay.settings import ALL_RECORDED, settings
+from spanreplay.replay.settings import settings
 from spanreplay.semconv import attributes as names
 
 TurnKind: TypeAlias = Literal["text", "call", "result", "media"]
@@ -69,14 +69,14 @@ def recorded_request(step: Step, redact: Callable[[str], str]) -> Request | None
     told = step.versions.get("model")
     model = told.get("request") if isinstance(told, dict) else None
     params = asked.get("params")
-    request = _request(
+    return _request(
         model if isinstance(model, str) else step.name,
         asked.get("system"),
         asked["messages"],
         asked.get("tools"),
         settings(params, step.dialect) if isinstance(params, dict) else {},
+        all_settings=isinstance(params, dict) and step.every_setting,
     )
-    return replace(request, all_settings=True) if isinstance(params, dict) and step.dialect in ALL_RECORDED else request
 
 
 def live_request(asked: str, name: str) -> Request | None:
@@ -94,14 +94,14 @@ def live_request(asked: str, name: str) -> Request | None:
     if found is None:
         return None
     view = found[0].request(found[1]).attributes
-    request = _request(
+    return _request(
         name,
         _value(view.get(names.GEN_AI_SYSTEM_INSTRUCTIONS)),
         _value(view.get(names.GEN_AI_INPUT_MESSAGES)),
         _value(view.get(names.GEN_AI_TOOL_DEFINITIONS)),
         settings(document["body"]) if isinstance(document["body"], dict) else {},
+        all_settings=True,
     )
-    return replace(request, all_settings=True)
 
 
 def redacted(value: Json, redact: Callable[[str], str]) -> Json:
@@ -159,7 +159,7 @@ def _value(text: Any) -> Json:
     return json.loads(text) if isinstance(text, str) else None
 
 
-def _request(model: str | None, system: Json, messages: Json, tools: Json, told_settings: Mapping[str, Json]) -> Request:
+def _request(model: str | None, system: Json, messages: Json, tools: Json, set_to: Mapping[str, Json], *, all_settings: bool) -> Request:
     told = [text for part in system or () if (text := _content(part))] if isinstance(system, list) else []
     turns: list[Turn] = []
     lead = 0
@@ -179,7 +179,8 @@ def _request(model: str | None, system: Json, messages: Json, tools: Json, told_
         system=tuple(told),
         turns=tuple(_in_order_of_calls(_texts_before_calls(turns))),
         tools=dict(_tools(tools)),
-        settings=told_settings,
+        settings=set_to,
+        all_settings=all_settings,
         lead=lead,
     )
 

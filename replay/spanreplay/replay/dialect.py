@@ -92,6 +92,8 @@ class StepDraft:
     retry_of_span: str | None = None
     response_id: str | None = None
     """The id that the model's provider gave its answer: two spans with one id are one call."""
+    every_setting: bool = False
+    """The parameters of the model call are all that it had: what is not among them was not set."""
     serves: bool = False
     """The server's side of a call; the client's side may be another span, around it."""
     transport: bool = False

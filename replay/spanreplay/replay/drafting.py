@@ -70,6 +70,8 @@ class Found:
     outcome: OutcomeName | None = None
     """Where the dialect knows better than status and error."""
     response_id: str | None = None
+    every_setting: bool = False
+    """The parameters of the model call are all that it had: what is not among them was not set."""
     parent_span: str | None = None
     transport: bool = False
     serves: bool = False
@@ -138,6 +140,7 @@ def drafted(span: SpanRecord, fields: Fields, found: Found) -> StepDraft:
         typed_input=_typed(found.asked, "arguments"),
         typed_result=_typed(found.answered, "result"),
         response_id=found.response_id or fields.identifier(a.GEN_AI_RESPONSE_ID),
+        every_setting=found.every_setting,
         parent_span=found.parent_span,
         transport=found.transport,
         serves=found.serves,
@@ -224,6 +227,7 @@ def filled(draft: StepDraft, other: StepDraft) -> StepDraft:
         **added,
         versions=joined(other.versions, draft.versions),
         attempt=max(draft.attempt, other.attempt),
+        every_setting=draft.every_setting or other.every_setting,
         grade=grade,
         reasons=reasons,
     )

@@ -95,6 +95,8 @@ class Step:
     # What a re-execution or an export needs; not part of the JSON.
     conversation_id: str | None = None
     """The conversation or session that the step itself names."""
+    every_setting: bool = False
+    """The parameters in ``input`` are all that the model call had: what is not among them was not set."""
     path: str | None = None
     """Causal path, relative to the run; ``None`` for a step that spanreplay did not record."""
     process: str | None = None

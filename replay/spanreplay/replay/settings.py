@@ -50,8 +50,6 @@ _DEFAULTS: Final[Mapping[str, tuple[Json, ...]]] = {
 """What the servers take for a setting that is left out."""
 _FILLED_IN: Final[Mapping[str, Mapping[str, Json]]] = {"openlit": {"seed": 0}}
 """What an instrumentation writes for a setting that was left out, where that is no server's default; by dialect."""
-ALL_RECORDED: Final = frozenset({"openinference"})
-"""Dialects that keep every parameter of a call: what they do not show was not set."""
 
 
 def settings(given: Mapping[str, Json], dialect: str = "") -> dict[str, Json]:

@@ -293,6 +293,7 @@ def _step(
         reasons=reasons,
         dialect=step.dialect,
         conversation_id=draft.session_id,
+        every_setting=draft.every_setting,
         path=draft.path,
         process=draft.process,
         seq_fork=draft.seq_fork,

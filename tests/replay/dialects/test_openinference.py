@@ -93,6 +93,22 @@ def test_flattened_messages_tools_and_parameters() -> None:
     assert [tool["name"] for tool in draft.versions["tools"]] == ["add", "now"]
 
 
+@pytest.mark.parametrize(
+    ("attributes", "all_of_them"),
+    [
+        ({"llm.invocation_parameters": '{"model": "m"}'}, True),
+        ({"llm.invocation_parameters": "{}"}, True),
+        ({}, False),
+        ({"llm.invocation_parameters": "__REDACTED__"}, False),
+        ({"llm.invocation_parameters": "{}", "gen_ai.request.model": "m"}, False),
+        ({"llm.invocation_parameters": '{"_type": "openai-chat"}'}, True),
+        ({"llm.invocation_parameters": '{"_type": "chat-google-generative-ai"}'}, False),
+    ],
+)
+def test_whether_the_parameters_are_all_that_the_call_had(attributes: dict[str, Value], all_of_them: bool) -> None:
+    assert read(told("LLM", {**flat("input", {"role": "user", "content": "Hi"}), **attributes})).every_setting is all_of_them
+
+
 def test_contents_are_parts() -> None:
     contents: dict[str, Value] = {
         "0.message_content.type": "text",

@@ -36,6 +36,7 @@ TEMPLATE: Final = "llm.prompt_template.template"
 TEMPLATE_VERSION: Final = "llm.prompt_template.version"
 PROMPT: Final = ("prompt.id", "prompt.url")
 
+_WHOLE_IN_LANGCHAIN: Final = ("openai", "azure-openai", "anthropic")
 _SCOPE: Final = "openinference.instrumentation"
 _HANDOFF: Final = "handoff to "
 _SESSIONS: Final = ("session_id", "conversation_id", "thread_id")
@@ -136,9 +137,23 @@ def _model(span: SpanRecord, fields: Fields) -> Found:
         usage={name: count for key, name in _USAGE.items() if (count := whole(fields.attributes.get(key))) is not None},
         versions={name: value for name, value in versions.items() if value},
         response_id=told.response_id,
+        every_setting=_every_setting(fields, told.asked),
         reasons=(Reason(code=MESSAGE_ABSENT, detail=f"the input has later messages, but none at {places}"),) if told.missing else (),
         grade="incomplete" if told.missing else "exact",
     )
+
+
+def _every_setting(fields: Fields, asked: Json) -> bool:
+    """Whether the parameters are all that the call had.
+
+    Its own instrumentations keep what they see of the request. What makes OpenInference of spans in the GenAI conventions has only what
+    these say, and of LangChain's models those of other makers than OpenAI and Anthropic do not name all that they send.
+    """
+    params = asked.get("params") if isinstance(asked, dict) else None
+    if not isinstance(params, dict) or any(name.startswith("gen_ai.") for name in fields.attributes):
+        return False
+    kind = params.get("_type")
+    return not isinstance(kind, str) or kind.startswith(_WHOLE_IN_LANGCHAIN)
 
 
 def _prompt(fields: Fields) -> dict[str, Json]:

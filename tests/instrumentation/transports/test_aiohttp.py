@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
 import aiohttp
+import httpx2
 import pytest
 
 from spanreplay.boundary import boundary
@@ -301,3 +302,23 @@ def test_another_version_is_said(monkeypatch: pytest.MonkeyPatch, caplog: pytest
     monkeypatch.setattr(aiohttp.ClientSession, "_request", lambda self, method, str_or_url: None)
     transport.install()
     assert transport.status().startswith("unsupported: wanted ClientSession._request(self, method, str_or_url, auto_decompress")
+
+
+class OverAiohttp(httpx2.AsyncBaseTransport):
+    """As the transports of LiteLLM and of OpenAI's SDK that stand on aiohttp."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self._session = session
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        async with self._session.request(request.method, str(request.url), data=await request.aread()) as answer:
+            return httpx2.Response(answer.status, content=await answer.read())
+
+
+def test_an_exchange_that_passes_two_clients_is_one_step(server: ModelServer) -> None:
+    async def agent(session: aiohttp.ClientSession) -> Any:
+        async with httpx2.AsyncClient(transport=OverAiohttp(session)) as client:
+            return (await client.get(f"{server.url}/page")).text
+
+    _, recorded = experiment(server, ran(agent), Scripted(parts=[b"text"]))
+    assert [s[names.STEP_NAME] for s in recorded.steps] == ["GET 127.0.0.1/page"]

@@ -12,7 +12,7 @@ def test_the_page_about_receiving_shows_what_its_commands_print(tmp_path: Path) 
         page = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
         for shown, real in ports.items():
             page = page.replace(shown, real)
-        assert len(list(parts(page))) == 5
+        assert len(list(parts(page))) == 4
         for command, output in run(page, tmp_path):
             assert steady(output) == steady(command.shown), f"$ {command.line}\n{output}"
         assert program.stop() == 0

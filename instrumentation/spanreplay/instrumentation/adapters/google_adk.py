@@ -28,6 +28,7 @@ _LAYER: Final = "google_adk.BaseTool"
 _OWN_ID: Final = "adk-"
 _OWN_IDS: Final = {"parts": {"__all__": {"function_response": {"id"}}}}
 _ACTIONS: Final = "google_adk.actions"
+_REJECTED: Final = {"error": "This tool call is rejected."}
 _BY_CALL: Final = ("requested_auth_configs", "requested_tool_confirmations")
 _PASSED: Final = frozenset({"AgentTool", "TransferToAgentTool", "SetModelResponseTool"})
 """Tools whose body a replay runs: another agent, and what only steers the framework."""
@@ -47,9 +48,13 @@ def _patch_pool(module: ModuleType, patches: Patches) -> None:
 
 
 def _patch_functions(module: ModuleType, patches: Patches) -> None:
-    if hasattr(module, "__call_tool_async"):  # 1.x; in 2.x it is only imported here
-        expect(module, "__call_tool_async", ["tool", "args", "tool_context"])
-        patches.replace(module, "__call_tool_async", _observed_tool)
+    """Until 2.7 all of it is here; later it is only imported here."""
+    if not hasattr(module, "__call_tool_async"):
+        return
+    for name in ("__call_tool_async", "_call_tool_in_thread_pool"):
+        if hasattr(module, name):
+            expect(module, name, ["tool", "args", "tool_context"])
+            patches.replace(module, name, _observed_asking_tool)
 
 
 def _patch_agents(module: ModuleType, patches: Patches) -> None:
@@ -97,6 +102,20 @@ def _observed_tool(original: Callable[..., Any]) -> Callable[..., Any]:
     return call_tool
 
 
+def _observed_asking_tool(original: Callable[..., Any]) -> Callable[..., Any]:
+    """As above, for a tool that sees itself to its confirmation."""
+    observed = _observed_tool(original)
+
+    @functools.wraps(original)
+    async def call_tool(tool: Any, args: Any, tool_context: Any, *more: Any, **options: Any) -> Any:
+        scope = here()
+        if scope is not None:
+            framework.attempt(scope, "what a person said", lambda: _decide(tool, args, tool_context))
+        return await observed(tool, args, tool_context, *more, **options)
+
+    return call_tool
+
+
 def _call(scope: Scope, tool: Any, args: Any, tool_context: Any) -> Call | None:
     made = framework.tool_call(
         scope,
@@ -134,6 +153,8 @@ def _ending(long_running: bool, given: object) -> OutcomeName | None:
     actions = given.get(_ACTIONS, {}) if isinstance(given, dict) else {}
     if actions.get("requested_tool_confirmations") or actions.get("requested_auth_configs"):
         return "interrupted"
+    if given == _REJECTED:
+        return "rejected"
     return "deferred" if long_running and not isinstance(given, BaseException) else None
 
 
@@ -186,9 +207,7 @@ def _observed_gate(original: Callable[..., Any]) -> Callable[..., Any]:
         said = tool_context.tool_confirmation
 
         def keep() -> None:
-            if said is not None:
-                decision: Decision = "allow" if said.confirmed else "deny"
-                record_decision(tool.name, decision, by="caller", arguments=dict(function_args), call_id=_id_of(tool_context))
+            _decide(tool, function_args, tool_context)
             if answer is not None:
                 outcome: OutcomeName = "interrupted" if said is None else "rejected"
                 framework.not_made(scope, _offered(tool), dict(function_args), outcome, layer=_LAYER, call_id=_id_of(tool_context))
@@ -197,6 +216,13 @@ def _observed_gate(original: Callable[..., Any]) -> Callable[..., Any]:
         return answer
 
     return gate
+
+
+def _decide(tool: Any, args: Any, tool_context: Any) -> None:
+    said = tool_context.tool_confirmation
+    if said is not None:
+        decision: Decision = "allow" if said.confirmed else "deny"
+        record_decision(tool.name, decision, by="caller", arguments=dict(args), call_id=_id_of(tool_context))
 
 
 # ---- agents -----------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ Format: RFC 9112, section 6 (message body) and section 7.1 (chunked transfer cod
 
 import re
 from collections.abc import Iterator
-from http.client import responses
 from typing import Final
 
 from spanreplay.instrumentation.http_body import Headers, header
@@ -29,6 +28,8 @@ def is_chunked(headers: Headers) -> bool:
 
 def head(given: Reply) -> bytes:
     """Status line and headers, with the empty line that ends them. What no header can hold is left out: the record is not ours."""
+    from http.client import responses  # it is loaded by whoever speaks HTTP, and by nobody else when a process starts
+
     lines = [f"HTTP/1.1 {given.status:03d} {responses.get(given.status, '')}"]
     lines += [f"{name}: {_BREAKS.sub(' ', value)}" for name, value in given.headers if _TOKEN.fullmatch(name)]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")

@@ -4,7 +4,6 @@ A recorded response is given to urllib3 as bytes on the wire, which it parses wi
 content codings, lengths and errors are then its own doing. The library reaches this module as a value; it is never imported here.
 """
 
-import http.client
 import io
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -67,6 +66,8 @@ class Sent:
         return codec.decode_exception(text)
 
     def _response(self, wire: Any) -> Any:
+        import http.client  # urllib3 has loaded it
+
         asked = self._asked
         parsed = http.client.HTTPResponse(_Socket(wire), method=asked["method"])  # type: ignore[arg-type]
         parsed.begin()

@@ -234,3 +234,12 @@ def test_an_otlp_export_is_telemetry(rpc: Rpc) -> None:
     result = replayed(tape, run(agent, rpc.target))
     assert rpc.methods == [TRACES], "the replay exported"
     assert result.verdict.telemetry_dropped == 1
+
+    async def another_way(target: str) -> Any:
+        async with grpc.aio.insecure_channel(target) as channel:
+            return await opened(channel).unary_unary(TRACES)(b"spans")
+
+    refused = replayed(recorded(run(another_way, rpc.target)), run(another_way, rpc.target))
+    assert isinstance(refused.error, ConnectionRefusedError)
+    assert refused.verdict.telemetry_dropped == 1
+    assert rpc.methods == [TRACES] * 2

@@ -4,6 +4,7 @@ gRPC connects in C, past every audit event: here is the only place where a repla
 with an empty response, which is a success in OTLP.
 """
 
+import errno
 import functools
 from collections.abc import Callable
 from types import ModuleType
@@ -53,8 +54,10 @@ def _named(original: Callable[..., Any], *, is_async: bool) -> Callable[..., Any
         method, target = _text(getattr(self, "_method", "")), _text(getattr(self, "_target", ""))
         if not method.startswith(_OTLP):
             announce(GRPC, f"{target}{method}")
-        elif scope.session.mode == "replay" and original.__name__ == "__call__" and not is_async:
+        elif scope.session.mode == "replay":
             http_telemetry.drop(scope.session, Head(method="POST", scheme="grpc", host=target, port=None, target=method, headers=()))
+            if is_async or original.__name__ != "__call__":
+                raise ConnectionRefusedError(errno.ECONNREFUSED, f"telemetry is not sent during a replay ({target})")
             return self._response_deserializer(b"")
         return original(self, *args, **more)
 

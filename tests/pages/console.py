@@ -29,6 +29,7 @@ _VARYING = (
     (re.compile(r"(/[^\s:]+)+/(?=\w+\.(py|eml|json|log))"), "<folder>/"),
     (re.compile(r"\d+(\.\d+)? kB|\d+ bytes"), "<size>"),
     (re.compile(r":\d+ \(thread"), ":<line> (thread"),
+    (re.compile(r"isolation: level [12]: .*"), "isolation: <what the machine offers>"),
     (re.compile(r" {2,}"), "  "),
 )
 

@@ -16,6 +16,7 @@ from spanreplay.replay.showing import short_id
 
 if TYPE_CHECKING:
     from spanreplay.cli.target import Loaded
+    from spanreplay.replay.plan import Isolate
 
 
 @click.command("replay")
@@ -28,6 +29,13 @@ if TYPE_CHECKING:
     multiple=True,
     type=click.Path(path_type=Path),
     help="A file or folder the command may write. May be repeated.",
+)
+@click.option(
+    "--isolate",
+    type=click.Choice(["auto", "hook"]),
+    default="auto",
+    show_default=True,
+    help="auto: all that this machine offers to stop the command from acting outside, also in C code. hook: Python's audit hook only.",
 )
 @click.option(
     "--accept-incomplete", is_flag=True, help="Let steps answer whose record is cut, with what is left of it, and judge as far as it goes."
@@ -43,6 +51,7 @@ def command(
     rerun: bool,
     yes: bool,
     allow_write: tuple[Path, ...],
+    isolate: "Isolate",
     accept_incomplete: bool,
     require: str | None,
     store: Path | None,
@@ -88,7 +97,7 @@ def command(
             say(f"rebuilt only, no code was run ({many(loaded.spans, 'span')}, {many(len(loaded.runs), 'run')})")
         code = 0
     else:
-        code = _re_execute(loaded, argv, allow_write, accept_incomplete=accept_incomplete, as_json=as_json, cwd=cwd)
+        code = _re_execute(loaded, argv, allow_write, isolate=isolate, accept_incomplete=accept_incomplete, as_json=as_json, cwd=cwd)
     worst = max((GRADE_ORDER.index(r.grade) for r in loaded.runs), default=0)
     if require is not None and worst > GRADE_ORDER.index(require) and code == 0:
         complain(f"the grade {require} is required; found {GRADE_ORDER[worst]}")
@@ -97,7 +106,14 @@ def command(
 
 
 def _re_execute(
-    loaded: "Loaded", argv: list[str], allow_write: tuple[Path, ...], *, accept_incomplete: bool, as_json: bool, cwd: Path | None = None
+    loaded: "Loaded",
+    argv: list[str],
+    allow_write: tuple[Path, ...],
+    *,
+    isolate: "Isolate",
+    accept_incomplete: bool,
+    as_json: bool,
+    cwd: Path | None = None,
 ) -> int:
     from spanreplay.replay.command import CommandMissing, replay_command
     from spanreplay.replay.reports.json import document
@@ -112,6 +128,7 @@ def _re_execute(
             argv,
             focus=focus,
             allow_write=allow_write,
+            isolate=isolate,
             accept_incomplete=accept_incomplete,
             join=asked_join(),
             cwd=cwd,

@@ -9,7 +9,6 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Final
@@ -24,13 +23,15 @@ from spanreplay.recording.place import find_place
 from spanreplay.replay.claims import Claims
 from spanreplay.replay.clock import RecordedClock
 from spanreplay.replay.engine import ISOLATION, finish, replay_session, stopped_by_replay
+from spanreplay.replay.isolation import kernel, naming
 from spanreplay.replay.isolation.guard import Guard
-from spanreplay.replay.isolation.refusal import Refusal
 from spanreplay.replay.ledger import Ledger
-from spanreplay.replay.plan import CLAIMS, ENVIRONMENT, LEDGERS, TEMPORARY, read_plan, read_recording
+from spanreplay.replay.plan import CLAIMS, ENVIRONMENT, LEDGERS, TEMPORARY, Plan, read_plan, read_recording
 
 _HANDED_ON: Final = (ENVIRONMENT, "TMPDIR", "TEMP", "TMP", "SQLITE_TMPDIR")
 """What a program of the agent's own needs to take part, whatever environment it is given."""
+KERNEL: Final = "level 2: a Python audit hook, Landlock and seccomp; handles opened before, and modes and times of files, are not covered"
+
 _GRACE_S: Final = 20
 """How long an agent may go on after a difference has stopped it."""
 
@@ -76,19 +77,29 @@ def _start(scratch: Path) -> None:
     os.environ.update(place.environment())
     sessions.activate(session.root(command, place.path))
     clock.start()
-    ledger.enter("started", pid=os.getpid(), argv=sys.orig_argv, isolation=ISOLATION if plan.guard else "none")
     if not plan.guard:
+        ledger.enter("started", pid=os.getpid(), argv=sys.orig_argv, isolation="none")
         return
     tempfile.tempdir = str(scratch / TEMPORARY)
     sys.dont_write_bytecode = True
 
-    def enter(refusal: Refusal) -> None:
-        ledger.enter("refused" if refusal.fatal else "notice", **{k: str(v) for k, v in asdict(refusal).items()}, text=refusal.describe())
-
-    guard = Guard(scratch=scratch, allow_write=[Path(p) for p in plan.allow_write], on_refusal=enter)
+    guard = Guard(scratch=scratch, allow_write=[Path(p) for p in plan.allow_write], on_refusal=ledger.refuse)
 
     atexit.register(finish, session, guard, ledger)
     guard.arm_process()
+    isolation = _confined(scratch, plan) if plan.isolate == "auto" else ISOLATION
+    ledger.enter("started", pid=os.getpid(), argv=sys.orig_argv, isolation=isolation)
+
+
+def _confined(scratch: Path, plan: Plan) -> str:
+    """Take what the machine offers beside the hook; tells what holds."""
+    if os.environ.get(kernel.CONFINED):  # by the process that started this one
+        return KERNEL
+    try:
+        kernel.confine([scratch, *map(Path, plan.allow_write)], lambda listener: naming.hand_over(scratch, listener))
+    except kernel.NotOfferedError as error:
+        return f"{ISOLATION} ({error})"
+    return KERNEL
 
 
 def _end_soon() -> None:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
@@ -14,10 +15,11 @@ from spanreplay.exporter import environment_variables as env
 from spanreplay.recording.children import child_environment
 from spanreplay.recording.definition import HASH_SEED
 from spanreplay.replay.credentials import PLACEHOLDER, needed_credentials
+from spanreplay.replay.isolation import naming
 from spanreplay.replay.joins import Join
 from spanreplay.replay.ledger import Difference, Ledger, Totals, expected_runs, read_ledgers
 from spanreplay.replay.model import Run
-from spanreplay.replay.plan import ENVIRONMENT, LEDGERS, TEMPORARY, Plan, lay_out
+from spanreplay.replay.plan import ENVIRONMENT, LEDGERS, TEMPORARY, Isolate, Plan, lay_out
 from spanreplay.replay.uncalled import enter_unreached
 from spanreplay.replay.verdict import Verdict, verdict
 from spanreplay.spans.record import Record
@@ -52,6 +54,7 @@ def replay_command(
     *,
     focus: Collection[str] = (),
     allow_write: Sequence[Path] = (),
+    isolate: Isolate = "auto",
     accept_incomplete: bool = False,
     join: Join | None = None,
     cwd: Path | None = None,
@@ -65,6 +68,7 @@ def replay_command(
         argv: the command.
         focus: ids of the runs that were asked for: only these must come. Empty: all of them.
         allow_write: files and folders it may write; everything else outside a scratch folder is refused.
+        isolate: ``auto`` takes all isolation that the machine offers, ``hook`` the Python audit hook only.
         accept_incomplete: steps whose record is known to lack something answer too, and the result counts as far as the record goes.
         join: how the runs were made of several traces, if they were.
         cwd: where to run it.
@@ -80,6 +84,7 @@ def replay_command(
             runs=tuple(r.run_id for r in runs),
             focus=tuple(focus),
             allow_write=tuple(str(p.absolute()) for p in allow_write),
+            isolate=isolate,
             accept_incomplete=accept_incomplete,
             join=join,
         )
@@ -91,7 +96,8 @@ def replay_command(
         environment |= _determined(runs)
         for name in needed_credentials(runs, environment):
             environment.setdefault(name, PLACEHOLDER)
-        code = run_attached(argv, environment, cwd, output=output)
+        with naming.Watch(scratch, Ledger(scratch / LEDGERS / "kernel.ledger"), environment) if isolate == "auto" else nullcontext():
+            code = run_attached(argv, environment, cwd, output=output)
         totals = read_ledgers(scratch / LEDGERS)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

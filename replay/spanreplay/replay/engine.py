@@ -1,6 +1,6 @@
 """Re-execution in this process: a function of the user's, with every call in it answered from recorded runs.
 
-Isolation is level 1 (see :mod:`spanreplay.replay.isolation.guard`), and the result says so.
+Isolation is level 1 here (see :mod:`spanreplay.replay.isolation.guard`), and the result says so.
 """
 
 import asyncio
@@ -8,7 +8,7 @@ import inspect
 import tempfile
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -24,7 +24,7 @@ from spanreplay.recording import plugins
 from spanreplay.replay.claims import Claims
 from spanreplay.replay.clock import RecordedClock
 from spanreplay.replay.isolation.guard import Guard
-from spanreplay.replay.isolation.refusal import Refusal, RefusedInPoolError
+from spanreplay.replay.isolation.refusal import RefusedInPoolError
 from spanreplay.replay.ledger import Difference, Ledger
 from spanreplay.replay.model import Run
 from spanreplay.replay.stubs import RecordedCalls
@@ -169,9 +169,7 @@ class Execution:
         self._session, _ = replay_session(self._runs, self._ledger, accept_incomplete=replayer.accept_incomplete, clock=self._clock)
         self._resources = ExitStack()
         folder = self._resources.enter_context(tempfile.TemporaryDirectory(prefix="spanreplay-"))
-        self._guard = Guard(
-            scratch=replayer.scratch or Path(folder), allow_write=replayer.allow_write, on_refusal=lambda r: _enter(self._ledger, r)
-        )
+        self._guard = Guard(scratch=replayer.scratch or Path(folder), allow_write=replayer.allow_write, on_refusal=self._ledger.refuse)
         self._armed = replayer.guard
 
     def __enter__(self) -> Self:
@@ -223,10 +221,6 @@ def stopped_by_replay(error: BaseException) -> bool:
     if isinstance(error, StoppedInPoolError | RefusedInPoolError):
         return isinstance(error.__cause__, ControlSignal | StoppedInPoolError)
     return isinstance(error, ControlSignal)
-
-
-def _enter(ledger: Ledger, refusal: Refusal) -> None:
-    ledger.enter("refused" if refusal.fatal else "notice", **{k: str(v) for k, v in asdict(refusal).items()}, text=refusal.describe())
 
 
 def _run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

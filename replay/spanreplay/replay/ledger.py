@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+from spanreplay.replay.isolation.refusal import Refusal
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.origin import is_foreign, judged
 
@@ -113,6 +114,11 @@ class Ledger:
     def differ(self, difference: Difference) -> None:
         """Enter a difference."""
         self.enter("difference", **asdict(difference))
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Enter an act on the outside that was stopped: an attempt, or a notice."""
+        facts = {name: str(value) for name, value in asdict(refusal).items()}
+        self.enter("refused" if refusal.fatal else "notice", **facts, text=refusal.describe())
 
 
 def apply(totals: Totals, event: str, facts: Mapping[str, Any]) -> None:

@@ -3,7 +3,7 @@
 ::
 
     SCRATCH/plan.json        {"schema": 1, "runs": [run ids], "focus": [run ids], "allow_write": [paths], "guard": true,
-                             "accept_incomplete": false, "join": null}
+                             "isolate": "auto", "accept_incomplete": false, "join": null}
     SCRATCH/recording.json   the spans and log records of these runs, as OTLP JSON
     SCRATCH/claims/          what of the record each process has taken, see spanreplay.replay.claims
     SCRATCH/ledgers/         one ledger a process, see spanreplay.replay.ledger
@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from spanreplay.replay.joins import Join
 from spanreplay.replay.model import Run
@@ -25,6 +25,8 @@ ENVIRONMENT: Final = "SPANREPLAY_PLAN"
 """Names the scratch folder to the processes of a replayed command."""
 
 CLAIMS: Final = "claims"
+Isolate: TypeAlias = Literal["auto", "hook"]
+
 LEDGERS: Final = "ledgers"
 TEMPORARY: Final = "tmp"
 
@@ -38,6 +40,8 @@ class Plan:
     """The runs that were asked for; empty where all of them were."""
     allow_write: tuple[str, ...] = ()
     guard: bool = True
+    isolate: Isolate = "auto"
+    """``auto``: all that the machine offers; ``hook``: Python's audit hook only."""
     accept_incomplete: bool = False
     """Steps whose record is known to lack something answer too."""
     join: Join | None = None
@@ -62,6 +66,7 @@ def read_plan(scratch: Path) -> Plan:
         focus=tuple(found["focus"]),
         allow_write=tuple(found["allow_write"]),
         guard=found["guard"],
+        isolate=found["isolate"],
         accept_incomplete=found["accept_incomplete"],
         join=found["join"],
     )

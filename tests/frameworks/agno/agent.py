@@ -40,5 +40,5 @@ async def run(mode: str, question: str) -> str:
     return "".join(parts)
 
 
-for mode in sys.argv[1:]:
+for mode in sys.argv[1:] if __name__ == "__main__" else ():
     print(json.dumps({"mode": mode, "output": asyncio.run(run(mode, "What is the weather?"))}), flush=True)

@@ -23,8 +23,6 @@ from spanreplay.instrumentation.shims.patching import Patches
 
 NAME: Final = "agno"
 _LAYER: Final = "agno.FunctionCall"
-_PARTS: Final = ("RunContent", "TeamRunContent")
-_WHOLE: Final = ("RunCompleted", "TeamRunCompleted")
 
 
 def _patch_tools(module: ModuleType, patches: Patches) -> None:
@@ -185,6 +183,7 @@ class _Run:
         }
         model = getattr(getattr(agent, "model", None), "id", None)
         self._definition = {"framework": _version(), **named} | ({"model": model} if isinstance(model, str) else {})
+        self._events = "Team" if type(agent).__name__ == "Team" else ""
         self._parts: list[str] = []
         self._output: Any = None
 
@@ -194,6 +193,8 @@ class _Run:
         with run.body():
             for tool in self._tools:
                 self._decide(tool, "allow" if tool.confirmed else "deny", "caller")
+                if not tool.confirmed:
+                    _reject(tool)
         return run
 
     def _decide(self, tool: Any, outcome: Any, by: str) -> None:
@@ -201,9 +202,9 @@ class _Run:
 
     def _seen(self, event: Any) -> None:
         name, content = getattr(event, "event", None), getattr(event, "content", None)
-        if name in _PARTS and isinstance(content, str):
+        if name == f"{self._events}RunContent" and isinstance(content, str):
             self._parts.append(content)
-        elif name in _WHOLE or hasattr(event, "messages"):
+        elif name == f"{self._events}RunCompleted":
             self._output = content
 
     def _end(self, run: AgentRun, response: Any) -> None:
@@ -271,6 +272,16 @@ class _Run:
             run.end(error)
             raise
         self._end(run, None)
+
+
+def _reject(tool: Any) -> None:
+    scope = here()
+    made = None
+    if scope is not None:
+        offered, asked = Offered(name=tool.tool_name), tool.tool_args or {}
+        made = framework.tool_call(scope, offered, asked, layer=_LAYER, call_id=tool.tool_call_id, ending=lambda _: "rejected")
+    if scope is not None and made is not None:
+        call(scope, made, lambda: None)
 
 
 _OVER: Final = object()

@@ -1,0 +1,173 @@
+"""Agno's seams, on modules of the same shape."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Iterator
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from spanreplay.instrumentation.adapters import agno as adapter
+from spanreplay.semconv import attributes as names
+from support.taped import recorded, replayed, told
+
+RAN: list[str] = []
+
+
+class Function:
+    description, parameters = "Look a price up.", {"type": "object"}
+
+    def __init__(self, entrypoint: Any) -> None:
+        self.name, self.entrypoint = "price", entrypoint
+
+
+def modules() -> dict[str, ModuleType]:
+    made = {name: ModuleType(name) for name in ("agno", "agno.tools.function", "agno.agent.agent", "agno.team.team")}
+
+    class FunctionCall:
+        def __init__(self, entrypoint: Any) -> None:
+            self.function, self.arguments, self.call_id = Function(entrypoint), {"item": "umbrella"}, "call_1"
+
+        def execute(self) -> Any:
+            return self.function.entrypoint(**self.arguments)
+
+        async def aexecute(self) -> Any:
+            result = self.function.entrypoint(**self.arguments)
+            return await result if asyncio.iscoroutine(result) else result
+
+    class Agent:
+        name, instructions = "helper", "You help."
+        response: Any = SimpleNamespace(content="done")
+
+        def run(self, input: Any, *, stream: bool = False) -> Any:
+            return iter(events()) if stream else self.response
+
+        def arun(self, input: Any, *, stream: bool = False) -> Any:
+            return aevents() if stream else self._arun()
+
+        async def _arun(self) -> Any:
+            return self.response
+
+        def continue_run(self, run_response: Any) -> Any:
+            return SimpleNamespace(content="refunded")
+
+    made["agno.tools.function"].FunctionCall = FunctionCall  # type: ignore[attr-defined]
+    made["agno.agent.agent"].Agent = Agent  # type: ignore[attr-defined]
+    made["agno.team.team"].Team = type("Team", (Agent,), {"run": Agent.run, "arun": Agent.arun})  # type: ignore[attr-defined]
+    return made
+
+
+def events() -> list[Any]:
+    return [SimpleNamespace(event="RunContent", content=part) for part in ("do", "ne")]
+
+
+async def aevents() -> AsyncIterator[Any]:
+    for event in events():
+        yield event
+
+
+@pytest.fixture(name="sdk")
+def _sdk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    made = modules()
+    for name, module in made.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(adapter, "_version", lambda: "agno 0")
+    RAN.clear()
+    adapter.uninstall()  # a replay of another test may have it waiting
+    adapter.install()
+    yield SimpleNamespace(call=made["agno.tools.function"].FunctionCall, agent=made["agno.agent.agent"].Agent)
+    adapter.uninstall()
+
+
+def price(item: str) -> int:
+    RAN.append(item)
+    return len(item)
+
+
+async def aprice(item: str) -> int:
+    return price(item)
+
+
+def prices(item: str) -> Iterator[int]:
+    yield price(item)
+
+
+def test_it_is_as_it_was_when_off_and_when_taken_out(sdk: Any) -> None:
+    assert adapter.status() == "active"
+    assert sdk.call(price).execute() == 8
+    adapter.uninstall()
+    assert adapter.status() == "off"
+    assert not hasattr(sdk.call.execute, "__wrapped__")
+    assert not hasattr(sdk.agent.run, "__wrapped__")
+
+
+@pytest.mark.parametrize("function", [price, aprice])
+def test_a_tool_call_is_a_step_and_is_given_again(sdk: Any, function: Any) -> None:
+    async def ask() -> Any:
+        asked = sdk.call(function)
+        before = asked.function
+        result = await asked.aexecute() if function is aprice else asked.execute()
+        assert asked.function is before
+        return result
+
+    tape = recorded(ask)
+    (step,) = tape.steps
+    assert (step[names.GEN_AI_TOOL_CALL_ID], step[names.GEN_AI_TOOL_CALL_ARGUMENTS]) == ("call_1", '{"item":"umbrella"}')
+    result = replayed(tape, ask)
+    assert (result.equal, result.value, RAN) == (True, 8, ["umbrella"])
+
+
+def test_a_tool_that_is_a_generator_is_left_alone(sdk: Any) -> None:
+    tape = recorded(lambda: list(sdk.call(prices).execute()))
+    assert (tape.steps, RAN) == ([], ["umbrella"])
+
+
+@pytest.mark.parametrize("way", ["run", "arun", "stream", "astream"])
+def test_a_run_has_its_input_output_and_definition(sdk: Any, way: str) -> None:
+    async def ask() -> None:
+        agent = sdk.agent()
+        match way:
+            case "run":
+                agent.run("hello")
+            case "arun":
+                await agent.arun("hello")
+            case "stream":
+                assert len(list(agent.run("hello", stream=True))) == 2
+            case _:
+                assert len([event async for event in agent.arun("hello", stream=True)]) == 2
+
+    tape = recorded(ask)
+    (run,) = [run for run in tape.runs() if run.agent_name == "helper"]
+    assert (run.input, run.output, run.definition["instructions"]) == ("hello", "done", "You help.")
+    assert replayed(tape, ask).equal
+
+
+def test_what_a_person_is_asked_and_has_said(sdk: Any) -> None:
+    def waiting(confirmed: bool | None) -> Any:
+        return SimpleNamespace(tool_name="refund", tool_args={}, tool_call_id="call_1", requires_confirmation=True, confirmed=confirmed)
+
+    def ask() -> None:
+        agent = sdk.agent()
+        agent.response = SimpleNamespace(content=None, is_paused=True, tools=[waiting(None)])
+        agent.run("hello")
+        agent.continue_run(SimpleNamespace(run_id="1", tools=[waiting(True), waiting(False)]))
+
+    tape = recorded(ask)
+    assert [step.get(names.GEN_AI_TOOL_CALL_DECISION_OUTCOME) for step in tape.steps] == [
+        None, "require_approval", None, "allow", "deny", None,
+    ]  # fmt: skip
+    assert tape.outcomes == ["interrupted", "ok", "ok", "ok", "ok", "rejected"]
+    assert told(replayed(tape, ask)) == []
+
+
+def test_another_release_is_said_and_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("agno.tools.function")
+    module.FunctionCall = type("FunctionCall", (), {})  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    adapter.uninstall()
+    adapter.install()
+    try:
+        assert adapter.status() == "unsupported: wanted a function FunctionCall.execute, found none"
+    finally:
+        adapter.uninstall()

@@ -51,6 +51,7 @@ VENDORS: Final[tuple[Destination, ...]] = (
     Destination("ingest.de.sentry.io"),
     Destination("", ("/api/",), "application/x-sentry-envelope"),
     Destination("telemetry.crewai.com"),
+    Destination("os-api.agno.com", ("/telemetry/",)),
     Destination("trace.wandb.ai", ("/call/", "/obj/create", "/table/create", "/file/create", "/otel")),
     Destination("api.segment.io"),
     Destination("api.mixpanel.com", ("/track", "/engage", "/import")),

@@ -2,6 +2,7 @@
 
 import gzip
 import http.client
+import os
 import random
 import socket
 import time
@@ -14,7 +15,7 @@ import psutil
 import pytest
 
 from fixtures.runs.spans import agent
-from spanreplay.receiver import intake, reading
+from spanreplay.receiver import intake, reading, upkeep
 from spanreplay.receiver.unpacking import TooLargeError, unpacked
 from spanreplay.spans import otlp_proto
 from support.receiving import PATIENCE_S, At, Program, receiving, running
@@ -183,8 +184,6 @@ def test_no_more_than_the_limit_is_unpacked(pack: Callable[[bytes], bytes]) -> N
 
 
 def test_when_the_disk_is_full_nothing_is_acknowledged_and_later_all_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-
     body = otlp_proto.encode([agent(1)])
     with receiving(tmp_path / "store") as at:
         assert at.post("/v1/traces", otlp_proto.encode([agent(2)])).status == 200
@@ -221,6 +220,28 @@ def test_a_disk_that_does_not_sync_acknowledges_nothing(tmp_path: Path, monkeypa
         assert at.post("/v1/traces", otlp_proto.encode([agent(1)])).status == 200
 
 
+def test_what_is_acknowledged_is_synced_whichever_file_it_went_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from spanreplay.store import journal_file
+
+    monkeypatch.setattr(journal_file, "FULL_BYTES", 2_000)
+    monkeypatch.setattr(upkeep, "_EVERY_S", 3600)
+    synced: set[int] = set()
+    real = journal_file._sync_file
+
+    def sync(descriptor: int) -> None:
+        synced.add(os.fstat(descriptor).st_ino)
+        real(descriptor)
+
+    monkeypatch.setattr(journal_file, "_sync_file", sync)
+    with receiving(tmp_path / "store") as at:
+        assert (
+            at.post("/v1/traces", otlp_proto.encode([agent(number, attributes={"x": "y" * 500}) for number in range(1, 30)])).status == 200
+        )
+        files = list((at.store / "journal").glob("*.journal"))
+        assert len(files) > 3
+        assert {file.stat().st_ino for file in files} <= synced
+
+
 def test_a_fault_of_one_request_is_none_of_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise ZeroDivisionError
@@ -237,6 +258,7 @@ def test_a_fault_of_one_request_is_none_of_the_others(tmp_path: Path, monkeypatc
 
 def test_journals_are_ended_and_loaded_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intake, "_JOURNAL_BYTES", 100)
+    monkeypatch.setattr(upkeep, "_EVERY_S", 3600)
     with receiving(tmp_path / "store") as at:
         for number in range(1, 4):
             assert at.post("/v1/traces", otlp_proto.encode([agent(number)])).status == 200

@@ -27,6 +27,7 @@ _log: Final = logging.getLogger("spanreplay.journal")
 _REOPEN_SECONDS: Final = 1.0
 _COMPLAIN_SECONDS: Final = 60.0
 _LOOK_SECONDS: Final = 1.0
+_ENDED: Final = 64
 _sync_file: Final = getattr(os, "fdatasync", os.fsync)
 
 
@@ -53,6 +54,9 @@ class JournalFile:
         self._gathered_bytes = 0
         self._bytes = 0
         self._descriptor: int | None = None
+        self._path: Path | None = None
+        self._ended: list[Path] = []
+        """Files ended since the last :meth:`sync`, the latest of them: it is asked for what is in them, too."""
         self._entry_synced = False
         self._torn = False
         self._untold: dict[str, int] = {}
@@ -121,9 +125,24 @@ class JournalFile:
             OSError: the disk says no.
         """
         self.flush()
+        self._sync_ended()
         if self._descriptor is not None:
             _sync_file(self._descriptor)
             self._sync_entry()
+
+    def _sync_ended(self) -> None:
+        for path in self._ended:
+            try:
+                descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+            except FileNotFoundError:
+                continue  # loaded into the database, which is on the disk
+            try:
+                _sync_file(descriptor)
+            finally:
+                os.close(descriptor)
+            self._entry_synced = False
+            self._sync_entry()
+        self._ended.clear()
 
     def _sync_entry(self) -> None:
         """A file is on the disk only when its name is, too."""
@@ -140,6 +159,8 @@ class JournalFile:
         if self._descriptor is not None:
             self.put(to_json({TYPE: "end"}))
             self.flush()
+            if self._path is not None:
+                self._ended = [*self._ended[1 - _ENDED :], self._path]
             self.close()
         if self._untold:
             with contextlib.suppress(OSError):
@@ -235,6 +256,7 @@ class JournalFile:
         process = self._process
         host = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in process.host)[:64]
         path = self._store / JOURNALS / f"{host}-{process.pid}-{secrets.token_hex(8)}{JOURNAL_SUFFIX}"
+        self._path = path
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_CLOEXEC", 0), 0o600)
         try:
             form = process_form(process)

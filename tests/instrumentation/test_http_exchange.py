@@ -218,3 +218,23 @@ def test_a_forked_copy_of_a_response_does_not_end_the_step_of_its_parent(monkeyp
     monkeypatch.setattr("os.getpid", lambda: -1)
     exchange.closed()
     assert recorder.ends == 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"Code": "Success", "AccessKeyId": "ASIA1", "SecretAccessKey": "wJalrXUtnFEMIK7MDENG", "Token": "IQoJb3JpZ2luX2Vj=="}',
+        '{"roleCredentials":{"accessKeyId":"ASIA1","secretAccessKey":"wJalrXUtnFEMIK7MDENG","sessionToken":"IQoJb3JpZ2luX2Vj=="}}',
+        "<AccessKeyId>ASIA1</AccessKeyId><SecretAccessKey>wJalrXUtnFEMIK7MDENG</SecretAccessKey>\n<SessionToken>IQoJb3JpZ2luX2Vj==</SessionToken>",
+    ],
+)
+def test_credentials_that_a_response_hands_out_are_not_kept(body: str) -> None:
+    kept = finished(body.encode(), sent=head("http://169.254.169.254/latest/meta-data/iam/security-credentials/role", "GET"), ask=b"")
+    told = json.dumps(kept.attributes)
+    assert "wJalrXUtnFEMIK7MDENG" not in told
+    assert "IQoJb3JpZ2luX2Vj" not in told
+    assert "ASIA" in body
+    token = finished(b"AQAEAtokenOfTheInstance==", sent=head("http://169.254.169.254/latest/api/token", "PUT"), headers=(), ask=b"")
+    assert "tokenOfTheInstance" not in json.dumps(token.attributes)
+    plain = finished(b'{"token": "the word after", "logprob": 1}', sent=head("https://x.example/words", "GET"), ask=b"")
+    assert "the word after" in plain[names.WIRE_RESPONSE_BODY]

@@ -22,7 +22,7 @@ from spanreplay.content.canonical import canonical_json
 from spanreplay.content.codec import Encoded
 from spanreplay.instrumentation import http_attempts, http_meaning
 from spanreplay.instrumentation.http_body import MAX_BODY, UTF_8, Headers, Kept, content_decoded, header, joined, without_encoding
-from spanreplay.instrumentation.http_request import Head
+from spanreplay.instrumentation.http_request import Head, learn_returned
 from spanreplay.instrumentation.provider import ModelResponse, Provider
 from spanreplay.semconv import attributes as names
 
@@ -170,6 +170,8 @@ class Exchange:
             view = content_decoded(body, header(self._headers, "content-encoding"))
             if complete is None:
                 complete = self._came_whole(view or b"")
+            if self.provider is None and view:
+                learn_returned(self.head, view, step.session.redactor)
             self._put_response(attributes, body, view, complete=complete)
             if self.provider is not None and self._size <= MAX_BODY:
                 read = self.provider.response(self._status, header(self._headers, "content-type"), view or b"", self.request)

@@ -126,6 +126,30 @@ def learn_credentials(head: Head, redactor: SecretKeeper) -> None:
                 _learn(value, redactor)
 
 
+_AWS_KEY: Final = b"ccessKeyId"
+"""In every document of AWS that hands out credentials, JSON or XML, as long as they are of AWS's own making."""
+_AWS_SECRET: Final = re.compile(rb"(?:secretaccesskey|sessiontoken|[\"']token)[\"']?\s*[:>]\s*[\"']?([^\"'<\s]+)", re.IGNORECASE)
+
+
+_AWS_TOKEN: Final = "/latest/api/token"
+"""Where the instance metadata service hands out the token for further requests, as text."""
+
+
+def learn_returned(head: Head, body: bytes, redactor: SecretKeeper) -> None:
+    """Tell the redactor the credentials that a response hands out: those of AWS, which no name gives away (STS, instance metadata, SSO).
+
+    Args:
+        head: the request.
+        body: of the response, after content decoding.
+        redactor: the session's.
+    """
+    if head.path == _AWS_TOKEN:
+        _learn(body.decode("utf-8", "replace").strip(), redactor)
+    if _AWS_KEY in body:
+        for secret in _AWS_SECRET.findall(body):
+            _learn(secret.decode("utf-8", "replace"), redactor)
+
+
 _learnt: Final[WeakKeyDictionary[SecretKeeper, set[str]]] = WeakKeyDictionary()
 
 

@@ -131,7 +131,7 @@ _AWS_KEY: Final = b"ccessKeyId"
 _AWS_SECRET: Final = re.compile(rb"(?:secretaccesskey|sessiontoken|[\"']token)[\"']?\s*[:>]\s*[\"']?([^\"'<\s]+)", re.IGNORECASE)
 
 
-_AWS_TOKEN: Final = "/latest/api/token"
+_AWS_HANDS_OUT: Final = "/latest/api/token"
 """Where the instance metadata service hands out the token for further requests, as text."""
 
 
@@ -143,7 +143,7 @@ def learn_returned(head: Head, body: bytes, redactor: SecretKeeper) -> None:
         body: of the response, after content decoding.
         redactor: the session's.
     """
-    if head.path == _AWS_TOKEN:
+    if head.path == _AWS_HANDS_OUT:
         _learn(body.decode("utf-8", "replace").strip(), redactor)
     if _AWS_KEY in body:
         for secret in _AWS_SECRET.findall(body):

@@ -37,7 +37,15 @@ _FunctionToolInvocationResult.__module__ = "agents.tool"
 
 
 def modules() -> dict[str, ModuleType]:
-    parts = ("run", "tool", "run_context", "guardrail", "memory.sqlite_session", *(f"run_internal.{name}" for name in _INTERNAL))
+    parts = (
+        "run",
+        "tool",
+        "run_context",
+        "guardrail",
+        "tool_guardrails",
+        "memory.sqlite_session",
+        *(f"run_internal.{name}" for name in _INTERNAL),
+    )
     made = {name: ModuleType(name) for name in ("agents", *(f"agents.{part}" for part in parts))}
     tool, run = made["agents.tool"], made["agents.run"]
 
@@ -111,6 +119,12 @@ def modules() -> dict[str, ModuleType]:
         async def run(self, *_: Any) -> Any:
             return SimpleNamespace(output=SimpleNamespace(tripwire_triggered=self.trips))
 
+    class ToolGuardrail(Guardrail):
+        async def run(self, *_: Any) -> Any:
+            return SimpleNamespace(behavior={"type": "reject_content" if self.trips else "allow"})
+
+    for name in ("ToolInputGuardrail", "ToolOutputGuardrail"):
+        setattr(made["agents.tool_guardrails"], name, type(name, (ToolGuardrail,), {}))
     made["agents.guardrail"].InputGuardrail = type("InputGuardrail", (Guardrail,), {})  # type: ignore[attr-defined]
     made["agents.guardrail"].OutputGuardrail = type("OutputGuardrail", (Guardrail,), {})  # type: ignore[attr-defined]
 
@@ -237,12 +251,19 @@ def test_calls_that_wait_for_a_person_are_decisions_and_the_run_is_interrupted(s
 def test_handoffs_run_again_and_guardrails_are_decisions(sdk: dict[str, ModuleType]) -> None:
     async def ask() -> Any:
         await sdk["agents.guardrail"].InputGuardrail(True).run()
+        await sdk["agents.tool_guardrails"].ToolInputGuardrail(True).run()
+        await sdk["agents.tool_guardrails"].ToolOutputGuardrail(False).run()
         asked = SimpleNamespace(handoff=SimpleNamespace(agent_name="billing"), tool_call={"arguments": "{}", "call_id": "call_1"})
         done = await sdk["agents.run_internal.turn_resolution"].execute_handoffs(public_agent=agent(), run_handoffs=[asked])
         return done.next_step.new_agent.name
 
     tape = recorded(ask)
-    assert [(step[names.STEP_KIND], step[names.STEP_NAME]) for step in tape.steps] == [("decision", "polite"), ("handoff", "billing")]
+    assert [(step[names.STEP_KIND], step[names.STEP_NAME]) for step in tape.steps] == [
+        *[("decision", "polite")] * 3,
+        ("handoff", "billing"),
+    ]
+    said = [step[names.DECISION] for step in tape.steps if names.DECISION in step]
+    assert ["deny" in each for each in said] == [True, True, False]
     result = replayed(tape, ask)
     assert (result.equal, result.value, RAN) == (True, "billing", ["hand-off", "hand-off"])
 

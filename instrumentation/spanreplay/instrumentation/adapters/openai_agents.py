@@ -54,8 +54,8 @@ def _patch_decisions(module: ModuleType, patches: Patches) -> None:
     patches.replace(module.RunContextWrapper, "reject_tool", functools.partial(_observed_decision, "deny"))
 
 
-def _patch_guardrails(module: ModuleType, patches: Patches) -> None:
-    for owner in (module.InputGuardrail, module.OutputGuardrail):
+def _patch_guardrails(names_of: tuple[str, str], module: ModuleType, patches: Patches) -> None:
+    for owner in map(vars(module).__getitem__, names_of):
         expect(owner, "run", ["self"])
         patches.replace(owner, "run", _observed_guardrail)
 
@@ -70,7 +70,8 @@ _hooks: Final = Hooks(
         "agents.run_internal.tool_actions": tools.patch_actions,
         "agents.tool": tools.patch_tools,
         "agents.run_context": _patch_decisions,
-        "agents.guardrail": _patch_guardrails,
+        "agents.guardrail": functools.partial(_patch_guardrails, ("InputGuardrail", "OutputGuardrail")),
+        "agents.tool_guardrails": functools.partial(_patch_guardrails, ("ToolInputGuardrail", "ToolOutputGuardrail")),
         "agents.memory.sqlite_session": sessions.patch_sqlite,
     },
 )
@@ -275,6 +276,8 @@ def _observed_guardrail(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _said(guardrail: Any, result: Any) -> Call:
     name = guardrail.get_name()
-    outcome = "deny" if result.output.tripwire_triggered else "allow"
+    behavior = getattr(result, "behavior", None)  # of a guardrail of a tool, else of an agent
+    denied = result.output.tripwire_triggered if behavior is None else behavior["type"] != "allow"
+    outcome = "deny" if denied else "allow"
     decision = canonical_json({"outcome": outcome, "by": name})
     return Call(kind="decision", name=name, input=codec.encode({"outcome": outcome}), attributes={names.DECISION: decision})

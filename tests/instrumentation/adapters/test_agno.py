@@ -118,6 +118,13 @@ def test_a_tool_call_is_a_step_and_is_given_again(sdk: Any, function: Any) -> No
     assert (result.equal, result.value, RAN) == (True, 8, ["umbrella"])
 
 
+def test_the_id_of_an_item_is_no_id_of_a_call(sdk: Any) -> None:
+    asked = sdk.call(price)
+    asked.call_id = "fc_1"
+    (step,) = recorded(asked.execute).steps
+    assert names.GEN_AI_TOOL_CALL_ID not in step
+
+
 def test_a_tool_that_is_a_generator_is_left_alone(sdk: Any) -> None:
     tape = recorded(lambda: list(sdk.call(prices).execute()))
     assert (tape.steps, RAN) == ([], ["umbrella"])

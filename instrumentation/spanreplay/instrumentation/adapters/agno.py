@@ -23,6 +23,8 @@ from spanreplay.instrumentation.shims.patching import Patches
 
 NAME: Final = "agno"
 _LAYER: Final = "agno.FunctionCall"
+_ITEM: Final = "fc_"
+"""Beginning of what Agno takes for the id of a call of OpenAI's Responses API: the id of the item that the call is in."""
 
 
 def _patch_tools(module: ModuleType, patches: Patches) -> None:
@@ -138,7 +140,7 @@ def _call(scope: Scope, asked: Any, entrypoint: Any) -> Call | None:
         Offered(name=function.name, description=function.description, parameters=function.parameters, function=written),
         dict(asked.arguments or {}),
         layer=_LAYER,
-        call_id=asked.call_id,
+        call_id=None if str(asked.call_id).startswith(_ITEM) else asked.call_id,
         annotation=framework.returned(written),
     )
 

@@ -1,5 +1,6 @@
 """How long runs are kept: by age, number, size and session; what is on hold or in use stays; nothing that is left loses content."""
 
+import random
 import shutil
 import time
 from collections.abc import Sequence
@@ -118,8 +119,6 @@ def test_logs_of_no_trace_go_by_age(ten: tuple[Store, Retention]) -> None:
 
 
 def test_content_goes_with_its_last_user_and_space_comes_back(tmp_path: Path) -> None:
-    import random
-
     noise = random.Random(1)
     runs = [run_of(days, days=days, own=noise.randbytes(200_000).hex()) for days in range(1, 11)]
     store, retention = filled(tmp_path / "store", *runs)
@@ -137,23 +136,18 @@ def test_content_goes_with_its_last_user_and_space_comes_back(tmp_path: Path) ->
 
 
 def test_the_oldest_go_until_it_is_small_enough(tmp_path: Path) -> None:
-    runs = [run_of(days, days=days, own="short") for days in range(1, 11)]
-    big = [
-        [
-            SpanRecord(
-                **{**{n: getattr(s, n) for n in s.__slots__}, "attributes": {**s.attributes, "a": [f"{i}" * 9 for i in range(3000)]}}
-            )
-            for s in run
-        ]
-        for run in runs
-    ]
-    store, retention = filled(tmp_path / "store", *big)
+    noise = random.Random(2)
+    store, retention = filled(tmp_path / "store", *(run_of(days, days=days, own=noise.randbytes(300_000).hex()) for days in range(1, 11)))
     size = retention.plan(Limits()).size
     going = retention.plan(Limits(max_bytes=size // 2)).bundles
     assert 4 <= len(going) <= 6
     assert {int(bundle.traces[0], 16) for bundle in going} == set(range(11 - len(going), 11))
     assert retention.plan(Limits(max_bytes=size)).bundles == []
     assert len(list(store.query("SELECT * FROM runs").rows)) == 10
+    retention.prune(Limits(max_bytes=size * 3 // 4))
+    assert 0 < len(store.find_runs()) < 10
+    assert retention.plan(Limits()).size <= size * 3 // 4
+    assert len(store.find_runs()) >= 4
 
 
 def test_what_is_on_hold_stays_until_it_is_released(ten: tuple[Store, Retention]) -> None:

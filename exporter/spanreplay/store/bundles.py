@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from spanreplay.store.derived import sizes as held_by
+
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
@@ -32,7 +34,7 @@ class Bundle:
     """When something of it happened last."""
     spans: int = 0
     size: int = 0
-    """Bytes of its spans before they are compressed, without long content; 0 unless it was asked for."""
+    """About how many bytes it has before they are compressed, what it shares with others included; 0 unless it was asked for."""
     recording: set[str] = field(default_factory=set)
     """Processes that have begun a span of it and not ended it."""
 
@@ -48,7 +50,7 @@ _TRACES: Final = """
         list(DISTINCT process) FILTER (process IS NOT NULL)
     FROM (
         SELECT trace_id, start_ns AS first_ns, greatest(start_ns, coalesce(end_ns, start_ns)) AS last_ns, 1 AS spans,
-            CASE WHEN $1 THEN 200 + coalesce(strlen(attributes), 0) + coalesce(strlen(events), 0) ELSE 0 END AS bytes,
+            CASE WHEN $1 THEN 200 ELSE 0 END AS bytes,
             CASE WHEN started AND end_ns IS NULL THEN process END AS process
         FROM spans
         UNION ALL
@@ -62,7 +64,7 @@ def find_bundles(connection: "Connection", *, sizes: bool = False) -> list[Bundl
 
     Args:
         connection: may read.
-        sizes: how large each is, too, which takes reading the attributes of all spans.
+        sizes: how large each is, too, which takes reading the attributes of all spans and log records.
     """
     joined = _Joined()
     for run_id, trace_id in connection.execute("SELECT run_id, trace_id FROM run_traces").fetchall():
@@ -80,6 +82,9 @@ def find_bundles(connection: "Connection", *, sizes: bool = False) -> list[Bundl
         bundle.spans += spans
         bundle.size += size
         bundle.recording.update(processes or ())
+    held = held_by(connection, traces_of(found.values())) if sizes else {}
+    for bundle in found.values():
+        bundle.size += sum(held.get(trace_id, 0) for trace_id in bundle.traces)
     return sorted(found.values(), key=lambda bundle: (-bundle.last_ns, min(bundle.traces, default="")))
 
 

@@ -26,6 +26,7 @@ Kept: TypeAlias = Literal["on hold", "in use"]
 
 _SETTLING_NS: Final = 3_600 * 10**9
 """While a process records, what happened less than this ago may be added to."""
+_AGAIN: Final = 3
 _MEMORY: Final = "1GB"
 _OF_A_RUN_OR_TRACE: Final = """
     SELECT table_name, column_name FROM duckdb_columns()
@@ -156,6 +157,8 @@ class Retention:
 
         What is deleted is decided under the store's lock, after all journals are loaded: what has come since :meth:`plan` is looked at too.
 
+        How large what is left will be is only estimated, so where it has turned out larger than asked for, some more goes.
+
         Args:
             limits: see :class:`Limits`.
             only: nothing but these traces, as long as they still have these fingerprints: those that were archived.
@@ -163,6 +166,17 @@ class Retention:
         Raises:
             StoreError: which kind says why. Where only the writing anew failed, what was to go is gone and its space is used again.
         """
+        done = self._prune(limits, only)
+        for _ in range(_AGAIN):
+            if limits.max_bytes is None or done.runs == 0 or self._size() <= limits.max_bytes:
+                break
+            more = self._prune(limits, only)
+            if more.runs == 0:
+                break
+            done = Pruned(**{name: getattr(done, name) + getattr(more, name) for name in Pruned.__dataclass_fields__})
+        return done
+
+    def _prune(self, limits: Limits, only: Mapping[str, str] | None) -> Pruned:
         before = self._size()
         with self._database.writing(much=True) as connection:
             clear(self.path)

@@ -69,7 +69,7 @@ def test_whatever_comes_is_read_refused_or_told(
         return data[:place] + junk + data[place + cut :]
 
     whole = VALID[kind]
-    pack = PACKED.get(encoding, lambda data: data)
+    pack = PACKED.get(encoding, bytes)
     body = pack(damaged(whole)) if inside else damaged(pack(whole))
     told: list[Problem] = []
     try:

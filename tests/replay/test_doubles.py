@@ -312,6 +312,18 @@ def test_an_agent_recorded_twice_is_one_and_the_run_knows_what_either_says() -> 
     assert letters(one([agent(1, end=900), agent(2, 1, start=1, end=899)])) == "A", "one instrumentation records an agent once"
 
 
+def test_an_agent_that_one_instrumentation_tells_of_twice_is_one_where_another_recorded_it_too() -> None:
+    twice = [
+        agent(2, 1, op="invoke_workflow", start=1, end=899, scope=FRAMEWORK),
+        agent(3, 2, start=2, end=898, scope=FRAMEWORK),
+        chat(4, 3, start=5),
+    ]
+    assert letters(one([agent(1, end=900, scope=CLIENT), *twice])) == "M"
+    assert letters(one([agent(1, name="other", end=900, scope=CLIENT), *twice])) == "AAM"
+    beside = agent(5, 1, start=500, end=899, scope=FRAMEWORK)
+    assert letters(one([agent(1, end=900, scope=CLIENT), *twice[1:2], twice[0], twice[2], beside])).count("A") == 3
+
+
 def test_our_own_record_of_a_call_is_the_step() -> None:
     records = [
         chat(2, 1, start=5, end=100, attributes=answer("r1")),

@@ -9,6 +9,7 @@ or go to one model after another, is no call of its own. Two real calls are neve
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Final
 
 from spanreplay.content.canonical import canonical_json
@@ -77,8 +78,20 @@ def _fold_nested(folded: Folded, outer: Candidate, inner: Sequence[Candidate]) -
         return _fold_models(folded, outer, alike)
     if kind == "tool_call":
         return _fold_tools(folded, outer, alike)
-    if len(alike) == 1 and _same_other(outer, alike[0]):
-        return [_fold_two(folded, outer, alike[0])]
+    return _fold_others(folded, outer, alike)
+
+
+def _fold_others(folded: Folded, outer: Candidate, alike: Sequence[Candidate]) -> list[SpanKey]:
+    """Folds agents and the rest. One instrumentation may tell of an agent in two spans (ADK 2: the workflow, and the agent in it)."""
+    nested = all(folded.places[one.key].holds(folded.places[other.key]) for one, other in pairwise(alike))
+    if nested and all(_same_other(outer, candidate) for candidate in alike):
+        key = outer.key
+        for candidate in alike:
+            key = _fold_two(folded, folded.steps[key], candidate)
+        return [key]
+    first = alike[0]
+    if len(alike) == 1 and outer.draft.kind == "agent" and not apart(outer, first) and same_agent(outer.draft, first.draft):
+        return [outer.key, first.key]
     return [outer.key]
 
 

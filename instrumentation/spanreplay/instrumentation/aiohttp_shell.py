@@ -123,7 +123,7 @@ class Sent:
             error = sys.exc_info()[1]
         if content.is_eof() or (feeder is not None and feeder.is_whole):
             exchange.exhausted()
-        elif isinstance(error, self._lib.ClientError | asyncio.CancelledError | TimeoutError):
+        elif error is not None and isinstance(error, self._lib.ClientError | asyncio.CancelledError | TimeoutError):
             exchange.failed(error)
         else:
             exchange.closed()

@@ -96,7 +96,7 @@ def _head(lib: Any, pool: Any, asked: Mapping[str, Any]) -> Head:
     if not target.startswith("/"):  # to a proxy, which is told the whole URL
         url = lib.util.parse_url(target)
         scheme, host, port, target = url.scheme or scheme, url.host or host, url.port, url.request_uri
-    headers = asked["headers"] or {}
+    headers: Any = asked["headers"] or {}
     pairs = headers.iteritems() if hasattr(headers, "iteritems") else headers.items()
     return Head(
         method=str(asked["method"]).upper(),

@@ -169,7 +169,8 @@ def test_calls_that_a_model_asked_for_are_noted_in_the_run(server: ModelServer) 
         openai_chat(server)
         anthropic_stream(server)
     first, second = (step.started.span_id for step in recorder.steps)
-    assert run.state["requested"] == {"call_1": first, "call_2": first, "toolu_1": second, "toolu_2": second}
+    asked = [(call.call_id, call.span_id) for call in run.state["asked"]]
+    assert asked == [("call_1", first), ("call_2", first), ("toolu_1", second), ("toolu_2", second)]
 
 
 def test_a_replay_needs_no_key_and_no_host(server: ModelServer) -> None:

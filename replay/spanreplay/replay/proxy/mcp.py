@@ -90,6 +90,7 @@ class McpProxy:
             OSError: the server cannot be started.
         """
         self._scope = here()
+        listener: threading.Thread | None = None
         if self._argv:
             with untaped.unnamed():
                 self._child = subprocess.Popen(self._argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 — the user's own
@@ -98,7 +99,7 @@ class McpProxy:
         while line := self._reads.readline(MAX_LINE):
             self._from_client(line)
         code = 0
-        if self._child is not None:
+        if self._child is not None and listener is not None:
             code = self._close(self._child)
             listener.join(_PATIENCE_S)
             if not listener.is_alive() and self._child.stdout is not None:

@@ -108,7 +108,7 @@ def _observed_tool(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _call(scope: Scope, tool: Any, given: Mapping[str, Any]) -> Call | None:
     asked = _asked.get()
-    arguments = given if asked is None else asked.arguments
+    arguments: Any = given if asked is None else asked.arguments
     if hasattr(arguments, "model_dump"):
         arguments = arguments.model_dump(exclude_unset=True)
     function = getattr(tool.func, "func", tool.func)
@@ -211,13 +211,13 @@ class _Run:
             if made is None or whole is None:
                 return
             error = getattr(whole, "_stream_error", None)
-            if error is None:
-                try:
-                    response = await whole.get_final_response()  # as the framework's own telemetry does here
-                except Exception as raised:  # noqa: BLE001 — the reader is told when it asks for it
-                    error = raised
             if error is not None:
                 made.end(error)
+                return
+            try:
+                response = await whole.get_final_response()  # as the framework's own telemetry does here
+            except Exception as raised:  # noqa: BLE001 — the reader is told when it asks for it
+                made.end(raised)
             else:
                 self._end(made, response)
 
@@ -269,7 +269,9 @@ def _of_workflow(workflow: Any, message: Any, options: Mapping[str, Any]) -> _Fa
 
 def _told(messages: Any) -> object:
     """What a run was asked, without what the framework makes up for it: messages are their role and what is in them."""
-    if isinstance(messages, Sequence) and not isinstance(messages, str | bytes):
+    if isinstance(messages, str | bytes):
+        return messages
+    if isinstance(messages, Sequence):
         return [_told(message) for message in messages]
     if hasattr(messages, "contents"):
         return {"role": str(messages.role), "contents": [_content(content) for content in messages.contents]}

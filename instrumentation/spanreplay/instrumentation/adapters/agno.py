@@ -7,7 +7,7 @@
 import copy
 import functools
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from importlib import metadata
 from types import ModuleType
 from typing import Any, Final
@@ -193,11 +193,19 @@ class _Run:
         run = agent_run(self._name, input=self._asked, session=self._session, definition=self._definition)
         run.begin()
         with run.body():
-            for tool in self._tools:
-                self._decide(tool, "allow" if tool.confirmed else "deny", "caller")
-                if not tool.confirmed:
-                    _reject(tool)
+            self._look(self._tell)
         return run
+
+    def _ask(self, tools: Iterable[Any]) -> None:
+        for tool in tools:
+            if tool.requires_confirmation and tool.confirmed is None:
+                self._decide(tool, "require_approval", NAME)
+
+    def _tell(self) -> None:
+        for tool in self._tools:
+            self._decide(tool, "allow" if tool.confirmed else "deny", "caller")
+            if not tool.confirmed:
+                _reject(tool)
 
     def _decide(self, tool: Any, outcome: Any, by: str) -> None:
         record_decision(tool.tool_name, outcome, by=by, arguments=tool.tool_args or {}, call_id=tool.tool_call_id)
@@ -211,13 +219,16 @@ class _Run:
 
     def _end(self, run: AgentRun, response: Any) -> None:
         run.output = "".join(self._parts) if response is None and self._output is None else getattr(response, "content", self._output)
-        if getattr(response, "is_paused", False):
+        if response is not None and getattr(response, "is_paused", False):
             run.outcome = "interrupted"
             with run.body():
-                for tool in response.tools or ():
-                    if tool.requires_confirmation and tool.confirmed is None:
-                        self._decide(tool, "require_approval", NAME)
+                self._look(lambda: self._ask(response.tools or ()))
         run.end()
+
+    def _look(self, what: Callable[[], object]) -> None:
+        scope = here()
+        if scope is not None:
+            attempt(scope, "what a person is asked or has said", what)
 
     def now(self, invoke: Callable[[], Any]) -> Any:
         """Run it, or begin to, where it answers with a stream."""

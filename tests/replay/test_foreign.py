@@ -14,7 +14,10 @@ import openai
 import pytest
 from pydantic import BaseModel
 
-from spanreplay.instrumentation import agent_run, record_decision, tool
+from spanreplay.boundary.boundary import call as boundary_call
+from spanreplay.boundary.boundary import here
+from spanreplay.instrumentation import agent_run, framework, record_decision, tool
+from spanreplay.instrumentation.framework import Offered
 from spanreplay.replay import Replayer, ReplayResult, build_runs
 from spanreplay.replay.model import Run
 from spanreplay.replay.reports.verdict import render_verdict
@@ -315,6 +318,37 @@ def test_siblings_finish_in_the_recorded_order() -> None:
 
     result = replayed(trace.runs(), agent)
     assert (told(result), result.value) == ([], ["B", "A"])
+
+
+def test_a_framework_makes_what_it_makes_of_what_its_function_is_answered() -> None:
+    def through_a_framework(function: Callable[..., Any], city: str) -> dict[str, Any]:
+        """A tool as a framework calls it: failures become results, and what the function gave is put into its own form."""
+        scope = here()
+        assert scope is not None
+        offered = Offered(name="get_weather", function=function)
+        call = framework.tool_call(scope, offered, {"city": city}, layer="acme")
+
+        def body() -> dict[str, Any]:
+            try:
+                return {"id": city, "content": function(city)}
+            except RuntimeError as error:
+                return {"id": city, "content": f"failed: {error}"}
+
+        assert call is not None
+        return boundary_call(scope, call, body)
+
+    trace = Trace().tool("get_weather", {"city": "Oslo"}, {"celsius": 4})
+    trace.tool("get_weather", {"city": "Rome"}).failed("RuntimeError", "no service")
+    result = replayed(trace.runs(), lambda: [through_a_framework(get_weather, city) for city in ("Oslo", "Rome")])
+    assert told(result) == []
+    assert result.value == [{"id": "Oslo", "content": {"celsius": 4}}, {"id": "Rome", "content": "failed: no service"}]
+
+    def bare(city: str) -> Any:
+        raise AssertionError("its body ran")
+
+    whole = Trace().tool("get_weather", {"city": "Oslo"}, {"id": "Oslo", "content": "4"})
+    result = replayed(whole.runs(), through_a_framework, bare, "Oslo")
+    assert (told(result), result.value) == ([], {"id": "Oslo", "content": "4"}), "a function that is no @tool is answered at the framework"
 
 
 # ---- what a call gets --------------------------------------------------------------------------------------------

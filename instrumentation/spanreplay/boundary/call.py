@@ -60,6 +60,8 @@ class Call:
     """The function is a generator."""
     layer: str = ""
     """The seam that sees a tool call, see :mod:`spanreplay.boundary.layers`."""
+    tool_below: bool = False
+    """A framework's call of a function that is a ``@tool``: it sees the call too, below what the framework makes of results."""
     passed: bool = False
     """A replay runs the body, as it does an agent's: all that it does outside are steps of their own. For a tool that is an agent."""
     ending: Callable[[object], OutcomeName | None] | None = None

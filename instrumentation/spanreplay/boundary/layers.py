@@ -1,10 +1,14 @@
 """One tool call, one step, however many layers see it: a framework over ``@tool``, MCP under a framework."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from spanreplay.boundary.scope import Scope
 
+if TYPE_CHECKING:
+    from spanreplay.boundary.step import Step
+
 _STATE: Final = "layers"
+_OPEN: Final = "layers.open"
 _JOINTS: Final = "_.-/:"
 
 
@@ -25,8 +29,19 @@ def is_inner_layer(scope: Scope, name: str, layer: str) -> bool:
     outer = step.call.name
     if outer != name and not (outer.endswith(name) and outer[-len(name) - 1] in _JOINTS):
         return False
+    if step.inner.memo.get(_OPEN):
+        return False
     met = step.inner.memo.setdefault(_STATE, set())
     if not isinstance(met, set) or layer in met:
         return False
     met.add(layer)
     return True
+
+
+def leave_to_inner_layers(step: "Step") -> None:
+    """Let the layers below make steps of their own of a tool call that is passed through.
+
+    Args:
+        step: the call as the outer layer sees it.
+    """
+    step.inner.memo[_OPEN] = True

@@ -105,6 +105,7 @@ def tool_call(
             annotation=annotation,
             streams=streams,
             layer=layer,
+            tool_below=info is not None,
             ending=ending,
         )
     except Exception:

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Final, NoReturn
 
 from spanreplay.boundary.call import Answer
+from spanreplay.boundary.layers import leave_to_inner_layers
 from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.content.redaction import mask
 from spanreplay.replay import turns
@@ -54,6 +55,10 @@ class ForeignCalls:
         """
         call = step.call
         if call.kind in _PASSED or (call.kind == "io" and names.HTTP_REQUEST_METHOD not in call.attributes):
+            return None
+        if call.tool_below:
+            # What a framework makes of a result or a failure is not what others record of the function: the function is answered.
+            leave_to_inner_layers(step)
             return None
         asked = None if step.input is None else mask(step.input)
         found: Match | NoMatch = NoMatch(run=None)

@@ -167,6 +167,25 @@ def test_what_a_tool_streams_gives_and_changes_comes_back(agent: Any) -> None:
     assert before == RAN
 
 
+@pytest.mark.parametrize(
+    ("given", "content"),
+    [
+        ("sunny", [{"text": "sunny"}]),
+        ([{"text": "sunny"}], [{"text": "sunny"}]),
+        ({"degrees": 21}, [{"text": '{"degrees": 21}'}]),
+        ({"status": "success", "content": [{"text": "sunny"}]}, [{"text": "sunny"}]),
+    ],
+)
+def test_what_others_recorded_of_a_result_becomes_one(agent: Any, given: Any, content: Any) -> None:
+    (event,) = adapter._events_of(given, {"toolUseId": "c1"})
+    assert event.tool_result == {"toolUseId": "c1", "status": "success", "content": content}
+
+
+def test_what_others_recorded_that_a_function_raised_becomes_the_result_that_the_framework_makes_of_it() -> None:
+    texts = [adapter._failure({"toolUseId": "c1"}, error)["content"][0]["text"] for error in (ValueError("no"), KeyError("k"))]
+    assert texts == ["Error: no", "Error: KeyError - 'k'"]
+
+
 def test_another_strands_is_said_to_be_unsupported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "strands.tools.executors._executor", ModuleType("strands.tools.executors._executor"))
     adapter.uninstall()

@@ -36,6 +36,7 @@ NAME: Final = "strands"
 _LAYER: Final = "strands.AgentTool"
 _PASSED: Final = frozenset({"_AgentAsTool", "StructuredOutputTool"})
 """Tools whose body a replay runs: an agent, and the framework's own way to a typed output."""
+_KEPT: Final = frozenset({"toolUseId", "result", "values", "interrupts"})
 _EVENTS: Final = "strands.types._events"
 _BEGUN: Final = "strands.begun"
 """In the run's state: ids of the calls that have come as far as the tool."""
@@ -110,7 +111,7 @@ class _Tool(_Behind):
         call = None if scope is None else framework.attempt(scope, "a call of a tool", lambda: _call(scope, tool, tool_use))
         events = tool.stream(tool_use, invocation_state, **options)
         if scope is not None and call is not None:
-            events = _observed(scope, call, events, tool_use, invocation_state)
+            events = _observed(scope, call, events, tool_use, invocation_state, decorated=hasattr(tool, "_tool_func"))
         async for event in events:
             yield event
 
@@ -148,12 +149,17 @@ def _ending(given: object) -> OutcomeName | None:
     return "tool_error" if isinstance(result, dict) and result.get("status") == "error" else None
 
 
-async def _observed(scope: Scope, call: Call, events: Any, tool_use: Any, invocation_state: Any) -> AsyncGenerator[Any]:
+async def _observed(scope: Scope, call: Call, events: Any, tool_use: Any, invocation_state: Any, *, decorated: bool) -> AsyncGenerator[Any]:
     """The events of a tool, as a step that ends before its result is handed on: nobody reads on after that."""
     step = boundary.begin(scope, call)
     answer = None if step is None else step.ask()
     if step is not None and answer is not None:
-        value: Any = await boundary.agive(step, answer)
+        try:
+            value: Any = await boundary.agive(step, answer)
+        except Exception as error:
+            if not decorated or _ending(error) is not None:
+                raise
+            value = {"result": _failure(tool_use, error), "exception": error}  # others record what the function raised
         _restore(invocation_state, value)
         for event in _events_of(value, tool_use):
             yield event
@@ -173,8 +179,8 @@ async def _observed(scope: Scope, call: Call, events: Any, tool_use: Any, invoca
             last = type(event).__name__
             if step is not None and last in ("ToolResultEvent", "ToolInterruptEvent"):
                 value = {"interrupts": list(event.interrupts)} if last == "ToolInterruptEvent" else event.tool_result
-                error = getattr(event, "exception", None)
-                step.succeed(_value(value, [] if call.passed else streamed, error, _changed(before, _state(invocation_state))))
+                failure = getattr(event, "exception", None)
+                step.succeed(_value(value, [] if call.passed else streamed, failure, _changed(before, _state(invocation_state))))
                 step = None
             elif not call.passed:
                 streamed.append(event.get("tool_stream_event", {}).get("data") if last == "ToolStreamEvent" else _Raw(event))
@@ -203,14 +209,25 @@ def _value(result: Any, streamed: list[Any], error: BaseException | None, state:
 
 
 def _events_of(value: Any, tool_use: Any) -> list[Any]:
-    """What :func:`_value` was made of."""
+    """What :func:`_value` was made of; what others recorded is the content of the result, or its text."""
     events = sys.modules[_EVENTS]
+    if not isinstance(value, dict) or value.keys().isdisjoint(_KEPT):
+        shown = value.get("content") if isinstance(value, dict) else value
+        content = shown if isinstance(shown, list) else [{"text": value if isinstance(value, str) else json.dumps(value)}]
+        status = value.get("status") if isinstance(value, dict) else None
+        return [events.ToolResultEvent({"toolUseId": tool_use["toolUseId"], "status": status or "success", "content": content})]
     if "values" in value:
         return list(value["values"])
     if "interrupts" in value:
         return [events.ToolInterruptEvent(tool_use, value["interrupts"])]
     streamed = [events.ToolStreamEvent(tool_use, each) for each in value.get("stream", ())]
     return [*streamed, events.ToolResultEvent(value.get("result", value), exception=value.get("exception"))]
+
+
+def _failure(tool_use: Any, error: Exception) -> dict[str, Any]:
+    """The result that ``@tool`` makes of an exception of its function."""
+    text = str(error) if isinstance(error, ValueError) else f"{type(error).__name__} - {error}"
+    return {"toolUseId": tool_use["toolUseId"], "status": "error", "content": [{"text": f"Error: {text}"}]}
 
 
 # ---- state that a tool changes ----------------------------------------------------------------------------------

@@ -10,10 +10,11 @@ from typing import Final
 
 from bench import cases, imports
 from bench.adapters import Overheads, adapters
+from bench.conversations import Times
 from bench.measure import Rate, Ratio
 from bench.rivals import Comparison, rivals
 
-CASES: Final[tuple[Callable[[], Ratio | Rate | Comparison | Overheads], ...]] = (
+CASES: Final[tuple[Callable[[], Ratio | Rate | Times | Comparison | Overheads], ...]] = (
     cases.off,
     cases.seen_content,
     cases.small_span,

@@ -26,6 +26,7 @@ from spanreplay.spans.record import Record
 from spanreplay.store.compaction import BATCH_BYTES, BATCH_RECORDS
 from spanreplay.store.database import transaction
 from spanreplay.store.derived import STEP_COLUMNS, _step_row
+from spanreplay.store.histories import Histories
 from spanreplay.store.importing import Importer
 from spanreplay.store.loading import BLOB_COLUMNS, append
 from spanreplay.store.span_rows import COLUMNS
@@ -87,7 +88,9 @@ def import_writing() -> Ratio:
             (list(batch._rows.values()), list(batch._blobs.values()))
             for batch, _ in Importer("import", batch_records=BATCH_RECORDS, batch_bytes=BATCH_BYTES).batches(records)
         ]
-        steps = [_step_row(step) for trace in _by_trace(records) for step in derive(trace)[1]]
+        derived = [step for trace in _by_trace(records) for step in derive(trace)[1]]
+        histories = Histories(derived)
+        steps = [_step_row(step, histories) for step in derived]
         numbers = itertools.count()
 
         def write() -> None:
@@ -96,7 +99,7 @@ def import_writing() -> Ratio:
                 with store._database.writing(much=True) as connection, transaction(connection):
                     append(connection, "spans", [gained.row for gained in spans], COLUMNS)
                     append(connection, "blobs", blobs, BLOB_COLUMNS)
-                    append(connection, "steps", steps[number :: len(ready)], (*STEP_COLUMNS, "bytes"))
+                    append(connection, "steps", steps[number :: len(ready)], (*STEP_COLUMNS, "bytes", "thread"))
 
         return write
 

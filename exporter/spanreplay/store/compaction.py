@@ -4,11 +4,12 @@ The rows and the offset up to which a journal is loaded are written in one trans
 The file of a writer that has ended is removed when all of it is loaded.
 """
 
+import contextlib
 import os
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -109,6 +110,15 @@ def pending(folder: Path) -> list[Path]:
     except FileNotFoundError:
         return []
     return [folder / JOURNALS / name for _, name in sorted(files)]
+
+
+def size_of(journals: Iterable[Path]) -> int:
+    """Bytes of journal files, those of a writer that lives as much as those that are to go."""
+    size = 0
+    for path in journals:
+        with contextlib.suppress(OSError):  # loaded and removed meanwhile
+            size += path.stat().st_size
+    return size
 
 
 def compact(connection: "Connection", folder: Path, *, until: float | None = None) -> CompactionReport:

@@ -23,8 +23,8 @@ def compact_at_end(store: Path, seconds: float) -> None:
     """
     until = time.monotonic() + seconds
     try:
-        if seconds > 0 and sum(path.stat().st_size for path in compaction.pending(store)) >= LARGE_BYTES:
-            with Database(store, wait_s=seconds).writing() as connection:
+        if seconds > 0 and compaction.size_of(compaction.pending(store)) >= LARGE_BYTES:
+            with Database(store, wait_s=seconds).writing(much=True) as connection:
                 compaction.compact(connection, store, until=until)
     except (StoreError, OSError, ImportError) as error:
         _log.info("the journal of this process was not loaded at its end, the next command will do that: %s", error)

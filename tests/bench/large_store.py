@@ -1,0 +1,63 @@
+"""One run out of a small store and out of a large one."""
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+from bench.measure import Ratio, ratio
+from spanreplay.store.store import Store
+from support.size import FULL
+
+_SMALL: Final = 100_000 if FULL else 6_000
+_LARGE: Final = 50 * _SMALL
+_OF_A_RUN: Final = 30
+_AT_ONCE: Final = 200
+"""Runs whose spans arrive by turns."""
+
+
+def make(folder: Path, spans: int) -> Store:
+    """A store of runs of 30 spans, of which many go on at the same time."""
+    store = Store.open(folder, create=True)
+    with store._database.writing() as connection:
+        connection.execute(
+            f"""INSERT INTO spans BY NAME
+            SELECT md5((i // {_AT_ONCE * _OF_A_RUN} * {_AT_ONCE} + i % {_AT_ONCE})::VARCHAR) AS trace_id, trace_id AS run_id,
+                printf('%016x', i) AS span_id, 'chat' AS name, 3 AS kind, 1790000000000000000 + i * 1000000 AS start_ns,
+                start_ns + 5000000 AS end_ns, 0 AS status, '' AS status_message, 'chat' AS op, 'gpt-5-mini' AS model, 'refunds' AS agent,
+                i AS seq_start, i + 1 AS seq_end, 100 AS input_tokens, 20 AS output_tokens, 'model_call' AS step_kind,
+                '{{"gen_ai.request.model":"gpt-5-mini","app.number":' || i || '}}' AS attributes, '' AS trace_state, 0 AS flags,
+                0 AS dropped_attributes, 0 AS dropped_events, 0 AS dropped_links, 'recorder' AS origin, true AS complete, true AS started,
+                'sha256:' || sha256(i::VARCHAR) AS digest
+            FROM range({spans}) AS r(i)"""
+        ).fetchall()
+        connection.execute("INSERT INTO run_traces BY NAME SELECT DISTINCT run_id, trace_id FROM spans").fetchall()
+        connection.execute(
+            "INSERT INTO runs BY NAME SELECT run_id, min(start_ns) AS started_ns, max(end_ns) AS ended_ns, 'refunds' AS agent,"
+            " 'ok' AS outcome, 'exact' AS grade, count(*) AS n_steps, false AS is_command, 0 AS dropped"
+            " FROM spans GROUP BY run_id ORDER BY started_ns"
+        ).fetchall()
+    return store
+
+
+def one_run() -> Ratio:
+    """A run of 30 spans by its id, out of fifty times as many, the database opened for it."""
+    with tempfile.TemporaryDirectory() as folder:
+        stores = [make(Path(folder) / name, spans) for name, spans in (("small", _SMALL), ("large", _LARGE))]
+        runs = [store.find_runs(limit=1, offset=_SMALL // _OF_A_RUN // 2)[0].run_id for store in stores]
+
+        def load(number: int) -> None:
+            store = stores[number]
+            with store.reading():
+                spans = list(store.traces(store.traces_of(runs[number])))
+            assert len(spans) == _OF_A_RUN
+
+        return ratio(
+            f"a run of 30 spans out of {_LARGE} / out of {_SMALL}",
+            lambda: load(0),
+            lambda: load(1),
+            goal=2,
+            times=1,
+            pairs=20,
+            clock=time.process_time,
+        )

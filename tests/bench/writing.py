@@ -1,0 +1,326 @@
+"""What keeping spans costs: on the application's thread, to the end, and beside other ways to do it."""
+
+import itertools
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor, SpanExporter, SpanExportResult
+
+from bench.conversations import Times, source_text
+from bench.measure import Ratio, ratio
+from spanreplay.exporter.recorder import Recorder
+from spanreplay.store.journal import JournalWriter
+from spanreplay.store.process import current_process
+from spanreplay.store.store import Store
+from support.size import FULL
+
+_SPANS: Final = 512
+_ROUNDS: Final = 8 if FULL else 4
+"""So many times 512 spans are recorded before they are loaded."""
+_PAIRS: Final = 20 if FULL else 5
+_WRITERS: Final = 8
+_EACH: Final = 4096 if FULL else 1024
+_BATCH: Final = 512
+_NULL_SERVER: Final = """
+import http.server
+class Null(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(200)
+        self.send_header("content-type", "application/x-protobuf")
+        self.send_header("content-length", "0")
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Null)
+print(server.server_address[1], flush=True)
+server.serve_forever()
+"""
+
+
+def attributes() -> list[dict[str, Any]]:
+    """Attributes of spans of agents, each with 6 kB of text that no other has."""
+    chance, source = random.Random(7), source_text()
+
+    def some(size: int) -> str:
+        start = chance.randrange(len(source) - size)
+        return source[start : start + size]
+
+    return [
+        {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": "openai",
+            "gen_ai.request.model": "gpt-5-mini",
+            "gen_ai.input.messages": json.dumps([{"role": "user", "parts": [{"type": "text", "content": some(4200)}]}]),
+            "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": some(1500)}]}]),
+            "gen_ai.usage.input_tokens": number,
+            "gen_ai.usage.output_tokens": 12,
+            "gen_ai.response.id": f"chatcmpl-{number}",
+            **{f"app.attribute.{key}": f"value {key}" for key in range(20)},
+        }
+        for number in range(_SPANS)
+    ]
+
+
+def _spans(provider: TracerProvider) -> Callable[[], None]:
+    """Ends so many spans, never the same text twice."""
+    tracer, made = provider.get_tracer("bench"), attributes()
+    numbers = itertools.count()
+
+    def end() -> None:
+        for _ in range(_SPANS):
+            number = next(numbers)
+            given = made[number % len(made)]
+            for name in ("gen_ai.input.messages", "gen_ai.output.messages"):
+                given[name] = f"{given[name][:-4]}{number % 10}{given[name][-4:]}"
+            with tracer.start_as_current_span("chat gpt-5-mini") as span:
+                span.set_attributes(given)
+
+    return end
+
+
+@contextmanager
+def _over_http(rounds: int = 1) -> Iterator[Callable[[], None]]:
+    """Spans through the SDK's batch processor and OTLP over HTTP to a server in another process that throws them away."""
+    server = subprocess.Popen([sys.executable, "-c", _NULL_SERVER], stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        port = server.stdout.readline().strip()
+        provider = TracerProvider(shutdown_on_exit=False)
+        exporter = OTLPSpanExporter(endpoint=f"http://127.0.0.1:{port}/v1/traces")
+        provider.add_span_processor(BatchSpanProcessor(exporter, max_queue_size=4 * _SPANS))
+        end = _spans(provider)
+
+        def export() -> None:
+            for _ in range(rounds):
+                end()
+                provider.force_flush()
+
+        yield export
+        provider.shutdown()
+    finally:
+        server.kill()
+        server.wait()
+
+
+@contextmanager
+def _ours(*, load: bool) -> Iterator[Callable[[], None]]:
+    """Spans through the recorder into a journal; and from it into the database, if that is wanted."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store.open(Path(folder) / "store", create=True)
+        writer = JournalWriter(store.path, process=current_process())
+        provider = TracerProvider(shutdown_on_exit=False)
+        provider.add_span_processor(Recorder(writer))  # type: ignore[arg-type]  # it has the methods
+        end = _spans(provider)
+
+        def keep() -> None:
+            for _ in range(_ROUNDS):
+                end()
+            store.compact()
+
+        yield keep if load else end
+        writer.close()
+
+
+class _ExecuteMany(SpanExporter):
+    """The obvious exporter: a row a span, through ``executemany``, committed a batch at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = duckdb.connect(str(path))
+        self._connection.execute(
+            "CREATE TABLE spans (trace_id VARCHAR, span_id VARCHAR, name VARCHAR, start_ns BIGINT, end_ns BIGINT, attributes JSON)"
+        )
+
+    def export(self, spans: Any) -> SpanExportResult:
+        self._connection.begin()
+        self._connection.executemany("INSERT INTO spans VALUES (?, ?, ?, ?, ?, ?)", [list(_row(span)) for span in spans])
+        self._connection.commit()
+        return SpanExportResult.SUCCESS
+
+
+def _row(span: ReadableSpan) -> tuple[Any, ...]:
+    context = span.context
+    ids = f"{context.trace_id:032x}", f"{context.span_id:016x}"
+    return *ids, span.name, span.start_time, span.end_time, json.dumps(dict(span.attributes or {}))
+
+
+@contextmanager
+def _executemany() -> Iterator[Callable[[], None]]:
+    with tempfile.TemporaryDirectory() as folder:
+        provider = TracerProvider(shutdown_on_exit=False)
+        provider.add_span_processor(BatchSpanProcessor(_ExecuteMany(Path(folder) / "x.duckdb"), max_queue_size=4 * _SPANS))
+        end = _spans(provider)
+
+        def keep() -> None:
+            for _ in range(_ROUNDS):
+                end()
+                provider.force_flush()
+
+        yield keep
+        provider.shutdown()
+
+
+def _compared(name: str, a: Any, b: Any, goal: float, note: str = "") -> Ratio:
+    with ExitStack() as stack:
+        first, second = stack.enter_context(a), stack.enter_context(b)
+        return ratio(name, first, second, goal=goal, times=1, pairs=_PAIRS, clock=time.process_time, note=note)
+
+
+def on_the_thread() -> Ratio:
+    """What the application's thread does for a span of 28 attributes and 6 kB, against what its process does to export it."""
+    name = "512 spans recorded, all on the application's thread / exported by OTLP over HTTP in batches, CPU of the process"
+    return _compared(name, _over_http(), _ours(load=False), 0.5)
+
+
+def on_the_thread_simple() -> Ratio:
+    """The same against an exporter that, as ours, has each span out when it has ended."""
+    with ExitStack() as stack:
+        server = subprocess.Popen([sys.executable, "-c", _NULL_SERVER], stdout=subprocess.PIPE, text=True)
+        stack.callback(server.wait)
+        stack.callback(server.kill)
+        assert server.stdout is not None
+        provider = TracerProvider(shutdown_on_exit=False)
+        exporter = OTLPSpanExporter(endpoint=f"http://127.0.0.1:{server.stdout.readline().strip()}/v1/traces")
+        provider.add_span_processor(SimpleSpanProcessor(exporter))
+        ours = stack.enter_context(_ours(load=False))
+        name = "512 spans recorded / exported by OTLP over HTTP as each ends, CPU of the application's thread"
+        return ratio(name, _spans(provider), ours, goal=0.5, times=1, pairs=_PAIRS, clock=time.thread_time)
+
+
+def to_the_end() -> Ratio:
+    """Recorded and loaded into the database, against exported to a server that throws it away: CPU of the client alone."""
+    name = "spans recorded and loaded into the database / exported by OTLP over HTTP to nowhere, CPU of the process"
+    return _compared(name, _over_http(_ROUNDS), _ours(load=True), 0.5)
+
+
+def executemany() -> Ratio:
+    """Recorded and loaded, against the obvious exporter into DuckDB."""
+    return _compared("spans recorded and loaded / executemany into DuckDB", _executemany(), _ours(load=True), 0.1)
+
+
+# ---- many writers ----------------------------------------------------------------------------------------------------
+
+_WRITER: Final = """
+import sys, time
+from pathlib import Path
+from bench import writing
+print("ready", flush=True)
+sys.stdin.readline()
+print(getattr(writing, sys.argv[1])(Path(sys.argv[2]), int(sys.argv[3])), flush=True)
+"""
+
+
+def _given(number: int) -> Iterator[tuple[str, str, str, int, int, str]]:
+    made = attributes()
+    for n in range(_EACH):
+        yield f"{number:032x}", f"{n:016x}", "chat", n, n + 1, json.dumps(made[(n + number) % len(made)])
+
+
+def write_journal(folder: Path, number: int) -> float:
+    """Writes spans as the recorder does; gives the longest that a batch of them took."""
+    from spanreplay.spans.record import SpanRecord
+
+    writer = JournalWriter(folder, process=current_process())
+    made, worst = attributes(), 0.0
+    for first in range(0, _EACH, _BATCH):
+        start = time.perf_counter()
+        for n in range(first, first + _BATCH):
+            given = made[(n + number) % len(made)]
+            span = SpanRecord(trace_id=f"{number:032x}", span_id=f"{n:016x}", name="chat", start_ns=n, end_ns=n + 1, attributes=given)
+            writer.write_span(span, "recorder")
+        worst = max(worst, time.perf_counter() - start)
+    writer.close()
+    return worst
+
+
+def append_and_retry(folder: Path, number: int) -> float:
+    """Opens the database for each batch, again and again until nobody else has it; gives the longest that a batch took."""
+    rows, worst = list(_given(number)), 0.0
+    for first in range(0, _EACH, _BATCH):
+        start = time.perf_counter()
+        while True:
+            try:
+                connection = duckdb.connect(str(folder / "x.duckdb"))
+                break
+            except duckdb.IOException:
+                time.sleep(0.01)
+        appender = connection.appender("spans")
+        appender.append_rows(rows[first : first + _BATCH])
+        appender.flush()
+        connection.close()
+        worst = max(worst, time.perf_counter() - start)
+    return worst
+
+
+def _together(what: str, folder: Path) -> tuple[float, float]:
+    """Spans a second of all writers, and the longest that a batch took."""
+    command = [sys.executable, "-c", _WRITER, what, str(folder)]
+    writers = [
+        subprocess.Popen([*command, str(number)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for number in range(_WRITERS)
+    ]
+    for writer in writers:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+    start = time.perf_counter()
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write("\n")
+        writer.stdin.flush()
+    worst = [float(writer.communicate()[0]) for writer in writers]
+    return _WRITERS * _EACH / (time.perf_counter() - start), max(worst)
+
+
+@cache
+def _writers() -> tuple[tuple[float, float], tuple[float, float]]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        connection = duckdb.connect(str(folder / "x.duckdb"))
+        connection.execute(
+            "CREATE TABLE spans (trace_id VARCHAR, span_id VARCHAR, name VARCHAR, start_ns BIGINT, end_ns BIGINT, attributes VARCHAR)"
+        )
+        connection.close()
+        theirs = _together("append_and_retry", folder)
+        store = Store.open(folder / "store", create=True)
+        ours = _together("write_journal", store.path)
+        store.compact()
+        assert list(store.query("SELECT count(*) FROM spans").rows) == [(_WRITERS * _EACH,)]
+        return theirs, ours
+
+
+def writers_at_once() -> Times:
+    """Eight processes that write at once, against each opening the database for a batch."""
+    (theirs, _), (ours, _) = _writers()
+    return Times(
+        name="8 writers at once: their journals / opening the database for each batch, spans a second",
+        goal=4,
+        median=ours / theirs,
+        other=theirs,
+        ours=ours,
+        unit="spans/s",
+    )
+
+
+def writers_stall() -> Times:
+    """How long the slowest batch of eight writers took."""
+    (_, theirs), (_, ours) = _writers()
+    return Times(
+        name="8 writers at once: the longest that 512 spans took, opening the database for each batch / their journals",
+        goal=5,
+        median=theirs / ours,
+        other=theirs * 1e3,
+        ours=ours * 1e3,
+        unit="ms",
+    )

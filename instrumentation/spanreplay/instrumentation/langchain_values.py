@@ -51,7 +51,8 @@ def shown(value: Any, depth: int = _DEPTH) -> Any:
         return value
     if isinstance(value, dict):
         is_file = value.keys() >= _FILE_TIMES
-        return {key: shown(item, depth - 1) for key, item in value.items() if not (is_file and key in _FILE_TIMES)}
+        told = {key: shown(item, depth - 1) for key, item in value.items() if not (is_file and key in _FILE_TIMES)}
+        return {**told, _INTERRUPTS: _sorted(told[_INTERRUPTS])} if _INTERRUPTS in told else told
     if type(value) in (list, tuple):
         return [shown(item, depth - 1) for item in value]
     if is_message(value):

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from bench import cases, imports
+from bench import cases, conversations, imports, large_store, writing
 from bench.adapters import Overheads, adapters
 from bench.conversations import Times
 from bench.measure import Rate, Ratio
@@ -30,6 +30,17 @@ CASES: Final[tuple[Callable[[], Ratio | Rate | Times | Comparison | Overheads], 
     imports.import_json_small,
     imports.import_proto,
     imports.import_proto_small,
+    writing.on_the_thread,
+    writing.on_the_thread_simple,
+    writing.to_the_end,
+    writing.executemany,
+    writing.writers_at_once,
+    writing.writers_stall,
+    conversations.size_50,
+    conversations.load_50,
+    conversations.size_200,
+    conversations.load_200,
+    large_store.one_run,
     rivals,
     adapters,
 )

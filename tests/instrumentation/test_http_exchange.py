@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from spanreplay.boundary.asked import claim
 from spanreplay.boundary.call import Answer, OutcomeName
 from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation import http, http_exchange
@@ -32,6 +33,20 @@ def test_the_view_and_the_wire_of_a_model_call() -> None:
     assert step[names.GEN_AI_RESPONSE_ID] == "chatcmpl-1"
     assert json.loads(step[names.WIRE_RESPONSE_HEADERS])[1][1] != "a=b"
     assert names.STEP_REDACTED not in step.attributes or names.WIRE_RESPONSE_BODY not in json.loads(step[names.STEP_REDACTED])
+
+
+def test_the_calls_that_a_model_asks_for_wait_for_the_tool_that_makes_them() -> None:
+    where = scope(recorder=Recorder())
+    call = {"id": "call_1", "type": "function", "function": {"name": "search", "arguments": '{"city": "Paris"}'}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    exchange = opened(where)
+    exchange.responded(200, (JSON,))
+    exchange.chunk(json.dumps({"choices": [{"message": message, "finish_reason": "tool_calls"}]}).encode())
+    exchange.exhausted()
+    asked = claim(where, "search", '{"city":"Paris"}')
+    assert asked is not None
+    assert (asked.call_id, asked.span_id) == ("call_1", exchange.step.span_id)
+    assert claim(where, "search", '{"city":"Paris"}') is None
 
 
 def test_a_compressed_request_is_recognised_and_kept_as_sent() -> None:

@@ -1,6 +1,5 @@
 """The questions of the page about SQL have the answers that it shows, in ``spanreplay query`` and in a plain DuckDB."""
 
-from pathlib import Path
 
 import pytest
 

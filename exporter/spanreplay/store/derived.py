@@ -203,9 +203,12 @@ def run_ids(connection: "Connection", prefix: str) -> list[str]:
 
 def traces_of(connection: "Connection", run_id: str) -> list[str]:
     """Traces that a run has spans in, whether it has been derived yet or not."""
-    rows = connection.execute(
-        "SELECT trace_id FROM run_traces WHERE run_id = $1 UNION SELECT trace_id FROM spans WHERE run_id = $1 ORDER BY trace_id", [run_id]
-    ).fetchall()
+    rows = connection.execute("SELECT trace_id FROM run_traces WHERE run_id = $1 ORDER BY trace_id", [run_id]).fetchall()
+    if not rows or connection.execute("SELECT 1 FROM stale LIMIT 1").fetchone() is not None:  # else all of it has been derived
+        rows = connection.execute(
+            "SELECT trace_id FROM run_traces WHERE run_id = $1 UNION SELECT trace_id FROM spans WHERE run_id = $1 ORDER BY trace_id",
+            [run_id],
+        ).fetchall()
     return [trace_id for (trace_id,) in rows]
 
 

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
 def load_spans(connection: "Connection", trace_ids: Sequence[str]) -> list[SpanRecord]:
     """The current version of every span of these traces, by trace and start."""
+    # Where they are first: that looks at one column, and the other fifty only where it found something.
+    places = connection.execute("SELECT rowid FROM spans WHERE trace_id IN (SELECT unnest($1))", [list(trace_ids)]).fetchall()
     rows = _select(
         connection,
-        "SELECT * FROM spans WHERE trace_id IN (SELECT unnest($1)) AND (started OR end_ns IS NOT NULL)"
+        "SELECT * FROM spans WHERE rowid IN (SELECT unnest($1::BIGINT[])) AND (started OR end_ns IS NOT NULL)"
         " ORDER BY trace_id, start_ns, seq_start NULLS LAST, span_id",
-        trace_ids,
+        [place for (place,) in places],
     )
     return _read_spans(connection, rows)
 
@@ -65,8 +67,8 @@ def _damage_named(what: str) -> Iterator[None]:
         raise DamagedStoreError(f"{what} in the store are not what was written ({error}). Restore runs.duckdb from a copy.") from error
 
 
-def _select(connection: "Connection", statement: str, trace_ids: Sequence[str]) -> Iterator[dict[str, Any]]:
-    result = connection.execute(statement, [list(trace_ids)])
+def _select(connection: "Connection", statement: str, wanted: Sequence[str | int]) -> Iterator[dict[str, Any]]:
+    result = connection.execute(statement, [list(wanted)])
     columns = [column[0] for column in result.description or ()]
     return (dict(zip(columns, row, strict=True)) for row in result.fetchall())
 

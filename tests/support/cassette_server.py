@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import yaml
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_MODEL_PATHS: Final = ("/chat/completions", "/responses", "/messages")
+_MODEL_PATHS: Final = ("/chat/completions", "/responses", "/messages", ":generateContent", ":streamGenerateContent")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,87 @@
+"""Recordings of model providers, each through the framework that it came from: recorded, and replayed from the store and from an export.
+
+The agents in ``cassettes/`` make their tools of what a recording offers and calls, so that they can play any of a framework's recordings.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from acceptance.commands import MATERIAL, NO_MATERIAL
+from frameworks.running import HERE, Done, Framework, runs_in
+from frameworks.test_contract import WANTED
+from support.cassette_scene import scene
+from support.cassette_server import CassetteServer, Listener, read_cassette
+from support.environments import environment
+from support.size import FULL
+
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.skipif(not MATERIAL.is_dir(), reason=NO_MATERIAL)]
+
+FRAMEWORKS: Final[Mapping[str, tuple[str, ...]]] = {
+    "pydantic_ai": ("pydantic-ai/*",),
+}
+"""Which recordings came from which framework, by their files."""
+
+_KEYS: Final = ("OPENAI_API_KEY", "GOOGLE_API_KEY", "ANTHROPIC_API_KEY")
+
+
+def recordings() -> list[Any]:
+    """Framework and recording; at the small size only of frameworks asked for by name."""
+    found = []
+    for name, patterns in FRAMEWORKS.items():
+        marks = []
+        if WANTED != "all" and name not in WANTED.split(","):
+            marks = [pytest.mark.skip(reason="installs the framework: SPANREPLAY_FRAMEWORKS=all runs it")]
+        elif not FULL and WANTED == "all":
+            marks = [pytest.mark.skip(reason="runs at SPANREPLAY_TEST_SIZE=full")]
+        for file in sorted({file for pattern in patterns for file in MATERIAL.glob(pattern)}):
+            found.append(pytest.param(name, file, marks=marks, id=f"{name}-{file.stem}"))
+    return found
+
+
+@pytest.mark.parametrize(("name", "file"), recordings())
+def test_a_recording_is_recorded_and_replayed(name: str, file: Path, tmp_path: Path) -> None:
+    given = read_cassette(file)
+    (tmp_path / "scene.json").write_text(json.dumps(scene(given)), encoding="utf-8")
+    own, shared = HERE / "cassettes" / f"{name}.txt", HERE / name / "requirements.txt"
+    made = environment(f"cassettes-{name}", own) if own.exists() else environment(f"framework-{name}-requirements", shared)
+    framework = Framework(name="cassettes", python=made / "bin" / "python", folder=tmp_path, program=f"{name}_agent.py")
+
+    with CassetteServer() as server:
+        server.serve("recording", given)
+        recorded = _run(framework, "record", "--", *framework.agent, **_addresses(server.url("recording")))
+        left = server.unserved("recording")
+    assert recorded.code == 0, recorded.err
+    assert recorded.answers, recorded.err
+    assert left == 0, f"{left} of {len(given)} responses were not asked for: {recorded.answers}\n{recorded.err}"
+
+    path = framework.exported()
+    steps = [step for run in runs_in(path) for step in run.steps]
+    assert sum(step.kind == "model_call" for step in steps) == len(given)
+    assert sorted(step.name for step in steps if step.kind == "tool_call" and step.name in recorded.bodies) == recorded.bodies
+    with Listener() as nobody:
+        for target in ("last", path):
+            addresses = _addresses(f"http://127.0.0.1:{nobody.port}/recording")
+            replayed = _run(framework, "replay", target, "--json", "--", *framework.agent, **addresses)
+            found = json.loads(replayed.out)["replay"]
+            assert (replayed.code, found["equal"], found["differences"], found["refusals"]) == (0, True, [], []), replayed.err
+            assert replayed.answers == recorded.answers
+            assert replayed.bodies == []
+        assert nobody.connections() == 0, "a replay has sent requests"
+
+
+def _run(framework: Framework, *arguments: object, **variables: str) -> Done:
+    return framework.run(*framework.spanreplay(*arguments), SCENE=str(framework.folder / "scene.json"), **variables)
+
+
+def _addresses(url: str) -> dict[str, str]:
+    return {
+        "OPENAI_BASE_URL": f"{url}/v1",
+        "OPENAI_API_BASE": f"{url}/v1",
+        "ANTHROPIC_BASE_URL": url,
+        "GOOGLE_GEMINI_BASE_URL": url,
+        **dict.fromkeys(_KEYS, "a-key"),
+    }

@@ -63,6 +63,11 @@ def text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def as_text(value: object) -> str:
+    """The string, or the JSON of anything else."""
+    return value if isinstance(value, str) else dumps(value)
+
+
 def integer(value: object) -> int | None:
     """The number if it is whole and fits 64 bits, or ``None``."""
     if isinstance(value, float) and value.is_integer():

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, strict_object, text
+from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, mapping, strict_object, text
 from spanreplay.instrumentation.provider import AttributeValue, ToolCallRef
 from spanreplay.semconv import attributes as names
 
@@ -27,6 +27,8 @@ _FINISH: Final[Mapping[str, str]] = {
     "error": "error",
 }
 _USAGE_PREFIX: Final = "gen_ai.usage."
+MESSAGE: Final = "message."
+"""Prefix of the generic type of a part that holds a field of the message itself, for example ``message.audio``."""
 
 
 def finish(reason: object) -> str | None:
@@ -55,16 +57,34 @@ def text_part(content: str) -> Part:
 
 
 def tool_call(call_id: object, name: object, arguments: object) -> Part:
-    """A ``tool_call`` part; arguments given as text become the object or array that they are, or stay text."""
-    if isinstance(arguments, str):
-        parsed = strict_object(arguments)
-        arguments = arguments if parsed is None else parsed
-    return {"type": "tool_call", "id": text(call_id), "name": text(name) or "", "arguments": arguments}
+    """A ``tool_call`` part; its arguments :func:`parsed`."""
+    return {"type": "tool_call", "id": text(call_id), "name": text(name) or "", "arguments": parsed(arguments)}
+
+
+def parsed(arguments: object) -> object:
+    """Arguments given as text become the object or array that they are; anything else, and other text, stays what it is."""
+    found = strict_object(arguments) if isinstance(arguments, str) else None
+    return arguments if found is None else found
 
 
 def tool_response(call_id: object, response: object) -> Part:
     """A ``tool_call_response`` part."""
     return {"type": "tool_call_response", "id": text(call_id), "response": response}
+
+
+def function(name: object, description: object, parameters: object) -> Part:
+    """The definition of a tool that is a function, without what is not told."""
+    told = {"type": "function", "name": name, "description": description, "parameters": parameters}
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def nested_definition(tool: object, kind: str = "function") -> object:
+    """The definition of a tool that the wire has in a field named as its type."""
+    found = mapping(tool)
+    inner = found.get(kind)
+    if not isinstance(inner, dict):
+        return found or generic(tool)
+    return {"type": kind, **{key: value for key, value in inner.items() if key != "type" and value is not None}}
 
 
 def generic(value: object, kind: str | None = None) -> Part:
@@ -78,6 +98,12 @@ def generic(value: object, kind: str | None = None) -> Part:
 def original(part: Mapping[str, object]) -> object:
     """The wire object inside a generic part: the inverse of :func:`generic`."""
     return part["value"] if part.get("type") == "generic" and "value" in part else dict(part)
+
+
+def field_of(part: Mapping[str, object], prefix: str = MESSAGE) -> str | None:
+    """The field that a generic part of the type prefix + field holds; ``None`` for any other part."""
+    kind = str(part.get("generic_type"))
+    return kind.removeprefix(prefix) if part.get("type") == "generic" and kind.startswith(prefix) else None
 
 
 def media(url: object, modality: str | None, mime_type: str | None = None) -> Part | None:
@@ -154,7 +180,9 @@ def finish_of(messages: Sequence[Mapping[str, object]], parts: Sequence[Mapping[
 
 
 def content_of(part: Mapping[str, object]) -> str:
-    """The text of a ``text`` or ``reasoning`` part, also as older instrumentations name it."""
+    """The text of a ``text``, ``reasoning`` or ``refusal`` part, also as older instrumentations name it."""
+    if part.get("type") == "refusal":
+        part = {"content": part.get("refusal", part.get("content"))}
     for key in ("content", "thinking", "text"):
         value = part.get(key)
         if isinstance(value, str):
@@ -165,7 +193,13 @@ def content_of(part: Mapping[str, object]) -> str:
 def arguments_text(part: Mapping[str, object]) -> str:
     """The arguments of a ``tool_call`` part as the text that a model writes."""
     arguments = part.get("arguments")
-    return arguments if isinstance(arguments, str) else dumps({} if arguments is None else arguments)
+    return as_text({} if arguments is None else arguments)
+
+
+def arguments_object(part: Mapping[str, object]) -> object:
+    """The arguments of a ``tool_call`` part :func:`parsed`; none at all are an empty object."""
+    arguments = parsed(part.get("arguments"))
+    return {} if arguments is None else arguments
 
 
 def made_id(prefix: str, *content: object) -> str:

@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 from urllib.parse import unquote
 
 from spanreplay.instrumentation import _eventstream, _parts, _sse
-from spanreplay.instrumentation._lenient import dumps, integer, items, loads, mapping, number, strict_object, text
+from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, loads, mapping, number, text
 from spanreplay.instrumentation._outcomes import Assembled, error_in, read
 from spanreplay.instrumentation._parts import Message, Part, put, put_json
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
@@ -130,10 +130,7 @@ def _tool_definition(tool: object) -> object:
     found = {key: value for key, value in mapping(tool).items() if value is not None}
     if found.get("type", "custom") != "custom" or not found:
         return found or _parts.generic(tool)
-    known: dict[str, object] = {"type": "function"}
-    for key, name in (("name", "name"), ("description", "description"), ("input_schema", "parameters")):
-        if key in found:
-            known[name] = found[key]
+    known = _parts.function(found.get("name"), found.get("description"), found.get("input_schema"))
     return _parts.extras(found, known, ("input_schema",))
 
 
@@ -241,9 +238,7 @@ def _assemble(frames: _sse.Frames) -> Assembled:
     growth.settle()
     for index, pieces in written.items():
         if pieces:
-            whole = "".join(pieces)
-            parsed = strict_object(whole)
-            blocks[index]["input"] = whole if parsed is None else parsed
+            blocks[index]["input"] = _parts.parsed("".join(pieces))
     content = [blocks[index] for index in sorted(blocks)]
     return Assembled(body={**head, "content": content}, complete=ended or error is not None, error=error)
 
@@ -274,15 +269,11 @@ def _wire_block(part: Mapping[str, object], place: str) -> dict[str, object]:
     if kind == "reasoning":
         return {"type": "thinking", "thinking": _parts.content_of(part), "signature": "", **_parts.others(part, "content")}
     if kind == "tool_call":
-        arguments = part.get("arguments")
-        if isinstance(arguments, str):
-            parsed = strict_object(arguments)
-            arguments = arguments if parsed is None else parsed
         call_id = text(part.get("id")) or _parts.made_id("toolu_", place, part.get("name"))
-        head = {"type": "tool_use", "id": call_id, "name": text(part.get("name")) or "", "input": {} if arguments is None else arguments}
+        head = {"type": "tool_use", "id": call_id, "name": text(part.get("name")) or "", "input": _parts.arguments_object(part)}
         return head | _parts.others(part, "id", "name", "arguments")
     value = part.get("refusal", part.get("content")) if kind == "refusal" else _parts.original(part)
-    return value if isinstance(value, dict) else {"type": "text", "text": value if isinstance(value, str) else dumps(value)}
+    return value if isinstance(value, dict) else {"type": "text", "text": as_text(value)}
 
 
 def _wire_usage(usage: Mapping[str, int]) -> dict[str, object]:
@@ -324,6 +315,5 @@ def _split(block: dict[str, object]) -> tuple[dict[str, object], list[dict[str, 
             deltas.append({"type": "signature_delta", "signature": block["signature"]})
         return {**block, "thinking": "", "signature": ""}, deltas
     if kind == "tool_use":
-        made = block["input"]
-        return {**block, "input": {}}, [{"type": "input_json_delta", "partial_json": made if isinstance(made, str) else dumps(made)}]
+        return {**block, "input": {}}, [{"type": "input_json_delta", "partial_json": as_text(block["input"])}]
     return block, []

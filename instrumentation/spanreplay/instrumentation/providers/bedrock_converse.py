@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 from urllib.parse import unquote
 
 from spanreplay.instrumentation import _eventstream, _parts, _sse
-from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, number, strict_object, text
+from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, mapping, number, text
 from spanreplay.instrumentation._outcomes import Assembled, error_in, read
 from spanreplay.instrumentation._parts import Message, Part, put, put_json
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
@@ -161,8 +161,7 @@ def _tool_definition(tool: object) -> object:
     found = mapping(mapping(tool).get("toolSpec"))
     if not found:
         return _parts.generic(tool)
-    told = {"name": found.get("name"), "description": found.get("description"), "parameters": mapping(found.get("inputSchema")).get("json")}
-    known: dict[str, object] = {"type": "function", **{key: value for key, value in told.items() if value is not None}}
+    known = _parts.function(found.get("name"), found.get("description"), mapping(found.get("inputSchema")).get("json"))
     return _parts.extras(found, known, ("inputSchema",))
 
 
@@ -251,8 +250,7 @@ def _closed(block: dict[str, object]) -> dict[str, object]:
     call = mapping(block.get("toolUse"))
     given = call.get("input")
     if isinstance(given, str):
-        parsed = strict_object(given) if given else {}
-        call["input"] = given if parsed is None else parsed
+        call["input"] = _parts.parsed(given) if given else {}
     return block
 
 
@@ -267,20 +265,16 @@ def _block(part: Mapping[str, object], place: int) -> dict[str, object]:
         thought = {"text": _parts.content_of(part), **_parts.others(part, "content", "thinking", "text")}
         return {"reasoningContent": {"reasoningText": thought}}
     if kind == "tool_call":
-        arguments = part.get("arguments")
-        if isinstance(arguments, str):
-            parsed = strict_object(arguments)
-            arguments = arguments if parsed is None else parsed
         name = text(part.get("name")) or ""
         call_id = text(part.get("id")) or _parts.made_id("tooluse_", place, name, part.get("arguments"))
         more = _parts.others(part, "id", "name", "arguments")
-        return {"toolUse": {"toolUseId": call_id, "name": name, "input": {} if arguments is None else arguments, **more}}
+        return {"toolUse": {"toolUseId": call_id, "name": name, "input": _parts.arguments_object(part), **more}}
     if kind == "refusal":
-        return {"text": _parts.content_of({"content": part.get("refusal", part.get("content"))})}
+        return {"text": _parts.content_of(part)}
     value = _parts.original(part)
     if isinstance(value, dict) and kind == "generic":
         return value
-    return {"text": value if isinstance(value, str) else dumps(value)}
+    return {"text": as_text(value)}
 
 
 def _wire_usage(usage: Mapping[str, int]) -> dict[str, object]:
@@ -299,9 +293,7 @@ def _events(blocks: Sequence[dict[str, object]]) -> Iterator[tuple[str, dict[str
         if isinstance(call, dict):
             rest = {key: value for key, value in call.items() if key != "input"}
             yield "contentBlockStart", {"start": {"toolUse": rest}, **place}
-            given = call.get("input")
-            piece = given if isinstance(given, str) else dumps(given)
-            yield "contentBlockDelta", {"delta": {"toolUse": {"input": piece}}, **place}
+            yield "contentBlockDelta", {"delta": {"toolUse": {"input": as_text(call.get("input"))}}, **place}
         elif "reasoningContent" in block:
             inner = mapping(block["reasoningContent"])
             for key, value in (mapping(inner.get("reasoningText")) or inner).items():

@@ -10,13 +10,11 @@ from typing import ClassVar, Final
 from spanreplay.instrumentation import _parts, _sse
 from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, number, text
 from spanreplay.instrumentation._outcomes import Assembled, error_in, read
-from spanreplay.instrumentation._parts import Message, Part, put, put_json
+from spanreplay.instrumentation._parts import MESSAGE, Message, Part, put, put_json
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
 from spanreplay.semconv import attributes as names
 
 _FINISH_BACK: Final[Mapping[str, str]] = {"stop": "COMPLETE", "length": "MAX_TOKENS", "tool_call": "TOOL_CALL", "error": "ERROR"}
-_MESSAGE: Final = "message."
-"""Generic type of a part that holds a field of the message itself, for example ``message.citations``."""
 _PLAN: Final = "tool_plan"
 _BLOCKS: Final = ("text", "thinking")
 
@@ -60,7 +58,7 @@ class CohereChat:
         stream = found.get("stream")
         put(view, names.GEN_AI_REQUEST_STREAM, stream if isinstance(stream, bool) else None)
         put_json(view, names.GEN_AI_INPUT_MESSAGES, [_message(message) for message in items(found.get("messages"))])
-        put_json(view, names.GEN_AI_TOOL_DEFINITIONS, [_tool_definition(tool) for tool in items(found.get("tools"))])
+        put_json(view, names.GEN_AI_TOOL_DEFINITIONS, [_parts.nested_definition(tool) for tool in items(found.get("tools"))])
         return ModelRequest(model=model, stream=stream is True, attributes=view)
 
     def response(self, status: int, content_type: str, body: bytes, request: object) -> ModelResponse:
@@ -119,9 +117,9 @@ def _message_parts(message: Mapping[str, object]) -> list[Part]:
     for call in items(message.get("tool_calls")):
         function = mapping(mapping(call).get("function"))
         made = _parts.tool_call(mapping(call).get("id"), function.get("name"), function.get("arguments"))
-        parts.append(made if function else _parts.generic(call, _MESSAGE + "tool_call"))
+        parts.append(made if function else _parts.generic(call, MESSAGE + "tool_call"))
     if message.get("citations"):
-        parts.append(_parts.generic(message["citations"], _MESSAGE + "citations"))
+        parts.append(_parts.generic(message["citations"], MESSAGE + "citations"))
     return parts
 
 
@@ -137,14 +135,6 @@ def _block_part(block: object) -> Part:
         if made is not None:
             return _parts.extras(image, made, ("url",))
     return _parts.generic(block)
-
-
-def _tool_definition(tool: object) -> object:
-    found = mapping(tool)
-    inner = found.get("function")
-    if not isinstance(inner, dict):
-        return found or _parts.generic(tool)
-    return {"type": "function", **{key: value for key, value in inner.items() if key != "type" and value is not None}}
 
 
 def _is_own(body: dict[str, object]) -> bool:
@@ -226,22 +216,22 @@ def _wire_message(parts: Sequence[Mapping[str, object]]) -> dict[str, object]:
     content: list[object] = []
     calls: list[object] = []
     for part in parts:
-        kind, made = part.get("type"), str(part.get("generic_type"))
+        kind, field = part.get("type"), _parts.field_of(part)
         if kind == "reasoning" and part.get("field") == _PLAN:
             message[_PLAN] = f"{message.get(_PLAN, '')}{_parts.content_of(part)}"
         elif kind in ("text", "reasoning"):
-            field = _BLOCKS[kind == "reasoning"]
-            content.append({"type": field, field: _parts.content_of(part), **_parts.others(part, "content", *_BLOCKS)})
+            block = _BLOCKS[kind == "reasoning"]
+            content.append({"type": block, block: _parts.content_of(part), **_parts.others(part, "content", *_BLOCKS)})
         elif kind == "refusal":
-            content.append({"type": "text", "text": _parts.content_of({"content": part.get("refusal", part.get("content"))})})
+            content.append({"type": "text", "text": _parts.content_of(part)})
         elif kind == "tool_call":
             name = text(part.get("name")) or ""
             call_id = text(part.get("id")) or _parts.made_id("call_", len(calls), name, part.get("arguments"))
             calls.append({"id": call_id, "type": "function", "function": {"name": name, "arguments": _parts.arguments_text(part)}})
-        elif kind == "generic" and made == _MESSAGE + "tool_call":
+        elif field == "tool_call":
             calls.append(part.get("value"))
-        elif kind == "generic" and made.startswith(_MESSAGE):
-            message[made.removeprefix(_MESSAGE)] = part.get("value")
+        elif field is not None:
+            message[field] = part.get("value")
         else:
             value = _parts.original(part)
             content.append(value if isinstance(value, dict) else {"type": "text", "text": dumps(value)})

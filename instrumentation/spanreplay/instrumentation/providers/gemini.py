@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 from urllib.parse import unquote
 
 from spanreplay.instrumentation import _parts, _sse
-from spanreplay.instrumentation._lenient import dumps, integer, items, loads, mapping, number, strict_object, text
+from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, loads, mapping, number, text
 from spanreplay.instrumentation._outcomes import Assembled, error_in, failed, malformed, read
 from spanreplay.instrumentation._parts import Message, Part, put, put_json
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
@@ -125,8 +125,8 @@ class Gemini:
         for index, group in enumerate(groups):
             parts = _parts.all_parts(group)
             reason = _parts.finish_of(group, parts)
-            content = {"parts": [_wire_part(part) for part in parts if not _is_of_candidate(part)], "role": "model"}
-            extra = {str(part["generic_type"]).removeprefix(_CANDIDATE): part.get("value") for part in parts if _is_of_candidate(part)}
+            content = {"parts": [_wire_part(part) for part in parts if _parts.field_of(part, _CANDIDATE) is None], "role": "model"}
+            extra = {field: part.get("value") for part in parts if (field := _parts.field_of(part, _CANDIDATE)) is not None}
             candidates.append({"content": content, "finishReason": _FINISH_BACK.get(reason, reason), "index": index, **extra})
         head: dict[str, object] = {
             "modelVersion": model or text(asked.get("model")) or "",
@@ -172,8 +172,7 @@ def _tool_definitions(tool: object) -> Iterator[object]:
             continue
         for declared in map(mapping, items(value)):
             parameters = _field(declared, "parametersJsonSchema") or declared.get("parameters")
-            told = {"name": declared.get("name"), "description": declared.get("description"), "parameters": parameters}
-            known: dict[str, object] = {"type": "function", **{key: inner for key, inner in told.items() if inner is not None}}
+            known = _parts.function(declared.get("name"), declared.get("description"), parameters)
             yield _parts.extras(declared, known, ("parametersJsonSchema", "parameters_json_schema"))
 
 
@@ -354,10 +353,6 @@ def _elements(array: str) -> tuple[list[dict[str, object]], bool]:
 # ---- the wire written --------------------------------------------------------------------------------------------
 
 
-def _is_of_candidate(part: Mapping[str, object]) -> bool:
-    return part.get("type") == "generic" and str(part.get("generic_type")).startswith(_CANDIDATE)
-
-
 def _wire_part(part: Mapping[str, object]) -> dict[str, object]:
     kind = part.get("type")
     beside = {key: part[key] for key in _BESIDE if key in part}
@@ -365,22 +360,18 @@ def _wire_part(part: Mapping[str, object]) -> dict[str, object]:
         thought: dict[str, object] = {"thought": True} if kind == "reasoning" else {}
         return {"text": _parts.content_of(part), **thought, **beside}
     if kind == "tool_call":
-        arguments = part.get("arguments")
-        if isinstance(arguments, str):
-            parsed = strict_object(arguments)
-            arguments = arguments if parsed is None else parsed
-        call = {"id": text(part.get("id")), "name": text(part.get("name")) or "", "args": arguments}
+        call = {"id": text(part.get("id")), "name": text(part.get("name")) or "", "args": _parts.parsed(part.get("arguments"))}
         return {"functionCall": {key: value for key, value in call.items() if value is not None}, **beside}
     if kind == "blob":
         return {"inlineData": _media(part, "data", "content", "data"), **beside}
     if kind in ("uri", "file"):
         return {"fileData": _media(part, "fileUri", "uri", "file_id"), **beside}
     if kind == "refusal":
-        return {"text": _parts.content_of({"content": part.get("refusal", part.get("content"))})}
+        return {"text": _parts.content_of(part)}
     value = _parts.original(part)
     if isinstance(value, dict) and kind == "generic":
         return value
-    return {"text": value if isinstance(value, str) else dumps(value)}
+    return {"text": as_text(value)}
 
 
 def _media(part: Mapping[str, object], field: str, *sources: str) -> dict[str, object]:

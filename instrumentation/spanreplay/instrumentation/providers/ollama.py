@@ -8,16 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 from spanreplay.instrumentation import _ndjson, _parts, _sse
-from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, number, strict_object, text
+from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, mapping, number, text
 from spanreplay.instrumentation._outcomes import Assembled, error_in, read
-from spanreplay.instrumentation._parts import Message, Part, put, put_json
+from spanreplay.instrumentation._parts import MESSAGE, Message, Part, put, put_json
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
 from spanreplay.semconv import attributes as names
 
 _FINISH_BACK: Final[Mapping[str, str]] = {"tool_call": "stop"}
 _NOW: Final = "1970-01-01T00:00:00Z"
-_MESSAGE: Final = "message."
-"""Generic type of a part that holds a field of the message itself."""
 
 
 class Ollama:
@@ -68,7 +66,7 @@ class Ollama:
         put_json(
             view, names.GEN_AI_INPUT_MESSAGES, [_message(message) for message in (messages if generates else items(found["messages"]))]
         )
-        put_json(view, names.GEN_AI_TOOL_DEFINITIONS, [_tool_definition(tool) for tool in items(found.get("tools"))])
+        put_json(view, names.GEN_AI_TOOL_DEFINITIONS, [_parts.nested_definition(tool) for tool in items(found.get("tools"))])
         return ModelRequest(model=model, stream=stream, attributes=view)
 
     def response(self, status: int, content_type: str, body: bytes, request: object) -> ModelResponse:
@@ -131,26 +129,18 @@ def _message_parts(message: Mapping[str, object]) -> list[Part]:
     if isinstance(content, str) and content:
         parts.append(_parts.text_part(content))
     elif content and not isinstance(content, str):
-        parts.append(_parts.generic(content, _MESSAGE + "content"))
+        parts.append(_parts.generic(content, MESSAGE + "content"))
     for image in items(message.get("images")):
         blob = {"type": "blob", "mime_type": None, "modality": "image", "content": image}
-        parts.append(blob if isinstance(image, str) else _parts.generic(image, _MESSAGE + "image"))
+        parts.append(blob if isinstance(image, str) else _parts.generic(image, MESSAGE + "image"))
     for call in items(message.get("tool_calls")):
         function = mapping(call).get("function")
         if isinstance(function, dict):
             made = _parts.tool_call(mapping(call).get("id"), function.get("name"), None) | {"arguments": function.get("arguments")}
             parts.append(_parts.extras(function, made, ("name", "arguments")))
         else:
-            parts.append(_parts.generic(call, _MESSAGE + "tool_call"))
+            parts.append(_parts.generic(call, MESSAGE + "tool_call"))
     return parts
-
-
-def _tool_definition(tool: object) -> object:
-    found = mapping(tool)
-    inner = found.get("function")
-    if not isinstance(inner, dict):
-        return found or _parts.generic(tool)
-    return {"type": "function", **{key: value for key, value in inner.items() if key != "type" and value is not None}}
 
 
 def _is_own(body: dict[str, object]) -> bool:
@@ -214,37 +204,28 @@ def _wire_message(parts: Sequence[Mapping[str, object]]) -> dict[str, object]:
     message: dict[str, object] = {"role": "assistant", "content": ""}
     calls: list[object] = []
     for part in parts:
-        kind, made = part.get("type"), str(part.get("generic_type"))
+        kind, field = part.get("type"), _parts.field_of(part)
         if kind == "reasoning":
             message["thinking"] = f"{message.get('thinking', '')}{_parts.content_of(part)}"
         elif kind == "tool_call":
             calls.append(_wire_call(part))
-        elif kind == "generic" and made == _MESSAGE + "tool_call":
+        elif field == "tool_call":
             calls.append(part.get("value"))
-        elif kind == "generic" and made.startswith(_MESSAGE):
-            message[made.removeprefix(_MESSAGE)] = part.get("value")
+        elif field is not None:
+            message[field] = part.get("value")
         else:
             message["content"] = f"{message['content']}{_said_in(part)}"
     return {**message, **({"tool_calls": calls} if calls else {})}
 
 
 def _said_in(part: Mapping[str, object]) -> str:
-    if part.get("type") == "text":
-        return _parts.content_of(part)
-    if part.get("type") == "refusal":
-        return _parts.content_of({"content": part.get("refusal", part.get("content"))})
-    value = _parts.original(part)
-    return value if isinstance(value, str) else dumps(value)
+    return _parts.content_of(part) if part.get("type") in ("text", "refusal") else as_text(_parts.original(part))
 
 
 def _wire_call(part: Mapping[str, object]) -> dict[str, object]:
-    arguments = part.get("arguments")
-    if isinstance(arguments, str):
-        parsed = strict_object(arguments)
-        arguments = arguments if parsed is None else parsed
     call_id = text(part.get("id"))
     more = _parts.others(part, "id", "name", "arguments")
-    function = {"name": text(part.get("name")) or "", "arguments": {} if arguments is None else arguments, **more}
+    function = {"name": text(part.get("name")) or "", "arguments": _parts.arguments_object(part), **more}
     return {**({"id": call_id} if call_id else {}), "function": function}
 
 

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from spanreplay.instrumentation import _parts, _sse
 from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, number, text
 from spanreplay.instrumentation._outcomes import Assembled, error_in, read
-from spanreplay.instrumentation._parts import Message, Part, put, put_json
+from spanreplay.instrumentation._parts import MESSAGE, Message, Part, put, put_json
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
 from spanreplay.semconv import attributes as names
 
@@ -19,8 +19,6 @@ _REASONING: Final = ("reasoning_content", "reasoning")
 _MESSAGE_FIELDS: Final = frozenset(
     {"role", "content", "name", "tool_calls", "function_call", "refusal", "annotations", "tool_call_id", *_REASONING}
 )
-_FIELD: Final = "message."
-"""Generic type of a part that holds a field of the message itself, for example ``message.audio``."""
 _WHOLE: Final = frozenset({"id", "type", "role", "name", "index", "format"})
 """Delta fields that come once, or again in full, and are never continued."""
 _FINISH_BACK: Final[Mapping[str, str]] = {"tool_call": "tool_calls"}
@@ -141,12 +139,7 @@ def _output_type(body: Mapping[str, object]) -> str | None:
 
 
 def _tool_definition(tool: object) -> object:
-    found = mapping(tool)
-    kind = text(found.get("type")) or "function"
-    inner = found.get(kind)
-    if isinstance(inner, dict):
-        return {"type": kind, **{key: value for key, value in inner.items() if key != "type" and value is not None}}
-    return found or _parts.generic(tool)
+    return _parts.nested_definition(tool, text(mapping(tool).get("type")) or "function")
 
 
 def _input_message(message: object) -> Message:
@@ -171,7 +164,7 @@ def _message_parts(message: Mapping[str, object]) -> list[Part]:
             part: Part = {"type": "reasoning", "content": thought}
             parts.append(part if field == _REASONING[0] else part | {"field": field})
         elif thought and not isinstance(thought, str):
-            parts.append(_parts.generic(thought, _FIELD + field))
+            parts.append(_parts.generic(thought, MESSAGE + field))
     content, annotations = message.get("content"), message.get("annotations")
     if isinstance(content, str) and content:
         parts.append(_parts.extras({"annotations": annotations}, _parts.text_part(content)))
@@ -179,9 +172,9 @@ def _message_parts(message: Mapping[str, object]) -> list[Part]:
         if isinstance(content, list):
             parts.extend(map(_content_part, content))
         elif content:
-            parts.append(_parts.generic(content, _FIELD + "content"))
+            parts.append(_parts.generic(content, MESSAGE + "content"))
         if annotations:
-            parts.append(_parts.generic(annotations, _FIELD + "annotations"))
+            parts.append(_parts.generic(annotations, MESSAGE + "annotations"))
     refusal = message.get("refusal")
     if refusal:
         parts.append({"type": "refusal", "refusal": refusal})
@@ -189,12 +182,12 @@ def _message_parts(message: Mapping[str, object]) -> list[Part]:
     if isinstance(calls, list):
         parts.extend(map(_call_part, calls))
     elif calls:
-        parts.append(_parts.generic(calls, _FIELD + "tool_calls"))
+        parts.append(_parts.generic(calls, MESSAGE + "tool_calls"))
     legacy = message.get("function_call")
     if isinstance(legacy, dict):
         parts.append(_parts.tool_call(None, legacy.get("name"), legacy.get("arguments")) | {"tool_type": "function_call"})
     parts.extend(
-        _parts.generic(value, _FIELD + field)
+        _parts.generic(value, MESSAGE + field)
         for field, value in message.items()
         if field not in _MESSAGE_FIELDS and value not in (None, "", [], {})
     )
@@ -231,7 +224,7 @@ def _call_part(call: object) -> Part:
     elif isinstance(custom, dict):
         part = _parts.tool_call(found.get("id"), custom.get("name"), None) | {"arguments": custom.get("input"), "tool_type": "custom"}
     else:
-        return _parts.generic(call, _FIELD + "tool_call")
+        return _parts.generic(call, MESSAGE + "tool_call")
     return _parts.extras(found, part, ("function", "custom", "index"))
 
 
@@ -324,10 +317,10 @@ def _wire_message(parts: Sequence[dict[str, object]]) -> dict[str, object]:
     chunks: list[object] = []
     calls: list[dict[str, object]] = []
     for part in parts:
-        kind, made = part.get("type"), str(part.get("generic_type"))
+        kind, field = part.get("type"), _parts.field_of(part)
         if kind == "reasoning":
-            field = _REASONING[part.get("field") == _REASONING[1]]
-            message[field] = f"{message.get(field, '')}{_parts.content_of(part)}"
+            name = _REASONING[part.get("field") == _REASONING[1]]
+            message[name] = f"{message.get(name, '')}{_parts.content_of(part)}"
         elif kind == "text":
             more = _parts.others(part, "content")
             if more.get("annotations"):
@@ -337,11 +330,10 @@ def _wire_message(parts: Sequence[dict[str, object]]) -> dict[str, object]:
             message["refusal"] = part.get("refusal", part.get("content"))
         elif kind == "tool_call":
             _wire_call(message, calls, part)
-        elif kind == "generic" and made.startswith(_FIELD):
-            if made == _FIELD + "tool_call":
-                calls.append(mapping(part.get("value")))
-            else:
-                message[made.removeprefix(_FIELD)] = part.get("value")
+        elif field == "tool_call":
+            calls.append(mapping(part.get("value")))
+        elif field is not None:
+            message[field] = part.get("value")
         else:
             chunks.append(_parts.original(part))
     if chunks and message["content"] is None:

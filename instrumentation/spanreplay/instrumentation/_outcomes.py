@@ -1,12 +1,13 @@
 """How a response ended, told the same way for every provider: status, errors in bodies and events, bodies that are not this API's."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from spanreplay.instrumentation import _sse
-from spanreplay.instrumentation._lenient import dumps, loads, mapping, text
-from spanreplay.instrumentation.provider import ModelResponse
-from spanreplay.semconv.attributes import ERROR_TYPE
+from spanreplay.instrumentation._lenient import dumps, integer, loads, mapping, text
+from spanreplay.instrumentation._parts import Message, Part, calls, finish, put, put_json
+from spanreplay.instrumentation.provider import AttributeValue, ModelResponse
+from spanreplay.semconv import attributes as names
 
 _FEW = 2
 """Fields of an error that says its message at the top: a response that has a field of this name has more."""
@@ -31,8 +32,8 @@ def read(
     body: bytes,
     *,
     list_field: str,
-    assemble: Callable[[_sse.Frames], Assembled],
     whole: Callable[[dict[str, object]], ModelResponse],
+    assemble: Callable[[_sse.Frames], Assembled] | None = None,
     streamed: Callable[[str, bytes], _sse.Frames | None] = _events,
     is_own: Callable[[dict[str, object]], bool] | None = None,
 ) -> ModelResponse:
@@ -43,15 +44,15 @@ def read(
         content_type: value of the header; may be empty.
         body: content-decoded bytes.
         list_field: the field without which a plain body is not this API's.
-        assemble: puts a stream together.
         whole: reads a plain body, or one put together.
+        assemble: puts a stream together; ``None`` where the API has none.
         streamed: the frames of a body (by its content type), if it is a stream; server-sent events by default.
         is_own: tells a plain body of this API, where it has no such list.
     """
     if not 200 <= status < 300:
         return _http_error(status, body)
-    frames = streamed(content_type, body)
-    if frames is not None:
+    frames = None if assemble is None else streamed(content_type, body)
+    if assemble is not None and frames is not None:
         assembled = assemble(frames)
         answer = replace(whole(assembled.body), complete=assembled.complete)
         if assembled.error:
@@ -71,15 +72,55 @@ def read(
     return malformed(f"the body has no {'list ' if is_own is None else ''}`{list_field}`")
 
 
+def output(role: object, parts: list[Part], reason: object) -> tuple[Message, str | None]:
+    """An output message, of the assistant unless the wire says otherwise, and why the model stopped, as :func:`answered` takes them."""
+    return {"role": text(role) or "assistant", "parts": parts}, text(reason) or None
+
+
+def answered(
+    outputs: Iterable[tuple[Message, str | None]],
+    usage: Mapping[str, object],
+    *,
+    response_id: object = None,
+    model: object = None,
+    status: str | None = None,
+) -> ModelResponse:
+    """What a body says that is this API's, with whatever of a wrong type left out.
+
+    Args:
+        outputs: each message, and the reason to finish as the wire has it; a message may have one of its own already.
+        usage: token counts by attribute.
+        response_id: ``gen_ai.response.id``.
+        model: ``gen_ai.response.model``.
+        status: ``gen_ai.response.status``.
+    """
+    view: dict[str, AttributeValue] = {}
+    messages: list[Message] = []
+    reasons: list[str] = []
+    for message, reason in outputs:
+        messages.append(message)
+        if reason:
+            reasons.append(reason)
+            message.setdefault("finish_reason", finish(reason))
+    put(view, names.GEN_AI_RESPONSE_ID, text(response_id))
+    put(view, names.GEN_AI_RESPONSE_MODEL, text(model))
+    put(view, names.GEN_AI_RESPONSE_STATUS, status)
+    put(view, names.GEN_AI_RESPONSE_FINISH_REASONS, tuple(reasons))
+    put_json(view, names.GEN_AI_OUTPUT_MESSAGES, messages)
+    for name, counted in usage.items():
+        put(view, name, integer(counted))
+    return ModelResponse(attributes=view, outcome="ok", complete=True, tool_calls=calls(messages))
+
+
 def malformed(problem: str) -> ModelResponse:
     """A 2xx response whose body is not this API's."""
-    return ModelResponse(attributes={ERROR_TYPE: "malformed"}, outcome="malformed", complete=True, error=("malformed", problem))
+    return ModelResponse(attributes={names.ERROR_TYPE: "malformed"}, outcome="malformed", complete=True, error=("malformed", problem))
 
 
 def failed(answer: ModelResponse, error: tuple[str, str]) -> ModelResponse:
     """The answer, as far as it came, with the error that ended it."""
     kind = error[0].encode("utf-8", "replace").decode()
-    return replace(answer, outcome="error", error=error, attributes={**answer.attributes, ERROR_TYPE: kind})
+    return replace(answer, outcome="error", error=error, attributes={**answer.attributes, names.ERROR_TYPE: kind})
 
 
 def error_in(body: object) -> tuple[str, str] | None:

@@ -155,6 +155,12 @@ def put_json(view: dict[str, AttributeValue], name: str, value: Sequence[object]
         view[name] = dumps(value)
 
 
+def total(*counts: object) -> int | None:
+    """The sum of what is counted apart (fresh and cached tokens); ``None`` unless the first is a count."""
+    found = list(map(integer, counts))
+    return None if not found or found[0] is None else sum(count or 0 for count in found)
+
+
 def strings(value: object) -> tuple[str, ...]:
     """The strings of a list, or a lone string."""
     return (value,) if isinstance(value, str) else tuple(item for item in items(value) if isinstance(item, str))

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from spanreplay.instrumentation import _eventstream, _parts, _sse
 from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, loads, mapping, number, text
-from spanreplay.instrumentation._outcomes import Assembled, error_in, read
+from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, output, read
 from spanreplay.instrumentation._parts import Message, Part, put, put_json
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
 from spanreplay.semconv import attributes as names
@@ -177,24 +177,17 @@ def _media_part(source: Mapping[str, object], modality: str) -> Part | None:
 
 
 def _whole(body: dict[str, object]) -> ModelResponse:
-    view: dict[str, AttributeValue] = {}
-    put(view, names.GEN_AI_RESPONSE_ID, text(body.get("id")))
-    put(view, names.GEN_AI_RESPONSE_MODEL, text(body.get("model")))
-    reason = text(body.get("stop_reason"))
-    put(view, names.GEN_AI_RESPONSE_FINISH_REASONS, (reason,) if reason else None)
-    message: Message = {"role": text(body.get("role")) or "assistant", "parts": _content_parts(body.get("content"))}
-    if reason:
-        message["finish_reason"] = _parts.finish(reason)
-    messages = [message] if message["parts"] or reason else []
-    put_json(view, names.GEN_AI_OUTPUT_MESSAGES, messages)
+    parts = _content_parts(body.get("content"))
+    said = output(body.get("role"), parts, body.get("stop_reason"))
     usage = mapping(body.get("usage"))
-    fresh = integer(usage.get("input_tokens"))
-    cached, written = integer(usage.get("cache_read_input_tokens")), integer(usage.get("cache_creation_input_tokens"))
-    put(view, names.GEN_AI_USAGE_INPUT_TOKENS, None if fresh is None else integer(fresh + (cached or 0) + (written or 0)))
-    put(view, names.GEN_AI_USAGE_OUTPUT_TOKENS, integer(usage.get("output_tokens")))
-    put(view, names.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS, cached)
-    put(view, names.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS, written)
-    return ModelResponse(attributes=view, outcome="ok", complete=True, tool_calls=_parts.calls(messages))
+    cached, written = usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens")
+    counts = {
+        names.GEN_AI_USAGE_INPUT_TOKENS: _parts.total(usage.get("input_tokens"), cached, written),
+        names.GEN_AI_USAGE_OUTPUT_TOKENS: usage.get("output_tokens"),
+        names.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS: cached,
+        names.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS: written,
+    }
+    return answered([said] if parts or said[1] else [], counts, response_id=body.get("id"), model=body.get("model"))
 
 
 def _streamed(content_type: str, body: bytes) -> _sse.Frames | None:

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from spanreplay.instrumentation import _eventstream, _parts, _sse
 from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, mapping, number, text
-from spanreplay.instrumentation._outcomes import Assembled, error_in, read
+from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, output, read
 from spanreplay.instrumentation._parts import Message, Part, put, put_json
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
 from spanreplay.semconv import attributes as names
@@ -176,22 +176,17 @@ def _streamed(content_type: str, body: bytes) -> _sse.Frames | None:
 
 
 def _whole(body: dict[str, object]) -> ModelResponse:
-    view: dict[str, AttributeValue] = {}
     message = mapping(mapping(body.get("output")).get("message"))
-    made: Message = {"role": text(message.get("role")) or "assistant", "parts": [_part(block) for block in items(message.get("content"))]}
-    reason = text(body.get("stopReason"))
-    if reason:
-        made["finish_reason"] = _parts.finish(reason)
-        put(view, names.GEN_AI_RESPONSE_FINISH_REASONS, (reason,))
-    messages = [made] if message or reason else []
-    put_json(view, names.GEN_AI_OUTPUT_MESSAGES, messages)
+    said = output(message.get("role"), [_part(block) for block in items(message.get("content"))], body.get("stopReason"))
     usage = mapping(body.get("usage"))
-    given, cached, kept = (integer(usage.get(key)) for key in ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"))
-    put(view, names.GEN_AI_USAGE_INPUT_TOKENS, None if given is None else integer(given + (cached or 0) + (kept or 0)))
-    put(view, names.GEN_AI_USAGE_OUTPUT_TOKENS, integer(usage.get("outputTokens")))
-    put(view, names.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS, cached)
-    put(view, names.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS, kept)
-    return ModelResponse(attributes=view, outcome="ok", complete=True, tool_calls=_parts.calls(messages))
+    given, cached, kept = (usage.get(key) for key in ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"))
+    counts = {
+        names.GEN_AI_USAGE_INPUT_TOKENS: _parts.total(given, cached, kept),
+        names.GEN_AI_USAGE_OUTPUT_TOKENS: usage.get("outputTokens"),
+        names.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS: cached,
+        names.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS: kept,
+    }
+    return answered([said] if message or said[1] else [], counts)
 
 
 def _assemble(frames: _sse.Frames) -> Assembled:

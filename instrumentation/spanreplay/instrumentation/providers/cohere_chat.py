@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 from spanreplay.instrumentation import _parts, _sse
 from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, number, text
-from spanreplay.instrumentation._outcomes import Assembled, error_in, read
+from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, output, read
 from spanreplay.instrumentation._parts import MESSAGE, Message, Part, put, put_json
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
 from spanreplay.semconv import attributes as names
@@ -142,22 +142,16 @@ def _is_own(body: dict[str, object]) -> bool:
 
 
 def _whole(body: dict[str, object]) -> ModelResponse:
-    view: dict[str, AttributeValue] = {}
-    put(view, names.GEN_AI_RESPONSE_ID, text(body.get("id")))
     message = mapping(body.get("message"))
-    made: Message = {"role": text(message.get("role")) or "assistant", "parts": _message_parts(message)}
-    reason = text(body.get("finish_reason"))
-    if reason:
-        made["finish_reason"] = _parts.finish(reason)
-        put(view, names.GEN_AI_RESPONSE_FINISH_REASONS, (reason,))
-    messages = [made] if message or reason else []
-    put_json(view, names.GEN_AI_OUTPUT_MESSAGES, messages)
+    said = output(message.get("role"), _message_parts(message), body.get("finish_reason"))
     usage = mapping(body.get("usage"))
     counted = mapping(usage.get("tokens")) or mapping(usage.get("billed_units"))
-    put(view, names.GEN_AI_USAGE_INPUT_TOKENS, integer(counted.get("input_tokens")))
-    put(view, names.GEN_AI_USAGE_OUTPUT_TOKENS, integer(counted.get("output_tokens")))
-    put(view, names.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS, integer(usage.get("cached_tokens")))
-    return ModelResponse(attributes=view, outcome="ok", complete=True, tool_calls=_parts.calls(messages))
+    counts = {
+        names.GEN_AI_USAGE_INPUT_TOKENS: counted.get("input_tokens"),
+        names.GEN_AI_USAGE_OUTPUT_TOKENS: counted.get("output_tokens"),
+        names.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS: usage.get("cached_tokens"),
+    }
+    return answered([said] if message or said[1] else [], counts, response_id=body.get("id"))
 
 
 def _assemble(frames: _sse.Frames) -> Assembled:

@@ -15,9 +15,8 @@ from urllib.parse import unquote
 
 from spanreplay.instrumentation import _parts
 from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, text
-from spanreplay.instrumentation._outcomes import Assembled, read
+from spanreplay.instrumentation._outcomes import read
 from spanreplay.instrumentation._parts import put
-from spanreplay.instrumentation._sse import Frames
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
 from spanreplay.semconv import attributes as names
 
@@ -74,9 +73,7 @@ class Embeddings:
 
     def response(self, status: int, content_type: str, body: bytes, request: object) -> ModelResponse:
         """Of the vectors, their length."""
-        return read(
-            status, content_type, body, list_field="embedding", assemble=_assemble, whole=_whole, streamed=_streamed, is_own=_is_own
-        )
+        return read(status, content_type, body, list_field="embedding", whole=_whole, is_own=_is_own)
 
     def terminal(self, tail: bytes) -> bool:
         """Never: nothing is streamed."""
@@ -127,14 +124,6 @@ def _shape(path: str, body: Mapping[str, object]) -> str | None:
 
 def _api(asked: Mapping[str, object]) -> str:
     return text(asked.get(_API)) or "openai"
-
-
-def _streamed(content_type: str, body: bytes) -> Frames | None:
-    return None
-
-
-def _assemble(frames: Frames) -> Assembled:
-    return Assembled(body={}, complete=False)
 
 
 def _is_own(body: dict[str, object]) -> bool:

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from spanreplay.instrumentation import _parts, _sse
 from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, loads, mapping, number, text
-from spanreplay.instrumentation._outcomes import Assembled, error_in, failed, malformed, read
+from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, failed, malformed, output, read
 from spanreplay.instrumentation._parts import Message, Part, put, put_json
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
 from spanreplay.semconv import attributes as names
@@ -226,35 +226,25 @@ def _known_part(kind: str, value: Mapping[str, object]) -> Part | None:
 
 
 def _whole(body: dict[str, object]) -> ModelResponse:
-    view: dict[str, AttributeValue] = {}
-    put(view, names.GEN_AI_RESPONSE_ID, text(_field(body, "responseId")))
-    put(view, names.GEN_AI_RESPONSE_MODEL, text(_field(body, "modelVersion")))
-    messages: list[Message] = []
-    reasons: list[str] = []
+    outputs: list[tuple[Message, str | None]] = []
     for candidate in map(mapping, items(body.get("candidates"))):
         parts = _content_parts(candidate.get("content"))
         parts += [_parts.generic(told, _CANDIDATE + key) for key in _CANDIDATE_FIELDS if (told := _field(candidate, key))]
-        made: Message = {"role": "assistant", "parts": parts}
-        reason = text(_field(candidate, "finishReason"))
-        if reason:
-            reasons.append(reason)
-            made["finish_reason"] = _parts.finish(reason)
-        if parts or reason:
-            messages.append(made)
+        said = output("assistant", parts, _field(candidate, "finishReason"))
+        if parts or said[1]:
+            outputs.append(said)
     blocked = _block_reason(body)
-    if blocked is not None and not messages:
-        reasons.append(blocked)
-        messages.append({"role": "assistant", "parts": [], "finish_reason": _BLOCKED})
-    put(view, names.GEN_AI_RESPONSE_FINISH_REASONS, tuple(reasons))
-    put_json(view, names.GEN_AI_OUTPUT_MESSAGES, messages)
+    if blocked is not None and not outputs:
+        outputs.append(({"role": "assistant", "parts": [], "finish_reason": _BLOCKED}, blocked))
     usage = mapping(_field(body, "usageMetadata"))
-    given, made_of = integer(_field(usage, "promptTokenCount")), integer(_field(usage, "candidatesTokenCount"))
-    thought, searched = integer(_field(usage, "thoughtsTokenCount")), integer(_field(usage, "toolUsePromptTokenCount"))
-    put(view, names.GEN_AI_USAGE_INPUT_TOKENS, None if given is None else integer(given + (searched or 0)))
-    put(view, names.GEN_AI_USAGE_OUTPUT_TOKENS, None if made_of is None and thought is None else integer((made_of or 0) + (thought or 0)))
-    put(view, names.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS, integer(_field(usage, "cachedContentTokenCount")))
-    put(view, names.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS, thought)
-    return ModelResponse(attributes=view, outcome="ok", complete=True, tool_calls=_parts.calls(messages))
+    made_of, thought = _field(usage, "candidatesTokenCount"), _field(usage, "thoughtsTokenCount")
+    counts = {
+        names.GEN_AI_USAGE_INPUT_TOKENS: _parts.total(_field(usage, "promptTokenCount"), _field(usage, "toolUsePromptTokenCount")),
+        names.GEN_AI_USAGE_OUTPUT_TOKENS: thought if integer(made_of) is None else _parts.total(made_of, thought),
+        names.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS: _field(usage, "cachedContentTokenCount"),
+        names.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS: thought,
+    }
+    return answered(outputs, counts, response_id=_field(body, "responseId"), model=_field(body, "modelVersion"))
 
 
 def _block_reason(body: Mapping[str, object]) -> str | None:

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 from spanreplay.instrumentation import _ndjson, _parts, _sse
 from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, mapping, number, text
-from spanreplay.instrumentation._outcomes import Assembled, error_in, read
+from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, output, read
 from spanreplay.instrumentation._parts import MESSAGE, Message, Part, put, put_json
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
 from spanreplay.semconv import attributes as names
@@ -152,21 +152,12 @@ def _streamed(content_type: str, body: bytes) -> _sse.Frames | None:
 
 
 def _whole(body: dict[str, object]) -> ModelResponse:
-    view: dict[str, AttributeValue] = {}
-    put(view, names.GEN_AI_RESPONSE_MODEL, text(body.get("model")))
     message = mapping(body.get("message"))
     if "response" in body:
         message = {"content": body.get("response"), "thinking": body.get("thinking")}
-    made: Message = {"role": text(message.get("role")) or "assistant", "parts": _message_parts(message)}
-    reason = text(body.get("done_reason"))
-    if reason:
-        made["finish_reason"] = _parts.finish(reason)
-        put(view, names.GEN_AI_RESPONSE_FINISH_REASONS, (reason,))
-    messages = [made] if message or reason else []
-    put_json(view, names.GEN_AI_OUTPUT_MESSAGES, messages)
-    put(view, names.GEN_AI_USAGE_INPUT_TOKENS, integer(body.get("prompt_eval_count")))
-    put(view, names.GEN_AI_USAGE_OUTPUT_TOKENS, integer(body.get("eval_count")))
-    return ModelResponse(attributes=view, outcome="ok", complete=True, tool_calls=_parts.calls(messages))
+    said = output(message.get("role"), _message_parts(message), body.get("done_reason"))
+    usage = {names.GEN_AI_USAGE_INPUT_TOKENS: body.get("prompt_eval_count"), names.GEN_AI_USAGE_OUTPUT_TOKENS: body.get("eval_count")}
+    return answered([said] if message or said[1] else [], usage, model=body.get("model"))
 
 
 def _assemble(frames: _sse.Frames) -> Assembled:

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from spanreplay.instrumentation import _parts, _sse
 from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, number, text
-from spanreplay.instrumentation._outcomes import Assembled, error_in, read
+from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, output, read
 from spanreplay.instrumentation._parts import MESSAGE, Message, Part, put, put_json
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
 from spanreplay.semconv import attributes as names
@@ -229,30 +229,21 @@ def _call_part(call: object) -> Part:
 
 
 def _whole(body: dict[str, object]) -> ModelResponse:
-    view: dict[str, AttributeValue] = {}
-    put(view, names.GEN_AI_RESPONSE_ID, text(body.get("id")))
-    put(view, names.GEN_AI_RESPONSE_MODEL, text(body.get("model")))
-    messages: list[Message] = []
-    reasons: list[str] = []
+    outputs: list[tuple[Message, str | None]] = []
     for choice in map(mapping, items(body.get("choices"))):
         message = mapping(choice.get("message"))
-        made: Message = {"role": text(message.get("role")) or "assistant", "parts": _message_parts(message)}
-        reason = text(choice.get("finish_reason"))
-        if reason:
-            reasons.append(reason)
-            made["finish_reason"] = _parts.finish(reason)
-        messages.append(made)
-    put(view, names.GEN_AI_RESPONSE_FINISH_REASONS, tuple(reasons))
-    put_json(view, names.GEN_AI_OUTPUT_MESSAGES, messages)
+        outputs.append(output(message.get("role"), _message_parts(message), choice.get("finish_reason")))
     usage = mapping(body.get("usage"))
     given, made_of = mapping(usage.get("prompt_tokens_details")), mapping(usage.get("completion_tokens_details"))
     cached = integer(given.get("cached_tokens"))
-    put(view, names.GEN_AI_USAGE_INPUT_TOKENS, integer(usage.get("prompt_tokens")))
-    put(view, names.GEN_AI_USAGE_OUTPUT_TOKENS, integer(usage.get("completion_tokens")))
-    put(view, names.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS, integer(usage.get("prompt_cache_hit_tokens")) if cached is None else cached)
-    put(view, names.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS, integer(given.get("cache_write_tokens")))
-    put(view, names.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS, integer(made_of.get("reasoning_tokens")))
-    return ModelResponse(attributes=view, outcome="ok", complete=True, tool_calls=_parts.calls(messages))
+    counts = {
+        names.GEN_AI_USAGE_INPUT_TOKENS: usage.get("prompt_tokens"),
+        names.GEN_AI_USAGE_OUTPUT_TOKENS: usage.get("completion_tokens"),
+        names.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS: usage.get("prompt_cache_hit_tokens") if cached is None else cached,
+        names.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS: given.get("cache_write_tokens"),
+        names.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS: made_of.get("reasoning_tokens"),
+    }
+    return answered(outputs, counts, response_id=body.get("id"), model=body.get("model"))
 
 
 def _assemble(frames: _sse.Frames) -> Assembled:

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from spanreplay.instrumentation import _parts, _sse
 from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, number, text
-from spanreplay.instrumentation._outcomes import Assembled, error_in, failed, read
+from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, failed, output, read
 from spanreplay.instrumentation._parts import Message, Part, put, put_json
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
 from spanreplay.semconv import attributes as names
@@ -227,27 +227,25 @@ def _content_part(chunk: object) -> Part:
 
 
 def _whole(body: dict[str, object]) -> ModelResponse:
-    view: dict[str, AttributeValue] = {}
-    put(view, names.GEN_AI_RESPONSE_ID, text(body.get("id")))
-    put(view, names.GEN_AI_RESPONSE_MODEL, text(body.get("model")))
     status = text(body.get("status"))
-    put(view, names.GEN_AI_RESPONSE_STATUS, status if status in _STATUSES else None)
     parts = [part for item in items(body.get("output")) for part in _item_parts(item)]
-    reason = _finish_reason(body, parts)
-    put(view, names.GEN_AI_RESPONSE_FINISH_REASONS, (reason,) if reason else None)
-    message: Message = {"role": "assistant", "parts": parts}
-    if reason:
-        message["finish_reason"] = reason
-    messages = [message] if parts or reason else []
-    put_json(view, names.GEN_AI_OUTPUT_MESSAGES, messages)
+    said = output("assistant", parts, _finish_reason(body, parts))
     usage = mapping(body.get("usage"))
     given, made = mapping(usage.get("input_tokens_details")), mapping(usage.get("output_tokens_details"))
-    put(view, names.GEN_AI_USAGE_INPUT_TOKENS, integer(usage.get("input_tokens")))
-    put(view, names.GEN_AI_USAGE_OUTPUT_TOKENS, integer(usage.get("output_tokens")))
-    put(view, names.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS, integer(given.get("cached_tokens")))
-    put(view, names.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS, integer(given.get("cache_write_tokens")))
-    put(view, names.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS, integer(made.get("reasoning_tokens")))
-    answer = ModelResponse(attributes=view, outcome="ok", complete=True, tool_calls=_parts.calls(messages))
+    counts = {
+        names.GEN_AI_USAGE_INPUT_TOKENS: usage.get("input_tokens"),
+        names.GEN_AI_USAGE_OUTPUT_TOKENS: usage.get("output_tokens"),
+        names.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS: given.get("cached_tokens"),
+        names.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS: given.get("cache_write_tokens"),
+        names.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS: made.get("reasoning_tokens"),
+    }
+    answer = answered(
+        [said] if parts or said[1] else [],
+        counts,
+        response_id=body.get("id"),
+        model=body.get("model"),
+        status=status if status in _STATUSES else None,
+    )
     if status == "failed":
         return failed(answer, error_in(body) or ("failed", "the response has status failed and names no error"))
     return failed(answer, ("cancelled", "the response was cancelled")) if status == "cancelled" else answer

@@ -21,6 +21,12 @@ from support.size import FULL
 pytestmark = [pytest.mark.timeout(1200), pytest.mark.skipif(not MATERIAL.is_dir(), reason=NO_MATERIAL)]
 
 FRAMEWORKS: Final[Mapping[str, tuple[str, ...]]] = {
+    "agent_framework": ("openinference/test_multiple_tools.yaml",),
+    "agno": ("openllmetry/test_agent_run_*",),
+    "autogen": ("openinference/TestAssistantAgent.*",),
+    "crewai": ("crewAI/*",),
+    "google_adk": ("openinference/test_google_adk_*", "langsmith-sdk/test_google_adk_*"),
+    "openai_agents": ("openllmetry/*_workflow*", "logfire/test_responses.yaml", "dd-trace-py/test_agent_*"),
     "pydantic_ai": ("pydantic-ai/*",),
 }
 """Which recordings came from which framework, by their files."""
@@ -37,8 +43,8 @@ def recordings() -> list[Any]:
             marks = [pytest.mark.skip(reason="installs the framework: SPANREPLAY_FRAMEWORKS=all runs it")]
         elif not FULL and WANTED == "all":
             marks = [pytest.mark.skip(reason="runs at SPANREPLAY_TEST_SIZE=full")]
-        for file in sorted({file for pattern in patterns for file in MATERIAL.glob(pattern)}):
-            found.append(pytest.param(name, file, marks=marks, id=f"{name}-{file.stem}"))
+        files = sorted({file for pattern in patterns for file in MATERIAL.glob(pattern)})
+        found += [pytest.param(name, file, marks=marks, id=f"{name}-{file.stem}") for file in files]
     return found
 
 

@@ -14,8 +14,8 @@ Scene = dict[str, Any]
 """JSON for an agent's program:
 
 - ``streamed``: whether responses were streamed.
-- ``turns``: what a person asked, in order: ``api``, ``model``, ``question``, ``goes_on`` (it has seen the turns before), and ``phases``:
-  ``instructions`` and ``tools`` (``name``, ``description``, ``parameters``, ``deferred``), again whenever they changed.
+- ``turns``: what a person asked, in order: ``api``, ``model``, ``max_tokens``, ``question``, ``goes_on`` (it has seen the turns before), and
+  ``phases``: ``instructions`` and ``tools`` (``name``, ``description``, ``parameters``, ``deferred``), again whenever they changed.
 - ``results``: what tools gave: ``name``, ``arguments``, ``result``.
 """
 
@@ -30,7 +30,8 @@ def scene(given: Sequence[Recorded]) -> Scene:
         if not turns or _is_asked(items):
             asked = next((item["text"] for item in reversed(items) if item["kind"] == "question"), "")
             goes_on = any(item["kind"] != "question" for item in items)
-            turns.append({"api": api, "model": _model(recorded), "question": asked, "goes_on": goes_on, "phases": []})
+            turn = {"api": api, "model": _model(recorded), "max_tokens": body.get("max_tokens"), "question": asked}
+            turns.append({**turn, "goes_on": goes_on, "phases": []})
         phase = {"instructions": _instructions(api, body), "tools": _tools(body)}
         if phase not in turns[-1]["phases"]:
             turns[-1]["phases"].append(phase)

@@ -46,7 +46,7 @@ def _url(request: dict[str, Any]) -> str:
 
 
 def _is_model_request(request: dict[str, Any]) -> bool:
-    return request["method"] == "POST" and urlsplit(_url(request)).path.endswith(_MODEL_PATHS)
+    return request["method"].upper() == "POST" and urlsplit(_url(request)).path.endswith(_MODEL_PATHS)
 
 
 def _recorded(request: dict[str, Any], response: dict[str, Any]) -> Recorded:

@@ -61,6 +61,7 @@ def agent(turn: dict[str, Any]) -> Agent[None, Any]:
         output_type=output,
         tools=tools,
         capabilities=capabilities,
+        model_settings={"max_tokens": turn["max_tokens"]} if turn["max_tokens"] else None,  # a large default is streamed
         retries=2,
     )
 

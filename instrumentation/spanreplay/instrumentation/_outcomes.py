@@ -19,7 +19,13 @@ class Assembled:
 
     body: dict[str, object]
     complete: bool
+    """It came to its end; one that an error ended did too, whatever this says."""
     error: tuple[str, str] | None = None
+
+    def answer(self, whole: Callable[[dict[str, object]], ModelResponse]) -> ModelResponse:
+        """What the plain body would have said, with the error that ended it."""
+        found = replace(whole(self.body), complete=self.complete or self.error is not None)
+        return found if self.error is None else failed(found, self.error)
 
 
 def _events(content_type: str, body: bytes) -> _sse.Frames | None:
@@ -54,10 +60,8 @@ def read(
     frames = None if assemble is None else streamed(content_type, body)
     if assemble is not None and frames is not None:
         assembled = assemble(frames)
-        answer = replace(whole(assembled.body), complete=assembled.complete)
-        if assembled.error:
-            return failed(answer, assembled.error)
-        if frames.problem:
+        answer = assembled.answer(whole)
+        if frames.problem and assembled.error is None:
             return replace(answer, outcome="malformed", complete=False, error=("malformed", frames.problem))
         return answer
     try:

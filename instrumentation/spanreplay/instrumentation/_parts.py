@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, mapping, strict_object, text
+from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, mapping, number, strict_object, text
 from spanreplay.instrumentation.provider import AttributeValue, ToolCallRef
 from spanreplay.semconv import attributes as names
 
@@ -27,6 +27,17 @@ _FINISH: Final[Mapping[str, str]] = {
     "error": "error",
 }
 _USAGE_PREFIX: Final = "gen_ai.usage."
+SETTINGS: Final[Mapping[str, str]] = {
+    "temperature": names.GEN_AI_REQUEST_TEMPERATURE,
+    "top_p": names.GEN_AI_REQUEST_TOP_P,
+    "frequency_penalty": names.GEN_AI_REQUEST_FREQUENCY_PENALTY,
+    "presence_penalty": names.GEN_AI_REQUEST_PRESENCE_PENALTY,
+    "top_k": names.GEN_AI_REQUEST_TOP_K,
+    "seed": names.GEN_AI_REQUEST_SEED,
+    "stop_sequences": names.GEN_AI_REQUEST_STOP_SEQUENCES,
+}
+"""What is asked of the sampling, by the conventions' names of it."""
+_WHOLE: Final = ("top_k", "seed")
 MESSAGE: Final = "message."
 """Prefix of the generic type of a part that holds a field of the message itself, for example ``message.audio``."""
 
@@ -147,6 +158,13 @@ def put(view: dict[str, AttributeValue], name: str, value: AttributeValue | None
             view[name] = tuple(_writable(item) for item in value)
     elif value is not None:
         view[name] = value
+
+
+def put_settings(view: dict[str, AttributeValue], given: Mapping[str, object]) -> None:
+    """Sets the attributes of the :data:`SETTINGS` that are given."""
+    for key, name in SETTINGS.items():
+        value = given.get(key)
+        put(view, name, strings(value) if key == "stop_sequences" else integer(value) if key in _WHOLE else number(value))
 
 
 def put_json(view: dict[str, AttributeValue], name: str, value: Sequence[object]) -> None:

@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 from urllib.parse import unquote
 
 from spanreplay.instrumentation import _eventstream, _parts, _sse
-from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, loads, mapping, number, text
+from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, loads, mapping, text
 from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, output, read
 from spanreplay.instrumentation._parts import Message, Part, put, put_json
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
@@ -63,10 +63,7 @@ class AnthropicMessages:
         model = text(found.get("model"))
         put(view, names.GEN_AI_REQUEST_MODEL, model)
         put(view, names.GEN_AI_REQUEST_MAX_TOKENS, integer(found.get("max_tokens")))
-        put(view, names.GEN_AI_REQUEST_TEMPERATURE, number(found.get("temperature")))
-        put(view, names.GEN_AI_REQUEST_TOP_P, number(found.get("top_p")))
-        put(view, names.GEN_AI_REQUEST_TOP_K, integer(found.get("top_k")))
-        put(view, names.GEN_AI_REQUEST_STOP_SEQUENCES, _parts.strings(found.get("stop_sequences")))
+        _parts.put_settings(view, {key: found.get(key) for key in ("temperature", "top_p", "top_k", "stop_sequences")})
         config = mapping(found.get("output_config"))
         put(view, names.GEN_AI_REQUEST_REASONING_LEVEL, text(config.get("effort")))
         shape = mapping(config.get("format") or found.get("output_format")).get("type")
@@ -233,7 +230,7 @@ def _assemble(frames: _sse.Frames) -> Assembled:
         if pieces:
             blocks[index]["input"] = _parts.parsed("".join(pieces))
     content = [blocks[index] for index in sorted(blocks)]
-    return Assembled(body={**head, "content": content}, complete=ended or error is not None, error=error)
+    return Assembled(body={**head, "content": content}, complete=ended, error=error)
 
 
 def _continue(block: dict[str, object], written: list[str], delta: Mapping[str, object], growth: _sse.Growth) -> None:

@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 from urllib.parse import unquote
 
 from spanreplay.instrumentation import _eventstream, _parts, _sse
-from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, mapping, number, text
+from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, mapping, text
 from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, output, read
 from spanreplay.instrumentation._parts import Message, Part, put, put_json
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
@@ -59,10 +59,8 @@ class BedrockConverse:
         put(view, names.GEN_AI_REQUEST_MODEL, model)
         config, further = mapping(found.get("inferenceConfig")), mapping(found.get("additionalModelRequestFields"))
         put(view, names.GEN_AI_REQUEST_MAX_TOKENS, integer(config.get("maxTokens")))
-        put(view, names.GEN_AI_REQUEST_TEMPERATURE, number(config.get("temperature")))
-        put(view, names.GEN_AI_REQUEST_TOP_P, number(config.get("topP")))
-        put(view, names.GEN_AI_REQUEST_TOP_K, integer(further.get("top_k")))
-        put(view, names.GEN_AI_REQUEST_STOP_SEQUENCES, _parts.strings(config.get("stopSequences")))
+        told = {"temperature": config.get("temperature"), "top_p": config.get("topP"), "top_k": further.get("top_k")}
+        _parts.put_settings(view, {**told, "stop_sequences": config.get("stopSequences")})
         stream = found.get("stream") is True
         put(view, names.GEN_AI_REQUEST_STREAM, True if stream else None)
         put_json(view, names.GEN_AI_SYSTEM_INSTRUCTIONS, [_part(block) for block in items(found.get("system"))])
@@ -216,7 +214,7 @@ def _assemble(frames: _sse.Frames) -> Assembled:
     content = [_closed(blocks[index]) for index in sorted(blocks)]
     if message or content:
         body["output"] = {"message": {**message, "content": content}}
-    return Assembled(body=body, complete=ended or error is not None, error=error)
+    return Assembled(body=body, complete=ended, error=error)
 
 
 def _continue(block: dict[str, object], delta: Mapping[str, object], growth: _sse.Growth) -> None:

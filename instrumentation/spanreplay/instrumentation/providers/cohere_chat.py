@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 from spanreplay.instrumentation import _parts, _sse
-from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, number, text
+from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, text
 from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, output, read
 from spanreplay.instrumentation._parts import MESSAGE, Message, Part, put, put_json
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
@@ -43,16 +43,7 @@ class CohereChat:
         model = text(found.get("model"))
         put(view, names.GEN_AI_REQUEST_MODEL, model)
         put(view, names.GEN_AI_REQUEST_MAX_TOKENS, integer(found.get("max_tokens")))
-        for key, name in (
-            ("temperature", names.GEN_AI_REQUEST_TEMPERATURE),
-            ("p", names.GEN_AI_REQUEST_TOP_P),
-            ("frequency_penalty", names.GEN_AI_REQUEST_FREQUENCY_PENALTY),
-            ("presence_penalty", names.GEN_AI_REQUEST_PRESENCE_PENALTY),
-        ):
-            put(view, name, number(found.get(key)))
-        put(view, names.GEN_AI_REQUEST_TOP_K, integer(found.get("k")))
-        put(view, names.GEN_AI_REQUEST_SEED, integer(found.get("seed")))
-        put(view, names.GEN_AI_REQUEST_STOP_SEQUENCES, _parts.strings(found.get("stop_sequences")))
+        _parts.put_settings(view, {**found, "top_p": found.get("p"), "top_k": found.get("k")})
         kind = text(mapping(found.get("response_format")).get("type"))
         put(view, names.GEN_AI_OUTPUT_TYPE, "json" if kind == "json_object" else kind)
         stream = found.get("stream")
@@ -189,7 +180,7 @@ def _assemble(frames: _sse.Frames) -> Assembled:
     message["content"] = [blocks[index] for index in sorted(blocks)]
     message["tool_calls"] = [calls[index] for index in sorted(calls)]
     message["citations"] = cited
-    return Assembled(body={**body, **({"message": message} if frames.objects else {})}, complete=ended or error is not None, error=error)
+    return Assembled(body={**body, **({"message": message} if frames.objects else {})}, complete=ended, error=error)
 
 
 def _continue(into: dict[str, object], delta: Mapping[str, object], growth: _sse.Growth, grows: Sequence[str]) -> None:

@@ -13,8 +13,8 @@ from typing import ClassVar, Final
 from urllib.parse import unquote
 
 from spanreplay.instrumentation import _parts, _sse
-from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, loads, mapping, number, text
-from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, failed, malformed, output, read
+from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, loads, mapping, text
+from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, malformed, output, read
 from spanreplay.instrumentation._parts import Message, Part, put, put_json
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
 from spanreplay.semconv import attributes as names
@@ -72,16 +72,7 @@ class Gemini:
         put(view, names.GEN_AI_REQUEST_MAX_TOKENS, integer(_field(config, "maxOutputTokens")))
         choices = integer(_field(config, "candidateCount"))
         put(view, names.GEN_AI_REQUEST_CHOICE_COUNT, None if choices == 1 else choices)
-        for key, name in (
-            ("temperature", names.GEN_AI_REQUEST_TEMPERATURE),
-            ("topP", names.GEN_AI_REQUEST_TOP_P),
-            ("frequencyPenalty", names.GEN_AI_REQUEST_FREQUENCY_PENALTY),
-            ("presencePenalty", names.GEN_AI_REQUEST_PRESENCE_PENALTY),
-        ):
-            put(view, name, number(_field(config, key)))
-        put(view, names.GEN_AI_REQUEST_TOP_K, integer(_field(config, "topK")))
-        put(view, names.GEN_AI_REQUEST_SEED, integer(_field(config, "seed")))
-        put(view, names.GEN_AI_REQUEST_STOP_SEQUENCES, _parts.strings(_field(config, "stopSequences")))
+        _parts.put_settings(view, {key: _field(config, _camel(key)) for key in _parts.SETTINGS})
         put(view, names.GEN_AI_REQUEST_REASONING_LEVEL, text(_field(mapping(_field(config, "thinkingConfig")), "thinkingLevel")))
         put(view, names.GEN_AI_OUTPUT_TYPE, "json" if _field(config, "responseMimeType") == "application/json" else None)
         stream = found.get("stream") is True
@@ -283,7 +274,7 @@ def _joined(chunks: Sequence[dict[str, object]]) -> Assembled:
         ended = ended or _says_the_end(chunk)
     growth.settle()
     body = {**head, "candidates": [candidates[index] for index in sorted(candidates)]}
-    return Assembled(body=body, complete=ended or error is not None, error=error)
+    return Assembled(body=body, complete=ended, error=error)
 
 
 def _continue(have: list[object], pieces: Sequence[object], growth: _sse.Growth) -> None:
@@ -319,9 +310,8 @@ def _array(body: bytes) -> ModelResponse:
     chunks, whole = _elements(body.decode("utf-8", "replace"))
     if not chunks:
         return malformed("the body is an array without a chunk of an answer")
-    assembled = _joined(chunks)
-    answer = replace(_whole(assembled.body), complete=whole and assembled.complete)
-    return answer if assembled.error is None else failed(answer, assembled.error)
+    answer = _joined(chunks).answer(_whole)
+    return answer if whole else replace(answer, complete=False)
 
 
 def _elements(array: str) -> tuple[list[dict[str, object]], bool]:

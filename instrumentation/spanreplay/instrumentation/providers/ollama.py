@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 from spanreplay.instrumentation import _ndjson, _parts, _sse
-from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, mapping, number, text
+from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, mapping, text
 from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, output, read
 from spanreplay.instrumentation._parts import MESSAGE, Message, Part, put, put_json
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
@@ -46,16 +46,7 @@ class Ollama:
         options = mapping(found.get("options"))
         limit = integer(options.get("num_predict"))
         put(view, names.GEN_AI_REQUEST_MAX_TOKENS, limit if limit is not None and limit >= 0 else None)
-        for key, name in (
-            ("temperature", names.GEN_AI_REQUEST_TEMPERATURE),
-            ("top_p", names.GEN_AI_REQUEST_TOP_P),
-            ("frequency_penalty", names.GEN_AI_REQUEST_FREQUENCY_PENALTY),
-            ("presence_penalty", names.GEN_AI_REQUEST_PRESENCE_PENALTY),
-        ):
-            put(view, name, number(options.get(key)))
-        put(view, names.GEN_AI_REQUEST_TOP_K, integer(options.get("top_k")))
-        put(view, names.GEN_AI_REQUEST_SEED, integer(options.get("seed")))
-        put(view, names.GEN_AI_REQUEST_STOP_SEQUENCES, _parts.strings(options.get("stop")))
+        _parts.put_settings(view, {**options, "stop_sequences": options.get("stop")})
         put(view, names.GEN_AI_REQUEST_REASONING_LEVEL, text(found.get("think")))
         put(view, names.GEN_AI_OUTPUT_TYPE, "json" if found.get("format") else None)
         stream = _streams(found)
@@ -185,7 +176,7 @@ def _assemble(frames: _sse.Frames) -> Assembled:
     growth.settle()
     if message:
         body["message"] = message
-    return Assembled(body=body, complete=ended or error is not None, error=error)
+    return Assembled(body=body, complete=ended, error=error)
 
 
 # ---- the wire written --------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 from urllib.parse import unquote
 
 from spanreplay.instrumentation import _parts, _sse
-from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, number, text
+from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, text
 from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, output, read
 from spanreplay.instrumentation._parts import MESSAGE, Message, Part, put, put_json
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
@@ -58,16 +58,7 @@ class OpenAIChat:
         put(view, names.GEN_AI_REQUEST_MAX_TOKENS, integer(found.get("max_tokens")) if limit is None else limit)
         choices = integer(found.get("n"))
         put(view, names.GEN_AI_REQUEST_CHOICE_COUNT, None if choices == 1 else choices)
-        for key, name in (
-            ("temperature", names.GEN_AI_REQUEST_TEMPERATURE),
-            ("top_p", names.GEN_AI_REQUEST_TOP_P),
-            ("frequency_penalty", names.GEN_AI_REQUEST_FREQUENCY_PENALTY),
-            ("presence_penalty", names.GEN_AI_REQUEST_PRESENCE_PENALTY),
-        ):
-            put(view, name, number(found.get(key)))
-        put(view, names.GEN_AI_REQUEST_TOP_K, integer(found.get("top_k")))
-        put(view, names.GEN_AI_REQUEST_SEED, integer(found.get("seed")))
-        put(view, names.GEN_AI_REQUEST_STOP_SEQUENCES, _parts.strings(found.get("stop")))
+        _parts.put_settings(view, {**found, "stop_sequences": found.get("stop")})
         put(view, names.GEN_AI_REQUEST_REASONING_LEVEL, text(found.get("reasoning_effort")))
         put(view, names.GEN_AI_OUTPUT_TYPE, _output_type(found))
         stream = found.get("stream")
@@ -262,7 +253,7 @@ def _assemble(frames: _sse.Frames) -> Assembled:
                 choice["finish_reason"] = delta["finish_reason"]
     growth.settle()
     body = {**head, "choices": [choices[index] for index in sorted(choices)]}
-    return Assembled(body=body, complete=frames.done or error is not None, error=error)
+    return Assembled(body=body, complete=frames.done, error=error)
 
 
 def _continue(message: dict[str, object], delta: dict[str, object], growth: _sse.Growth) -> None:

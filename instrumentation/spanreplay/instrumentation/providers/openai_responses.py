@@ -288,7 +288,7 @@ def _assemble(frames: _sse.Frames) -> Assembled:
     output = items(head.get("output")) or [made[index] for index in sorted(made)]
     if not ended:
         head.setdefault("status", "in_progress")
-    return Assembled(body={**head, "output": output}, complete=ended or error is not None, error=error)
+    return Assembled(body={**head, "output": output}, complete=ended, error=error)
 
 
 def _continue(item: dict[str, object], kind: str, event: Mapping[str, object], growth: _sse.Growth) -> None:

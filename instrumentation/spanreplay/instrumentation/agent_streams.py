@@ -1,10 +1,13 @@
 """Agents that answer with a stream: what runs while an item is made belongs to the run, what its reader does in between does not."""
 
+import functools
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import Any, TypeVar
 
+from spanreplay.boundary.boundary import here
 from spanreplay.boundary.streams import start_unregistered
+from spanreplay.instrumentation.framework import attempt
 from spanreplay.instrumentation.manual import AgentRun
 
 T = TypeVar("T")
@@ -83,3 +86,27 @@ async def agent_astream(
         with suppress(Exception):
             finished()
     run.end()
+
+
+def observed_astream(
+    make: Callable[[], AgentRun | None], invoke: Callable[[], AsyncIterator[T]], seen: Callable[[AgentRun, T], object]
+) -> AsyncIterator[T]:
+    """As :func:`agent_astream`, for a run that is made when the first item is asked for.
+
+    Args:
+        make: gives the run, not begun yet; ``None`` where it is recorded already.
+        invoke: starts the agent; what it gives is handed on as it is while spanreplay is off.
+        seen: is shown the run and each item.
+    """
+    return invoke() if here() is None else _made(make, invoke, seen)
+
+
+async def _made(
+    make: Callable[[], AgentRun | None], invoke: Callable[[], AsyncIterator[T]], seen: Callable[[AgentRun, T], object]
+) -> AsyncGenerator[T]:
+    scope = here()
+    run = None if scope is None else attempt(scope, "the run of an agent", make)
+    source = invoke() if run is None else agent_astream(run, invoke, functools.partial(seen, run))
+    async with aclosing(source) as items:  # type: ignore[type-var]
+        async for item in items:
+            yield item

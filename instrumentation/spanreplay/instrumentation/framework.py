@@ -21,7 +21,7 @@ from types import CodeType
 from typing import Any, Final, TypeVar, get_type_hints
 
 from spanreplay.boundary.asked import claim
-from spanreplay.boundary.boundary import begin
+from spanreplay.boundary.boundary import begin, here
 from spanreplay.boundary.call import AttributeValue, Call, Effect, OutcomeName
 from spanreplay.boundary.layers import is_inner_layer
 from spanreplay.boundary.scope import Scope
@@ -113,6 +113,13 @@ def tool_call(
             raise
         scope.session.failed(f"the arguments of {offered.name}")
         return None
+
+
+def is_running(agent: str) -> bool:
+    """Is what happens here the run of that agent: its framework passes a second seam of the same run?"""
+    scope = here()
+    around = None if scope is None else scope.step
+    return around is not None and around.call.kind == "agent" and around.call.name == agent
 
 
 def attempt(scope: Scope, what: str, make: Callable[[], T]) -> T | None:

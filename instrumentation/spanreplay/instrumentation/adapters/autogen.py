@@ -15,7 +15,7 @@ from spanreplay.boundary.boundary import here
 from spanreplay.boundary.call import Call
 from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation import framework
-from spanreplay.instrumentation.agent_streams import agent_astream
+from spanreplay.instrumentation.agent_streams import observed_astream
 from spanreplay.instrumentation.framework import Offered
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.manual import AgentRun, agent_run
@@ -182,7 +182,7 @@ def _observed_run(original: Callable[..., Any]) -> Callable[..., Any]:
 def _observed_run_stream(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def run_stream(self: Any, *, task: Any = None, **options: Any) -> AsyncIterator[Any]:
-        return _stream(lambda: _run(self, task), functools.partial(original, self, task=task, **options))
+        return observed_astream(lambda: _run(self, task), functools.partial(original, self, task=task, **options), _seen)
 
     return run_stream
 
@@ -191,32 +191,16 @@ def _observed_turn(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def on_messages_stream(self: Any, messages: Any, cancellation_token: Any) -> AsyncIterator[Any]:
         def make() -> AgentRun | None:
-            scope = here()
-            around = None if scope is None else scope.step
-            if around is not None and around.call.kind == "agent" and around.call.name == self.name:
-                return None  # its own run
-            return _run(self, list(messages))
+            return None if framework.is_running(self.name) else _run(self, list(messages))
 
-        return _stream(make, functools.partial(original, self, messages, cancellation_token))
+        return observed_astream(make, functools.partial(original, self, messages, cancellation_token), _seen)
 
     return on_messages_stream
 
 
-def _stream(make: Callable[[], AgentRun | None], invoke: Callable[[], AsyncIterator[Any]]) -> AsyncIterator[Any]:
-    return invoke() if here() is None else _recorded(make, invoke)
-
-
-async def _recorded(make: Callable[[], AgentRun | None], invoke: Callable[[], AsyncIterator[Any]]) -> AsyncGenerator[Any]:
-    scope = here()
-    run = None if scope is None else framework.attempt(scope, "the run of an agent", make)
-
-    def seen(event: Any) -> None:
-        if run is not None and (hasattr(event, "messages") or hasattr(event, "chat_message")):
-            run.output = _last_text(event)
-
-    async with aclosing(invoke() if run is None else agent_astream(run, invoke, seen)) as events:  # type: ignore[type-var]
-        async for event in events:
-            yield event
+def _seen(run: AgentRun, event: Any) -> None:
+    if hasattr(event, "messages") or hasattr(event, "chat_message"):
+        run.output = _last_text(event)
 
 
 def _run(agent: Any, task: Any) -> AgentRun:

@@ -7,8 +7,7 @@ replay, and is not kept.
 """
 
 import functools
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable
 from types import ModuleType
 from typing import Any, Final
 
@@ -17,7 +16,7 @@ from spanreplay.boundary.boundary import here
 from spanreplay.boundary.call import Call, OutcomeName
 from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation import framework
-from spanreplay.instrumentation.agent_streams import agent_astream
+from spanreplay.instrumentation.agent_streams import observed_astream
 from spanreplay.instrumentation.framework import Offered
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.manual import AgentRun, Decision, agent_run, record_decision
@@ -236,7 +235,7 @@ def _observed_runner(original: Callable[..., Any]) -> Callable[..., Any]:
             name = self.app_name if root is None else root.name
             return _run(name, root, message, options.get("session_id"), options.get("user_id"))
 
-        return _stream(make, functools.partial(original, self, *args, **options))
+        return observed_astream(make, functools.partial(original, self, *args, **options), _seen)
 
     return run_async
 
@@ -245,37 +244,21 @@ def _observed_agent(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def run_async(self: Any, parent_context: Any, *args: Any, **options: Any) -> AsyncIterator[Any]:
         def make() -> AgentRun | None:
-            scope = here()
-            around = None if scope is None else scope.step
-            if around is not None and around.call.kind == "agent" and around.call.name == self.name:
+            if framework.is_running(self.name):
                 return None  # what the runner runs
             session = parent_context.session
             return _run(self.name, self, parent_context.user_content, session.id, session.user_id)
 
-        return _stream(make, functools.partial(original, self, parent_context, *args, **options))
+        return observed_astream(make, functools.partial(original, self, parent_context, *args, **options), _seen)
 
     return run_async
 
 
-def _stream(make: Callable[[], AgentRun | None], invoke: Callable[[], AsyncIterator[Any]]) -> AsyncIterator[Any]:
-    return invoke() if here() is None else _recorded(make, invoke)
-
-
-async def _recorded(make: Callable[[], AgentRun | None], invoke: Callable[[], AsyncIterator[Any]]) -> AsyncGenerator[Any]:
-    scope = here()
-    run = None if scope is None else framework.attempt(scope, "the run of an agent", make)
-
-    def seen(event: Any) -> None:
-        if run is None:
-            return
-        if event.long_running_tool_ids or event.actions.requested_tool_confirmations:
-            run.outcome = "interrupted"
-        elif event.is_final_response() and (text := _text(event.content)):
-            run.output, run.outcome = text, None
-
-    async with aclosing(invoke() if run is None else agent_astream(run, invoke, seen)) as events:  # type: ignore[type-var]
-        async for event in events:
-            yield event
+def _seen(run: AgentRun, event: Any) -> None:
+    if event.long_running_tool_ids or event.actions.requested_tool_confirmations:
+        run.outcome = "interrupted"
+    elif event.is_final_response() and (text := _text(event.content)):
+        run.output, run.outcome = text, None
 
 
 def _run(name: str, agent: Any, content: Any, session: str | None, user: str | None) -> AgentRun:

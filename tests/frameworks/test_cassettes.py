@@ -58,7 +58,8 @@ def test_a_recording_is_recorded_and_replayed(name: str, file: Path, tmp_path: P
 
     with CassetteServer() as server:
         server.serve("recording", given)
-        recorded = _run(framework, "record", "--", *framework.agent, **_addresses(server.url("recording")))
+        addresses = _addresses(server.url("recording"))
+        recorded = _run(framework, "record", "--", *framework.agent, **addresses)
         left = server.unserved("recording")
     assert recorded.code == 0, recorded.err
     assert recorded.answers, recorded.err
@@ -68,9 +69,8 @@ def test_a_recording_is_recorded_and_replayed(name: str, file: Path, tmp_path: P
     steps = [step for run in runs_in(path) for step in run.steps]
     assert sum(step.kind == "model_call" for step in steps) == len(given)
     assert sorted(step.name for step in steps if step.kind == "tool_call" and step.name in recorded.bodies) == recorded.bodies
-    with Listener() as nobody:
+    with Listener(server.port) as nobody:
         for target in ("last", path):
-            addresses = _addresses(f"http://127.0.0.1:{nobody.port}/recording")
             replayed = _run(framework, "replay", target, "--json", "--", *framework.agent, **addresses)
             found = json.loads(replayed.out)["replay"]
             assert (replayed.code, found["equal"], found["differences"], found["refusals"]) == (0, True, [], []), replayed.err

@@ -14,8 +14,8 @@ Scene = dict[str, Any]
 """JSON for an agent's program:
 
 - ``streamed``: whether responses were streamed.
-- ``turns``: what a person asked, in order: ``api``, ``model``, ``max_tokens``, ``question``, ``goes_on`` (it has seen the turns before), and
-  ``phases``: ``instructions`` and ``tools`` (``name``, ``description``, ``parameters``, ``deferred``), again whenever they changed.
+- ``turns``: what a person asked, in order: ``api``, ``model``, ``max_tokens``, ``question``, ``goes_on`` (it has seen the turns before),
+  and ``phases``: ``instructions`` and ``tools`` (``name``, ``description``, ``parameters``, ``deferred``), again whenever they changed.
 - ``results``: what tools gave: ``name``, ``arguments``, ``result``.
 """
 

@@ -1,7 +1,7 @@
 """What a model API's codec offers, and how the codec of an exchange is found.
 
 A provider turns the bodies of one model API into the ``gen_ai.*`` view and back. It is pure: no network, no clock, no state.
-A new provider is one new file under ``providers/`` that defines ``PROVIDER``.
+A new provider is one new file under ``providers/`` that defines ``PROVIDER``, a :class:`spanreplay.instrumentation._codec.Codec`.
 """
 
 import importlib

@@ -5,11 +5,12 @@ and says whether the answer is streamed; Bedrock streams each event in a message
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import ClassVar, Final
 from urllib.parse import unquote
 
 from spanreplay.instrumentation import _eventstream, _parts, _sse
+from spanreplay.instrumentation._codec import Codec, Said
 from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, loads, mapping, text
 from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, output, read
 from spanreplay.instrumentation._parts import Message, Part, put, put_json
@@ -32,7 +33,7 @@ _FRAMES: Final = "frames"
 _MODALITIES: Final[Mapping[str, str]] = {"image": "image", "document": "document"}
 
 
-class AnthropicMessages:
+class AnthropicMessages(Codec):
     """Codec of ``POST …/messages``, and of where Claude is hosted; counting tokens and batches have other paths."""
 
     NAME: ClassVar[str] = "anthropic.messages"
@@ -86,33 +87,24 @@ class AnthropicMessages:
         hosted = _eventstream.last(tail)
         return hosted is not None and (_eventstream.last_name(tail) == "error" or _ended(hosted[1]))
 
-    def render(
-        self,
-        output_messages: Sequence[Mapping[str, object]],
-        *,
-        request: object,
-        response_id: str | None,
-        model: str | None,
-        usage: Mapping[str, int],
-    ) -> tuple[str, bytes]:
+    def write(self, said: Said) -> tuple[str, bytes]:
         """All messages make one; a reason to finish that has no counterpart here is written as it is."""
-        asked = mapping(request)
-        parts = _parts.all_parts(output_messages)
-        reason = _parts.finish_of(output_messages, parts)
-        response_id = response_id or _parts.made_id("msg_", parts)
+        parts = _parts.all_parts(said.messages)
+        reason = _parts.finish_of(said.messages, parts)
+        response_id = said.response_id or _parts.made_id("msg_", parts)
         full: dict[str, object] = {
             "id": response_id,
             "type": "message",
             "role": "assistant",
-            "model": model or text(asked.get("model")) or "",
+            "model": said.model,
             "content": [_wire_block(part, f"{response_id}/{place}") for place, part in enumerate(parts)],
             "stop_reason": _FINISH_BACK.get(reason, reason),
             "stop_sequence": None,
-            "usage": _wire_usage(usage),
+            "usage": _wire_usage(said.usage),
         }
-        if asked.get("stream") is True and asked.get(_FRAMES) == "aws":
+        if said.asked.get("stream") is True and said.asked.get(_FRAMES) == "aws":
             return _eventstream.CONTENT_TYPE, b"".join(_eventstream.wrapped(dumps(event).encode()) for event in _events(full))
-        if asked.get("stream") is True:
+        if said.asked.get("stream") is True:
             return _sse.CONTENT_TYPE, _sse.render((str(event["type"]), event) for event in _events(full))
         return "application/json", dumps(full).encode()
 

@@ -11,6 +11,7 @@ from typing import ClassVar, Final
 from urllib.parse import unquote
 
 from spanreplay.instrumentation import _eventstream, _parts, _sse
+from spanreplay.instrumentation._codec import Codec, Said
 from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, mapping, text
 from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, output, read
 from spanreplay.instrumentation._parts import Message, Part, put, put_json
@@ -28,7 +29,7 @@ _FINISH_BACK: Final[Mapping[str, str]] = {
 }
 
 
-class BedrockConverse:
+class BedrockConverse(Codec):
     """Codec of ``POST /model/{model}/converse`` and ``/converse-stream``."""
 
     NAME: ClassVar[str] = "aws.bedrock.converse"
@@ -79,22 +80,14 @@ class BedrockConverse:
         """``metadata``, or an exception."""
         return _eventstream.last_name(tail) in ("metadata", "error")
 
-    def render(
-        self,
-        output_messages: Sequence[Mapping[str, object]],
-        *,
-        request: object,
-        response_id: str | None,
-        model: str | None,
-        usage: Mapping[str, int],
-    ) -> tuple[str, bytes]:
+    def write(self, said: Said) -> tuple[str, bytes]:
         """All messages make one; id and model have no place here."""
-        parts = _parts.all_parts(output_messages)
-        reason = _parts.finish_of(output_messages, parts)
+        parts = _parts.all_parts(said.messages)
+        reason = _parts.finish_of(said.messages, parts)
         blocks = [_block(part, place) for place, part in enumerate(parts)]
         end = {"stopReason": _FINISH_BACK.get(reason, reason)}
-        counted = {"usage": _wire_usage(usage), "metrics": {"latencyMs": 0}}
-        if mapping(request).get("stream") is not True:
+        counted = {"usage": _wire_usage(said.usage), "metrics": {"latencyMs": 0}}
+        if said.asked.get("stream") is not True:
             message = {"role": "assistant", "content": blocks}
             return "application/json", dumps({"output": {"message": message}, **end, **counted}).encode()
         stream = [("messageStart", {"role": "assistant"}), *_events(blocks), ("messageStop", end), ("metadata", counted)]

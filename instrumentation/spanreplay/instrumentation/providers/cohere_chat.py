@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 from spanreplay.instrumentation import _parts, _sse
+from spanreplay.instrumentation._codec import Codec, Said
 from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, text
 from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, output, read
 from spanreplay.instrumentation._parts import MESSAGE, Message, Part, put, put_json
@@ -19,7 +20,7 @@ _PLAN: Final = "tool_plan"
 _BLOCKS: Final = ("text", "thinking")
 
 
-class CohereChat:
+class CohereChat(Codec):
     """Codec of ``POST …/v2/chat``."""
 
     NAME: ClassVar[str] = "cohere.chat"
@@ -31,10 +32,6 @@ class CohereChat:
         found = mapping(body)
         asks = isinstance(found.get("messages"), list) and isinstance(found.get("model"), str)
         return method.upper() == "POST" and trimmed(path).endswith(self.PATHS) and asks
-
-    def asked(self, path: str, body: object) -> object:
-        """The body says it all."""
-        return body
 
     def request(self, body: object) -> ModelRequest:
         """System messages stay among the input messages, since that is where the API has them."""
@@ -60,22 +57,14 @@ class CohereChat:
         """``message-end``, or an error."""
         return not {"message-end", "error"}.isdisjoint(_sse.last_names(tail))
 
-    def render(
-        self,
-        output_messages: Sequence[Mapping[str, object]],
-        *,
-        request: object,
-        response_id: str | None,
-        model: str | None,
-        usage: Mapping[str, int],
-    ) -> tuple[str, bytes]:
+    def write(self, said: Said) -> tuple[str, bytes]:
         """All messages make one; a model has no place here."""
-        parts = _parts.all_parts(output_messages)
-        reason = _parts.finish_of(output_messages, parts)
+        parts = _parts.all_parts(said.messages)
+        reason = _parts.finish_of(said.messages, parts)
         message = _wire_message(parts)
-        made_id = response_id or _parts.made_id("", message)
-        end = {"finish_reason": _FINISH_BACK.get(reason, reason), "usage": _wire_usage(usage)}
-        if mapping(request).get("stream") is True:
+        made_id = said.response_id or _parts.made_id("", message)
+        end = {"finish_reason": _FINISH_BACK.get(reason, reason), "usage": _wire_usage(said.usage)}
+        if said.asked.get("stream") is True:
             stream = _events(message, made_id, end)
             return _sse.CONTENT_TYPE, _sse.render((str(event["type"]), event) for event in stream)
         return "application/json", dumps({"id": made_id, "message": message, **end}).encode()

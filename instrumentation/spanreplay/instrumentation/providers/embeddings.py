@@ -9,11 +9,12 @@ attribute: the conventions have none for them, and they are long.
 import re
 import struct
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar, Final
 from urllib.parse import unquote
 
 from spanreplay.instrumentation import _parts
+from spanreplay.instrumentation._codec import Codec, Said
 from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, text
 from spanreplay.instrumentation._outcomes import read
 from spanreplay.instrumentation._parts import put
@@ -39,7 +40,7 @@ VECTORS: Final = "embeddings"
 """Generic type of a part that holds vectors: lists of numbers."""
 
 
-class Embeddings:
+class Embeddings(Codec):
     """Codec of ``POST …/embeddings``, ``:embedContent``, ``/embed`` and, for models that embed, ``/model/{model}/invoke``."""
 
     NAME: ClassVar[str] = "embeddings"
@@ -79,20 +80,11 @@ class Embeddings:
         """Never: nothing is streamed."""
         return False
 
-    def render(
-        self,
-        output_messages: Sequence[Mapping[str, object]],
-        *,
-        request: object,
-        response_id: str | None,
-        model: str | None,
-        usage: Mapping[str, int],
-    ) -> tuple[str, bytes]:
+    def write(self, said: Said) -> tuple[str, bytes]:
         """The vectors of all generic parts of the type ``embeddings``."""
-        asked = mapping(request)
-        found = [part for part in _parts.all_parts(output_messages) if part.get("generic_type") == VECTORS]
+        found = [part for part in _parts.all_parts(said.messages) if part.get("generic_type") == VECTORS]
         vectors = [vector for part in found for vector in items(part.get("value"))]
-        made = _written(asked, vectors, model or text(asked.get("model")) or "", response_id, _parts.input_tokens(usage))
+        made = _written(said, vectors)
         return "application/json", dumps(made).encode()
 
 
@@ -174,7 +166,8 @@ def _whole(body: dict[str, object]) -> ModelResponse:
 # ---- the wire written --------------------------------------------------------------------------------------------
 
 
-def _written(asked: Mapping[str, object], vectors: list[object], model: str, response_id: str | None, tokens: int) -> dict[str, object]:
+def _written(said: Said, vectors: list[object]) -> dict[str, object]:
+    asked, tokens = said.asked, _parts.input_tokens(said.usage)
     first = vectors[0] if vectors else []
     match _api(asked):
         case "gemini":
@@ -184,20 +177,20 @@ def _written(asked: Mapping[str, object], vectors: list[object], model: str, res
         case "cohere":
             texts = asked.get("texts") or []
             counted = {"billed_units": {"input_tokens": tokens}}
-            made_id = response_id or _parts.made_id("", vectors)
+            made_id = said.response_id or _parts.made_id("", vectors)
             return {"id": made_id, "embeddings": {"float": vectors}, "texts": texts, "meta": counted, "response_type": "embeddings_by_type"}
         case "bedrock.cohere":
-            made_id = response_id or _parts.made_id("", vectors)
+            made_id = said.response_id or _parts.made_id("", vectors)
             return {"id": made_id, "embeddings": vectors, "texts": asked.get("texts") or [], "response_type": "embeddings_floats"}
         case "ollama":
-            return {"model": model, "embeddings": vectors, "total_duration": 0, "load_duration": 0, "prompt_eval_count": tokens}
+            return {"model": said.model, "embeddings": vectors, "total_duration": 0, "load_duration": 0, "prompt_eval_count": tokens}
         case "ollama.one":
             return {"embedding": first}
         case "titan":
             return {"embedding": first, "inputTextTokenCount": tokens}
     packed = asked.get("encoding_format") == "base64"
     data = [{"object": "embedding", "index": at, "embedding": _packed(vector) if packed else vector} for at, vector in enumerate(vectors)]
-    return {"object": "list", "data": data, "model": model, "usage": {"prompt_tokens": tokens, "total_tokens": tokens}}
+    return {"object": "list", "data": data, "model": said.model, "usage": {"prompt_tokens": tokens, "total_tokens": tokens}}
 
 
 def _packed(vector: object) -> object:

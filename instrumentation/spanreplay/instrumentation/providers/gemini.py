@@ -13,6 +13,7 @@ from typing import ClassVar, Final
 from urllib.parse import unquote
 
 from spanreplay.instrumentation import _parts, _sse
+from spanreplay.instrumentation._codec import Codec, Said
 from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, loads, mapping, text
 from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, malformed, output, read
 from spanreplay.instrumentation._parts import Message, Part, put, put_json
@@ -36,7 +37,7 @@ _BESIDE: Final[tuple[str, ...]] = ("thoughtSignature", "videoMetadata", "partMet
 """Fields that stand on a part beside what it is."""
 
 
-class Gemini:
+class Gemini(Codec):
     """Codec of ``POST …/{model}:generateContent`` and ``:streamGenerateContent``; counting tokens and batches have other methods."""
 
     NAME: ClassVar[str] = "gemini"
@@ -99,35 +100,25 @@ class Gemini:
         events = _sse.last_events(tail)
         return _ends(events[-1].data) if events else tail.rstrip().endswith(b"]")
 
-    def render(
-        self,
-        output_messages: Sequence[Mapping[str, object]],
-        *,
-        request: object,
-        response_id: str | None,
-        model: str | None,
-        usage: Mapping[str, int],
-    ) -> tuple[str, bytes]:
+    def write(self, said: Said) -> tuple[str, bytes]:
         """All messages make one candidate, unless the request asks for several; ids of calls are written only where there are any."""
-        asked = mapping(request)
-        several = (integer(_field(mapping(_field(asked, "generationConfig")), "candidateCount")) or 1) > 1
-        groups = [[message] for message in output_messages] if several else [output_messages]
+        config = mapping(_field(said.asked, "generationConfig"))
         candidates: list[dict[str, object]] = []
-        for index, group in enumerate(groups):
+        for index, group in enumerate(said.choices(_field(config, "candidateCount"))):
             parts = _parts.all_parts(group)
             reason = _parts.finish_of(group, parts)
             content = {"parts": [_wire_part(part) for part in parts if _parts.field_of(part, _CANDIDATE) is None], "role": "model"}
             extra = {field: part.get("value") for part in parts if (field := _parts.field_of(part, _CANDIDATE)) is not None}
             candidates.append({"content": content, "finishReason": _FINISH_BACK.get(reason, reason), "index": index, **extra})
         head: dict[str, object] = {
-            "modelVersion": model or text(asked.get("model")) or "",
-            "responseId": response_id or _parts.made_id("", candidates),
+            "modelVersion": said.model,
+            "responseId": said.response_id or _parts.made_id("", candidates),
         }
-        counts: dict[str, object] = {"usageMetadata": _wire_usage(usage)} if usage else {}
-        if asked.get("stream") is not True:
+        counts: dict[str, object] = {"usageMetadata": _wire_usage(said.usage)} if said.usage else {}
+        if said.asked.get("stream") is not True:
             return "application/json", dumps({"candidates": candidates, **counts, **head}).encode()
         chunks = _chunks(candidates, counts, head)
-        if asked.get("alt") == "sse":
+        if said.asked.get("alt") == "sse":
             return _sse.CONTENT_TYPE, _sse.render(("", chunk) for chunk in chunks)
         return "application/json", ("[" + ",\n".join(map(dumps, chunks)) + "\n]").encode()
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 from spanreplay.instrumentation import _ndjson, _parts, _sse
+from spanreplay.instrumentation._codec import Codec, Said
 from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, mapping, text
 from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, output, read
 from spanreplay.instrumentation._parts import MESSAGE, Message, Part, put, put_json
@@ -18,7 +19,7 @@ _FINISH_BACK: Final[Mapping[str, str]] = {"tool_call": "stop"}
 _NOW: Final = "1970-01-01T00:00:00Z"
 
 
-class Ollama:
+class Ollama(Codec):
     """Codec of ``POST /api/chat`` and ``/api/generate``."""
 
     NAME: ClassVar[str] = "ollama"
@@ -30,10 +31,6 @@ class Ollama:
         found = mapping(body)
         asks = isinstance(found.get("messages"), list) if trimmed(path).endswith("/chat") else isinstance(found.get("prompt"), str)
         return method.upper() == "POST" and trimmed(path).endswith(self.PATHS) and asks and isinstance(found.get("model"), str)
-
-    def asked(self, path: str, body: object) -> object:
-        """The body says it all."""
-        return body
 
     def request(self, body: object) -> ModelRequest:
         """A prompt is one message of the user."""
@@ -69,24 +66,15 @@ class Ollama:
         last = _ndjson.last(tail)
         return last.get("done") is True or ("error" in last and error_in(last) is not None)
 
-    def render(
-        self,
-        output_messages: Sequence[Mapping[str, object]],
-        *,
-        request: object,
-        response_id: str | None,
-        model: str | None,
-        usage: Mapping[str, int],
-    ) -> tuple[str, bytes]:
+    def write(self, said: Said) -> tuple[str, bytes]:
         """All messages make one; an id has no place here."""
-        asked = mapping(request)
-        parts = _parts.all_parts(output_messages)
-        reason = _parts.finish_of(output_messages, parts)
+        parts = _parts.all_parts(said.messages)
+        reason = _parts.finish_of(said.messages, parts)
         message = _wire_message(parts)
-        head = {"model": model or text(asked.get("model")) or "", "created_at": _NOW}
-        end = {"done": True, "done_reason": _FINISH_BACK.get(reason, reason), **_wire_usage(usage)}
-        generates = "messages" not in asked and "prompt" in asked
-        if not _streams(asked):
+        head = {"model": said.model, "created_at": _NOW}
+        end = {"done": True, "done_reason": _FINISH_BACK.get(reason, reason), **_wire_usage(said.usage)}
+        generates = "messages" not in said.asked and "prompt" in said.asked
+        if not _streams(said.asked):
             return "application/json; charset=utf-8", dumps({**head, **_said(message, generates=generates), **end}).encode()
         chunks = [{**head, **_said(piece, generates=generates), "done": False} for piece in _pieces(message, generates=generates)]
         return _ndjson.CONTENT_TYPE, _ndjson.render([*chunks, {**head, **_said({"content": ""}, generates=generates), **end}])

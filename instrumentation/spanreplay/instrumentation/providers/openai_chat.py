@@ -9,6 +9,7 @@ from typing import ClassVar, Final
 from urllib.parse import unquote
 
 from spanreplay.instrumentation import _parts, _sse
+from spanreplay.instrumentation._codec import Codec, Said
 from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, text
 from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, output, read
 from spanreplay.instrumentation._parts import MESSAGE, Message, Part, put, put_json
@@ -24,7 +25,7 @@ _WHOLE: Final = frozenset({"id", "type", "role", "name", "index", "format"})
 _FINISH_BACK: Final[Mapping[str, str]] = {"tool_call": "tool_calls"}
 
 
-class OpenAIChat:
+class OpenAIChat(Codec):
     """Codec of ``POST …/chat/completions``."""
 
     NAME: ClassVar[str] = "openai.chat"
@@ -76,32 +77,21 @@ class OpenAIChat:
         """``[DONE]``, or an error in place of a chunk."""
         return not {_sse.DONE, "error"}.isdisjoint(_sse.last_names(tail))
 
-    def render(
-        self,
-        output_messages: Sequence[Mapping[str, object]],
-        *,
-        request: object,
-        response_id: str | None,
-        model: str | None,
-        usage: Mapping[str, int],
-    ) -> tuple[str, bytes]:
+    def write(self, said: Said) -> tuple[str, bytes]:
         """All messages make one choice, unless the request asks for several."""
-        asked = mapping(request)
-        several = (integer(asked.get("n")) or 1) > 1
-        groups = [[message] for message in output_messages] if several else [output_messages]
         choices: list[tuple[dict[str, object], str]] = []
-        for group in groups:
+        for group in said.choices(said.asked.get("n")):
             parts = _parts.all_parts(group)
             reason = _parts.finish_of(group, parts)
             choices.append((_wire_message(parts), _FINISH_BACK.get(reason, reason)))
         head: dict[str, object] = {
-            "id": response_id or _parts.made_id("chatcmpl-", [message for message, _ in choices]),
+            "id": said.response_id or _parts.made_id("chatcmpl-", [message for message, _ in choices]),
             "created": 0,
-            "model": model or text(asked.get("model")) or "",
+            "model": said.model,
         }
-        counts = _wire_usage(usage) if usage else None
-        if asked.get("stream") is True:
-            wants_usage = mapping(asked.get("stream_options")).get("include_usage") is True
+        counts = _wire_usage(said.usage) if said.usage else None
+        if said.asked.get("stream") is True:
+            wants_usage = mapping(said.asked.get("stream_options")).get("include_usage") is True
             return _sse.CONTENT_TYPE, _sse.render(_chunks(head, choices, counts if wants_usage else None))
         full: dict[str, object] = {
             **head,

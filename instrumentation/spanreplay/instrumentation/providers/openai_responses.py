@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 from spanreplay.instrumentation import _parts, _sse
+from spanreplay.instrumentation._codec import Codec, Said
 from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, number, text
 from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, failed, output, read
 from spanreplay.instrumentation._parts import Message, Part, put, put_json
@@ -45,7 +46,7 @@ _STREAMED_ARGUMENTS: Final[Mapping[str, str]] = {
 }
 
 
-class OpenAIResponses:
+class OpenAIResponses(Codec):
     """Codec of ``POST …/responses``; retrieving a stored response is no model call."""
 
     NAME: ClassVar[str] = "openai.responses"
@@ -62,11 +63,6 @@ class OpenAIResponses:
             and (prompt or isinstance(found.get("input"), (str, list)))
             and (prompt or isinstance(found.get("model"), str))
         )
-
-    def asked(self, path: str, body: object) -> object:
-        """The path says nothing of it."""
-        del path
-        return body
 
     def request(self, body: object) -> ModelRequest:
         """Items that the assistant made and that stand together become one message."""
@@ -103,20 +99,11 @@ class OpenAIResponses:
         """``response.completed``, ``.incomplete``, ``.failed``, ``.cancelled``, ``error`` or ``[DONE]``."""
         return not (_TERMINAL | {_sse.DONE, "error"}).isdisjoint(_sse.last_names(tail))
 
-    def render(
-        self,
-        output_messages: Sequence[Mapping[str, object]],
-        *,
-        request: object,
-        response_id: str | None,
-        model: str | None,
-        usage: Mapping[str, int],
-    ) -> tuple[str, bytes]:
+    def write(self, said: Said) -> tuple[str, bytes]:
         """All messages make one response; adjacent text parts stand in one message item."""
-        asked = mapping(request)
-        parts = _parts.all_parts(output_messages)
-        reason = _parts.finish_of(output_messages, parts)
-        response_id = response_id or _parts.made_id("resp_", parts)
+        parts = _parts.all_parts(said.messages)
+        reason = _parts.finish_of(said.messages, parts)
+        response_id = said.response_id or _parts.made_id("resp_", parts)
         status = {"length": "incomplete", "content_filter": "incomplete", "error": "failed"}.get(reason, "completed")
         why = "max_output_tokens" if reason == "length" else reason
         full: dict[str, object] = {
@@ -126,12 +113,12 @@ class OpenAIResponses:
             "status": status,
             "error": {"code": "server_error", "message": "the recorded response failed"} if status == "failed" else None,
             "incomplete_details": {"reason": why} if status == "incomplete" else None,
-            "model": model or text(asked.get("model")) or "",
+            "model": said.model,
             "output": _wire_items(parts, response_id),
-            "usage": _wire_usage(usage) if usage else None,
-            **{key: default if asked.get(key) is None else asked[key] for key, default in _ECHOED.items()},
+            "usage": _wire_usage(said.usage) if said.usage else None,
+            **{key: default if said.asked.get(key) is None else said.asked[key] for key, default in _ECHOED.items()},
         }
-        if asked.get("stream") is True:
+        if said.asked.get("stream") is True:
             return _sse.CONTENT_TYPE, _sse.render(_numbered(_events(full)))
         return "application/json", dumps(full).encode()
 

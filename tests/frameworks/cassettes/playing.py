@@ -47,8 +47,8 @@ def function(tool: dict[str, Any], body: Callable[[str, dict[str, Any]], Any] = 
 
 
 def say(output: object) -> None:
-    """Print what came of a turn."""
-    print(json.dumps({"mode": "turn", "output": output}), flush=True)
+    """Print what came of a turn, on a line of its own, whatever the framework has printed before."""
+    print("\n" + json.dumps({"mode": "turn", "output": output}), flush=True)
 
 
 def say_error(error: Exception) -> None:

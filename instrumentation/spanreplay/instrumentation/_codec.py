@@ -3,8 +3,10 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from spanreplay.instrumentation._lenient import integer, mapping, text
+from spanreplay.instrumentation.provider import ProviderKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +28,8 @@ class Said:
 
 class Codec(ABC):
     """A provider of which only what differs is left to write."""
+
+    KIND: ClassVar[ProviderKind] = "model_call"
 
     def asked(self, path: str, body: object) -> object:
         """The body says it all."""

@@ -14,7 +14,7 @@ from spanreplay.instrumentation._codec import Codec, Said
 from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, loads, mapping, text
 from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, output, read
 from spanreplay.instrumentation._parts import Message, Part, put, put_json
-from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
+from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, trimmed
 from spanreplay.semconv import attributes as names
 
 _FINISH_BACK: Final[Mapping[str, str]] = {"stop": "end_turn", "length": "max_tokens", "tool_call": "tool_use", "content_filter": "refusal"}
@@ -37,7 +37,6 @@ class AnthropicMessages(Codec):
     """Codec of ``POST …/messages``, and of where Claude is hosted; counting tokens and batches have other paths."""
 
     NAME: ClassVar[str] = "anthropic.messages"
-    KIND: ClassVar[ProviderKind] = "model_call"
     PATHS: ClassVar[tuple[str, ...]] = ("/messages", "/invoke", "/invoke-with-response-stream", ":rawPredict", ":streamRawPredict")
 
     def matches(self, method: str, path: str, body: object) -> bool:

@@ -15,7 +15,7 @@ from spanreplay.instrumentation._codec import Codec, Said
 from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, mapping, text
 from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, output, read
 from spanreplay.instrumentation._parts import Message, Part, put, put_json
-from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
+from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, trimmed
 from spanreplay.semconv import attributes as names
 
 _METHOD: Final = re.compile(r"/model/([^/]+)/converse(-stream)?$")
@@ -33,7 +33,6 @@ class BedrockConverse(Codec):
     """Codec of ``POST /model/{model}/converse`` and ``/converse-stream``."""
 
     NAME: ClassVar[str] = "aws.bedrock.converse"
-    KIND: ClassVar[ProviderKind] = "model_call"
     PATHS: ClassVar[tuple[str, ...]] = ("/converse", "/converse-stream")
 
     def matches(self, method: str, path: str, body: object) -> bool:

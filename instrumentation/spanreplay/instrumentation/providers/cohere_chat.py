@@ -12,7 +12,7 @@ from spanreplay.instrumentation._codec import Codec, Said
 from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, text
 from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, output, read
 from spanreplay.instrumentation._parts import MESSAGE, Message, Part, put, put_json
-from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
+from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, trimmed
 from spanreplay.semconv import attributes as names
 
 _FINISH_BACK: Final[Mapping[str, str]] = {"stop": "COMPLETE", "length": "MAX_TOKENS", "tool_call": "TOOL_CALL", "error": "ERROR"}
@@ -24,7 +24,6 @@ class CohereChat(Codec):
     """Codec of ``POST …/v2/chat``."""
 
     NAME: ClassVar[str] = "cohere.chat"
-    KIND: ClassVar[ProviderKind] = "model_call"
     PATHS: ClassVar[tuple[str, ...]] = ("/v2/chat",)
 
     def matches(self, method: str, path: str, body: object) -> bool:

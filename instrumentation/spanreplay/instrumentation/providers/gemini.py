@@ -17,7 +17,7 @@ from spanreplay.instrumentation._codec import Codec, Said
 from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, loads, mapping, text
 from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, malformed, output, read
 from spanreplay.instrumentation._parts import Message, Part, put, put_json
-from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
+from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, trimmed
 from spanreplay.semconv import attributes as names
 
 _METHOD: Final = re.compile(r"/([^/:]+):(?:generate|streamGenerate)Content$")
@@ -41,7 +41,6 @@ class Gemini(Codec):
     """Codec of ``POST …/{model}:generateContent`` and ``:streamGenerateContent``; counting tokens and batches have other methods."""
 
     NAME: ClassVar[str] = "gemini"
-    KIND: ClassVar[ProviderKind] = "model_call"
     PATHS: ClassVar[tuple[str, ...]] = (":generateContent", ":streamGenerateContent")
 
     def matches(self, method: str, path: str, body: object) -> bool:

@@ -12,7 +12,7 @@ from spanreplay.instrumentation._codec import Codec, Said
 from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, mapping, text
 from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, output, read
 from spanreplay.instrumentation._parts import MESSAGE, Message, Part, put, put_json
-from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
+from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, trimmed
 from spanreplay.semconv import attributes as names
 
 _FINISH_BACK: Final[Mapping[str, str]] = {"tool_call": "stop"}
@@ -23,7 +23,6 @@ class Ollama(Codec):
     """Codec of ``POST /api/chat`` and ``/api/generate``."""
 
     NAME: ClassVar[str] = "ollama"
-    KIND: ClassVar[ProviderKind] = "model_call"
     PATHS: ClassVar[tuple[str, ...]] = ("/api/chat", "/api/generate")
 
     def matches(self, method: str, path: str, body: object) -> bool:

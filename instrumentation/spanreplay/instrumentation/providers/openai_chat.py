@@ -13,7 +13,7 @@ from spanreplay.instrumentation._codec import Codec, Said
 from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, text
 from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, output, read
 from spanreplay.instrumentation._parts import MESSAGE, Message, Part, put, put_json
-from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, ProviderKind, trimmed
+from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, trimmed
 from spanreplay.semconv import attributes as names
 
 _REASONING: Final = ("reasoning_content", "reasoning")
@@ -29,7 +29,6 @@ class OpenAIChat(Codec):
     """Codec of ``POST …/chat/completions``."""
 
     NAME: ClassVar[str] = "openai.chat"
-    KIND: ClassVar[ProviderKind] = "model_call"
     PATHS: ClassVar[tuple[str, ...]] = ("/chat/completions",)
 
     def matches(self, method: str, path: str, body: object) -> bool:

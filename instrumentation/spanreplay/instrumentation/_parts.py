@@ -128,6 +128,14 @@ def media(url: object, modality: str | None, mime_type: str | None = None) -> Pa
     return {"type": "uri", "mime_type": mime_type, "modality": modality or modality_of(mime_type), "uri": url}
 
 
+def sound(given: object) -> Part | None:
+    """A ``blob`` part for ``{data, format}``, or ``None``."""
+    found = mapping(given)
+    if not isinstance(found.get("data"), str):
+        return None
+    return {"type": "blob", "mime_type": f"audio/{text(found.get('format')) or '*'}", "modality": "audio", "content": found["data"]}
+
+
 def file(file_id: object, modality: str) -> Part | None:
     """A ``file`` part, or ``None``."""
     return {"type": "file", "mime_type": None, "modality": modality, "file_id": file_id} if isinstance(file_id, str) and file_id else None

@@ -187,8 +187,8 @@ def _content_part(chunk: object) -> Part:
         part = _parts.media(inner.get("url") or found.get("image_url"), "image")
         if part and inner.get("detail"):
             part["detail"] = inner["detail"]
-    elif kind == "input_audio" and isinstance(inner.get("data"), str):
-        part = {"type": "blob", "mime_type": f"audio/{text(inner.get('format')) or '*'}", "modality": "audio", "content": inner["data"]}
+    elif kind == "input_audio":
+        part = _parts.sound(inner)
     elif kind == "file":
         part = _parts.media(inner.get("file_data"), None) or _parts.file(inner.get("file_id"), "document")
         if part and inner.get("filename"):

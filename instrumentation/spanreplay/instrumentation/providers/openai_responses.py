@@ -205,10 +205,7 @@ def _content_part(chunk: object) -> Part:
         )
         used = ("file_data", "file_url")
     elif kind == "input_audio":
-        sound = mapping(found.get("input_audio"))
-        if isinstance(sound.get("data"), str):
-            mime_type = f"audio/{text(sound.get('format')) or '*'}"
-            return {"type": "blob", "mime_type": mime_type, "modality": "audio", "content": sound["data"]}
+        return _parts.sound(found.get("input_audio")) or _parts.generic(chunk)
     return _parts.generic(chunk) if part is None else _parts.extras(found, part, used)
 
 

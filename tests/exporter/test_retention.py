@@ -11,6 +11,7 @@ import pytest
 
 from exporter.test_migrations import make_old_store
 from spanreplay.replay.runs import index
+from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, Resource, SpanRecord
 from spanreplay.store import reclaiming
 from spanreplay.store.errors import FullStoreError, StoreError
@@ -290,3 +291,90 @@ def test_readers_see_all_or_nothing_of_it(ten: tuple[Store, Retention]) -> None:
     done.set()
     reader.join()
     assert set(seen) <= {10, 6}
+
+
+def of_command(
+    number: int, *, days: float, command: int, session: str | None = None, steps: int = 0, itself: bool = False
+) -> list[SpanRecord]:
+    """A run of a recorded command, or the command itself, in a trace of its own."""
+    at = NOW - int(days * DAY)
+    named = {"gen_ai.conversation.id": session} if session else {}
+    of: dict[str, Any] = {a.RUN_ID: trace(number), a.RUN_COMMAND_ID: trace(command), a.RUN_ROOT: True, **named}
+    itself_too: dict[str, Any] = {a.RUN_COMMAND: True, a.RUN_SEED: "17"} if itself else {}
+    common: dict[str, Any] = {"trace_id": trace(number), "end_ns": at + 9}
+    root = SpanRecord(
+        **common, span_id=f"{1:016x}", name="r", start_ns=at, attributes={**of, **itself_too, a.STEP_KIND: "agent", a.STEP_OUTCOME: "ok"}
+    )
+    tool: dict[str, Any] = {
+        a.RUN_ID: trace(number),
+        a.RUN_COMMAND_ID: trace(command),
+        a.STEP_KIND: "tool_call",
+        a.STEP_NAME: "t",
+        a.STEP_OUTCOME: "ok",
+    }
+    return [
+        root,
+        *(
+            SpanRecord(**common, span_id=f"{n + 2:016x}", parent_span_id=root.span_id, name="t", start_ns=at + n, attributes=tool)
+            for n in range(steps)
+        ),
+    ]
+
+
+def of_commands(folder: Path, *, steps: int = 0) -> tuple[Store, Retention]:
+    """Three recorded commands, 1 to 3, the newest first; the runs 11 and 21, 12 and 22, 13 and 23 are theirs, each in a session."""
+    commands = [of_command(n, days=n, command=n, itself=True, steps=steps) for n in (1, 2, 3)]
+    agents = [of_command(n + 10 * k, days=n - k / 10, command=n, session=f"s{n}{k}", steps=1) for n in (1, 2, 3) for k in (1, 2)]
+    return filled(folder, *commands, *agents)
+
+
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with those; not to be changed."""
+    return of_commands(tmp_path_factory.mktemp("commands") / "store")[0].path
+
+
+def traces_in(store: Store) -> list[int]:
+    return sorted(int(str(name), 16) for (name,) in store.query("SELECT DISTINCT trace_id FROM spans").rows)
+
+
+@pytest.mark.parametrize(
+    ("limits", "stay", "pruned"),
+    [
+        (Limits(keep=2), [1, 11, 21], 4),
+        (Limits(keep=3), [1, 2, 11, 21, 22], 3),
+        (Limits(sessions=frozenset({"s11"})), [1, 2, 3, 12, 13, 21, 22, 23], 1),
+        (Limits(sessions=frozenset({"s11", "s12"})), [2, 3, 12, 13, 22, 23], 2),
+        (Limits(before_ns=NOW - 2 * DAY), [1, 2, 11, 12, 21, 22], 2),
+        (Limits(keep=0), [], 6),
+    ],
+    ids=["count", "count within a command", "one of two", "both", "age", "everything"],
+)
+def test_a_command_is_no_run_and_goes_with_the_last_of_its_runs(limits: Limits, stay: list[int], pruned: int, commands: Path) -> None:
+    plan = Retention(commands).plan(limits)
+    assert plan.runs == pruned
+    everything = {1, 2, 3, 11, 12, 13, 21, 22, 23}
+    assert everything - {int(name, 16) for bundle in plan.bundles for name in bundle.traces} == {*stay}
+
+
+def test_what_is_held_or_archived_has_its_command(commands: Path, tmp_path: Path) -> None:
+    shutil.copytree(commands, tmp_path / "store")
+    store, retention = Store.open(tmp_path / "store"), Retention(tmp_path / "store")
+    of_session = retention.archivable(Limits(sessions=frozenset({"s12"})))
+    assert sorted(name for bundle in of_session for name in bundle.traces) == [trace(1), trace(21)]
+    retention.hold(run_id=trace(12), reason="x")
+    retention.hold(session_id="s31", reason="x")
+    assert sum(len(bundle.traces) for bundle in retention.archivable(Limits(keep=0))) == 9
+    assert retention.prune(Limits(keep=0)).runs == 4
+    assert traces_in(store) == [2, 3, 12, 13]
+    assert len(store.find_runs()) == 2
+
+
+def test_a_command_with_steps_is_a_run_and_stays_as_long_as_one_of_its_runs(tmp_path: Path) -> None:
+    store, retention = of_commands(tmp_path / "store", steps=1)
+    retention.hold(run_id=trace(12), reason="x")
+    plan = retention.plan(Limits(keep=0))
+    assert plan.runs == 7
+    assert {bundle.traces[0]: why for bundle, why in plan.kept} == {trace(12): "on hold", trace(2): "the command of a run that stays"}
+    retention.prune(Limits(keep=0))
+    assert traces_in(store) == [2, 12]

@@ -20,6 +20,11 @@ class BundledRun:
     session_id: str | None
     agent: str | None
     started_ns: int
+    command_id: str | None = None
+    is_command: bool = False
+    """It is the recorded command itself."""
+    bare: bool = False
+    """A recorded command without a step of its own, whose agents are runs of their own: nobody counts it as a run."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,8 +48,32 @@ class Bundle:
         """The sessions that it has runs of."""
         return {run.session_id for run in self.runs if run.session_id is not None}
 
+    @property
+    def listed(self) -> list[BundledRun]:
+        """Its runs, as ``spanreplay runs`` lists them."""
+        return [run for run in self.runs if not run.bare]
 
-_RUNS: Final = "SELECT run_id, session_id, agent, coalesce(started_ns, 0) FROM runs"
+    @property
+    def commands(self) -> set[str]:
+        """The recorded commands that its runs are of."""
+        return {run.command_id for run in self.runs if run.command_id is not None}
+
+    @property
+    def own_commands(self) -> set[str]:
+        """The recorded commands that it has: their seeds, arguments and exit codes, which their other runs need."""
+        return {run.command_id for run in self.runs if run.command_id is not None and run.is_command}
+
+    @property
+    def serves(self) -> bool:
+        """It is nothing but recorded commands that others have the runs of."""
+        return bool(self.runs) and not self.listed
+
+
+_RUNS: Final = """
+    SELECT run_id, session_id, agent, coalesce(started_ns, 0), command_id, coalesce(is_command, false),
+        is_command AND n_steps = 0 AND command_id IN (SELECT command_id FROM runs WHERE NOT is_command OR n_steps > 0)
+    FROM runs
+"""
 _TRACES: Final = """
     SELECT trace_id, min(first_ns), max(last_ns), CAST(sum(spans) AS BIGINT), CAST(sum(bytes) AS BIGINT),
         list(DISTINCT process) FILTER (process IS NOT NULL)
@@ -70,9 +99,18 @@ def find_bundles(connection: "Connection", *, sizes: bool = False) -> list[Bundl
     for run_id, trace_id in connection.execute("SELECT run_id, trace_id FROM run_traces").fetchall():
         joined.join(("run", run_id), ("trace", trace_id))
     found: dict[_Name, Bundle] = {}
-    for run_id, session_id, agent, started_ns in connection.execute(_RUNS).fetchall():
+    for run_id, session_id, agent, started_ns, command_id, is_command, bare in connection.execute(_RUNS).fetchall():
         bundle = found.setdefault(joined.root(("run", run_id)), Bundle())
-        bundle.runs.append(BundledRun(run_id=run_id, session_id=session_id, agent=agent, started_ns=started_ns))
+        made = BundledRun(
+            run_id=run_id,
+            session_id=session_id,
+            agent=agent,
+            started_ns=started_ns,
+            command_id=command_id,
+            is_command=is_command,
+            bare=bool(bare),
+        )
+        bundle.runs.append(made)
         bundle.last_ns = max(bundle.last_ns, started_ns)
     for trace_id, first_ns, last_ns, spans, size, processes in connection.execute(_TRACES, [sizes]).fetchall():
         bundle = found.setdefault(joined.root(("trace", trace_id)), Bundle())
@@ -105,6 +143,34 @@ class _Joined:
         first, second = self.root(one), self.root(other)
         if first != second:
             self._above[second] = first
+
+
+class Commands:
+    """Which of all bundles have the recorded commands of others, and which others these are.
+
+    Args:
+        bundles: everything in the store.
+    """
+
+    def __init__(self, bundles: Sequence[Bundle]) -> None:
+        self.serving = [bundle for bundle in bundles if bundle.own_commands]
+        wanted = {command for bundle in self.serving for command in bundle.own_commands}
+        self._served: dict[str, list[Bundle]] = {}
+        for bundle in bundles:
+            if not bundle.serves:
+                for command in bundle.commands & wanted:
+                    self._served.setdefault(command, []).append(bundle)
+
+    def served(self, serving: Bundle) -> list[Bundle]:
+        """The other bundles with runs of its recorded commands, the latest first."""
+        found = (bundle for command in sorted(serving.own_commands) for bundle in self._served.get(command, ()))
+        return [bundle for bundle in found if bundle is not serving]
+
+    def needed_by(self, bundles: Sequence[Bundle]) -> list[Bundle]:
+        """What these need beside themselves, named by their traces: the bundles may have been found another time."""
+        wanted = {command for bundle in bundles for command in bundle.commands}
+        known = {trace for bundle in bundles for trace in bundle.traces}
+        return [bundle for bundle in self.serving if bundle.own_commands & wanted and known.isdisjoint(bundle.traces)]
 
 
 def traces_of(bundles: Iterable[Bundle]) -> list[str]:

@@ -2,13 +2,13 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from spanreplay.store import holds
-from spanreplay.store.bundles import Bundle, find_bundles, runs_of, traces_of
+from spanreplay.store.bundles import Bundle, Commands, find_bundles, runs_of, traces_of
 from spanreplay.store.compaction import compact, pending
 from spanreplay.store.database import WAIT_SECONDS, Database, transaction
 from spanreplay.store.derived import load_runs
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 Why: TypeAlias = Literal["age", "count", "size", "session"]
-Kept: TypeAlias = Literal["on hold", "in use"]
+Kept: TypeAlias = Literal["on hold", "in use", "the command of a run that stays"]
 
 _SETTLING_NS: Final = 3_600 * 10**9
 """While a process records, what happened less than this ago may be added to."""
@@ -44,7 +44,7 @@ class Limits:
     before_ns: int | None = None
     """What happened last before this."""
     keep: int | None = None
-    """All but so many of the latest runs."""
+    """All but so many of the latest runs, as ``spanreplay runs`` lists them."""
     max_bytes: int | None = None
     """The oldest, until the database has about this size."""
     sessions: frozenset[str] = frozenset()
@@ -76,6 +76,11 @@ class Plan:
     def bundles(self) -> list[Bundle]:
         """What is to go."""
         return [one.bundle for one in self.going]
+
+    @property
+    def runs(self) -> int:
+        """How many runs are to go."""
+        return sum(len(one.bundle.listed) for one in self.going)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,11 +139,16 @@ class Retention:
             return self._plan(connection, limits)
 
     def archivable(self, limits: Limits) -> list[Bundle]:
-        """What is beyond the limits, whether it is on hold or not; with no limit everything. What somebody still writes to is left out."""
+        """What is beyond the limits, whether it is on hold or not; with no limit everything. What somebody still writes to is left out.
+
+        The recorded command of a run comes with it: a replay needs its seeds.
+        """
         with self._database.reading() as connection:
             if limits != Limits():
                 plan = self._plan(connection, limits)
-                return plan.bundles + [bundle for bundle, why in plan.kept if why == "on hold"]
+                found = [bundle for bundle in plan.bundles if not bundle.serves]
+                found += [bundle for bundle, why in plan.kept if why == "on hold" and not bundle.serves]
+                return found + Commands(find_bundles(connection)).needed_by(found)
             writing = _writing(connection, self.path)
             return [bundle for bundle in find_bundles(connection) if not _in_use(bundle, writing)]
 
@@ -181,11 +191,7 @@ class Retention:
         with self._database.writing(much=True) as connection:
             clear(self.path)
             compact(connection, self.path)
-            plan = self._plan(connection, limits)
-            if only is not None:
-                same = {trace for trace, mark in _fingerprints(connection, [*only]).items() if only[trace] == mark}
-                plan.going = [one for one in plan.going if same.issuperset(one.bundle.traces)]
-                plan.loose_logs, plan.before_ns = 0, None
+            plan = self._plan(connection, limits, only)
             if not plan.going and not plan.loose_logs:
                 return Pruned(runs=0, spans=0, logs=0, contents=0, bytes=0)
             with transaction(connection):
@@ -193,30 +199,48 @@ class Retention:
                 contents, _ = sweep(connection, self.path)
             connection.execute(f"SET memory_limit = '{_MEMORY}'")
             reclaim(connection, self.path)
-        return Pruned(runs=len(runs_of(plan.bundles)), spans=spans, logs=logs, contents=contents, bytes=before - self._size())
+        return Pruned(runs=plan.runs, spans=spans, logs=logs, contents=contents, bytes=before - self._size())
 
     def _size(self) -> int:
         path = self._database.path
         return path.stat().st_size if path.exists() else 0
 
-    def _plan(self, connection: "Connection", limits: Limits) -> Plan:
-        plan = Plan(size=self._size(), before_ns=limits.before_ns if not limits.sessions else None)
+    def _plan(self, connection: "Connection", limits: Limits, only: Mapping[str, str] | None = None) -> Plan:
+        plan = Plan(size=self._size(), before_ns=limits.before_ns if not limits.sessions and only is None else None)
         bundles = find_bundles(connection, sizes=limits.max_bytes is not None)
         held = holds.find(connection)
         held_runs, held_sessions = {hold.run_id for hold in held}, {hold.session_id for hold in held}
         writing = _writing(connection, self.path)
-        for one in _beyond(bundles, limits, plan.size):
+        same = None if only is None else {trace for trace, mark in _fingerprints(connection, [*only]).items() if only[trace] == mark}
+
+        def judge(one: Going) -> None:
             if any(run.run_id in held_runs for run in one.bundle.runs) or one.bundle.sessions & held_sessions:
                 plan.kept.append((one.bundle, "on hold"))
             elif _in_use(one.bundle, writing):
                 plan.kept.append((one.bundle, "in use"))
-            else:
+            elif same is None or same.issuperset(one.bundle.traces):
                 plan.going.append(one)
+
+        for one in _beyond(bundles, limits, plan.size):
+            judge(one)
+        self._with_their_commands(plan, Commands(bundles), judge)
         if plan.before_ns is not None:
             ((plan.loose_logs,),) = connection.execute(
                 "SELECT count(*) FROM logs WHERE trace_id IS NULL AND time_ns < $1", [plan.before_ns]
             ).fetchall()
         return plan
+
+    def _with_their_commands(self, plan: Plan, commands: Commands, judge: Callable[[Going], None]) -> None:
+        """A recorded command stays as long as one of its runs does, which a replay needs it for; one without steps goes with the last."""
+        why = {id(one.bundle): one.why for one in plan.going}
+        for bundle in commands.serving:
+            served = commands.served(bundle)
+            all_go = all(id(other) in why for other in served)
+            if bundle.serves and all_go:
+                judge(Going(bundle=bundle, why=why[id(served[0])]))
+            elif id(bundle) in why and not all_go:
+                plan.going = [one for one in plan.going if one.bundle is not bundle]
+                plan.kept.append((bundle, "the command of a run that stays"))
 
     def _delete(self, connection: "Connection", plan: Plan) -> tuple[int, int]:
         now, by = time.time_ns(), whoami()
@@ -249,8 +273,10 @@ def _beyond(bundles: Sequence[Bundle], limits: Limits, size: int) -> Iterator[Go
         if limits.sessions and not bundle.sessions & limits.sessions:
             continue
         runs_before = runs
-        runs += len(bundle.runs)
+        runs += len(bundle.listed)
         held += bundle.size * scale
+        if bundle.serves:  # it goes when all that it serves have gone
+            continue
         if limits.before_ns is not None and bundle.last_ns < limits.before_ns:
             yield Going(bundle=bundle, why="age")
         elif limits.keep is not None and runs_before >= limits.keep:

@@ -64,6 +64,6 @@ def command(
         return
     say(f"{destination}: {many(done.runs, 'run')}, {many(done.spans, 'span')}, {in_words(done.bytes)} in {many(done.files, 'file')}")
     if pruned is not None:
-        kept = done.runs - pruned.runs
-        still = f"; {many(kept, 'run')} stayed, being on hold, in use, or changed since" if kept else ""
+        kept = sum(len(bundle.listed) for bundle in bundles) - pruned.runs
+        still = f"; {many(kept, 'run')} stayed, being on hold, in use, needed by another, or changed since" if kept else ""
         say(f"pruned {many(pruned.runs, 'run')} from {path}, {in_words(pruned.bytes)} less{still}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from spanreplay.cli.options import WrongUse, common, many, print_json, print_text, say, say_some, store_path
+from spanreplay.cli.options import WrongUse, common, many, print_json, print_text, say, say_some, store_path, verbose
 from spanreplay.cli.progress import working
 from spanreplay.cli.when import moment
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from spanreplay.store.retention import Limits, Plan, Pruned
 
 _SIZE: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?([kKMGT]?)(i?)B?")
+_SHOWN: Final = 10
+"""How many lines of what goes are printed without ``-v``."""
 _POWERS: Final = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 _WHY: Final = {"age": "older than asked for", "count": "beyond the number to keep", "size": "beyond the size", "session": "of the session"}
 
@@ -83,7 +85,7 @@ def _ask(plan: "Plan", *, yes: bool) -> None:
         return
     if not _somebody_is_there():
         raise WrongUse("nothing was deleted: nobody can be asked here. With --yes it goes, with --dry-run it is only said what would")
-    if not click.confirm(f"Delete {many(sum(len(one.runs) for one in plan.bundles), 'run')} for ever?", err=True):
+    if not click.confirm(f"Delete {many(plan.runs, 'run')} for ever?", err=True):
         raise click.Abort
 
 
@@ -112,8 +114,12 @@ def _print(plan: "Plan") -> None:
     if not plan.going and not plan.loose_logs:
         print_text("nothing goes" if plan.kept else "nothing is beyond the limits")
     else:
-        rows = [[*_row(one.bundle), _WHY[one.why]] for one in plan.going]
+        going = [one for one in plan.going if not one.bundle.serves]
+        shown = going if verbose() else going[:_SHOWN]
+        rows = [[*_row(one.bundle), _WHY[one.why]] for one in shown]
         print_text(render_table(["run", "last", "agent", "session", "spans", "goes, being"], [[str(cell) for cell in row] for row in rows]))
+        if len(shown) < len(going):
+            print_text(f"and {len(going) - len(shown)} more, {many(plan.runs, 'run')} in all; -v lists them")
     if plan.loose_logs:
         say(f"and {many(plan.loose_logs, 'log record')} of no run")
     say_some([f"kept, being {why}: {_row(bundle)[0]}" for bundle, why in plan.kept])
@@ -122,9 +128,9 @@ def _print(plan: "Plan") -> None:
 def _row(bundle: "Bundle") -> list[object]:
     from spanreplay.replay.showing import short_id
 
-    names = [short_id(run.run_id) for run in bundle.runs] or [f"trace {short_id(bundle.traces[0])}"]
+    names = [short_id(run.run_id) for run in bundle.listed or bundle.runs] or [f"trace {short_id(bundle.traces[0])}"]
     last = datetime.fromtimestamp(bundle.last_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    agents = ", ".join(dict.fromkeys(run.agent for run in bundle.runs if run.agent))
+    agents = ", ".join(dict.fromkeys(run.agent for run in bundle.listed or bundle.runs if run.agent))
     return [
         " ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else ""),
         last,
@@ -137,7 +143,7 @@ def _row(bundle: "Bundle") -> list[object]:
 def _json(plan: "Plan", limits: "Limits", done: "Pruned | None", *, dry_run: bool) -> dict[str, object]:
     def listed(bundle: "Bundle", why: str) -> dict[str, object]:
         return {
-            "runs": [run.run_id for run in bundle.runs],
+            "runs": [run.run_id for run in bundle.listed],
             "sessions": sorted(bundle.sessions),
             "traces": bundle.traces,
             "spans": bundle.spans,
@@ -150,7 +156,7 @@ def _json(plan: "Plan", limits: "Limits", done: "Pruned | None", *, dry_run: boo
         "schema": 1,
         "dry_run": dry_run,
         "before_ns": before,
-        "going": [listed(one.bundle, one.why) for one in plan.going],
+        "going": [listed(one.bundle, one.why) for one in plan.going],  # with no run: a command all of whose runs go
         "kept": [listed(bundle, why) for bundle, why in plan.kept],
         "loose_logs": plan.loose_logs,
         "database_bytes": plan.size,

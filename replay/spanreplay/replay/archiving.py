@@ -103,7 +103,7 @@ def write_archive(
             raise ArchiveError(f"{folder.location}: {name} does not hold what was written to it. Nothing was deleted from the store.")
         index = write_parquet(_index(chunk, runs, name, losses, marks), RUN_COLUMNS)
         folder.write(f"runs/day={day}/{digest[:32]}.parquet", index)
-        done.runs += len(runs)
+        done.runs += sum(len(bundle.listed) for bundle in chunk)
         done.spans += sum(isinstance(record, SpanRecord) for record in records)
         done.logs += sum(not isinstance(record, SpanRecord) for record in records)
         done.files += 2

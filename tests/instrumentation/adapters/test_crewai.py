@@ -77,9 +77,15 @@ class Crew:
         return self.kickoff(inputs)
 
 
+class BaseLLM:
+    def _handle_tool_execution(self, function_name: str, function_args: Any, available_functions: Any, from_task: Any = None) -> str:
+        return str(available_functions[function_name](**function_args))
+
+
 @pytest.fixture
 def tool(seams: Any) -> BaseTool:
     seams.module("crewai.tools.base_tool", BaseTool=BaseTool, Tool=Tool)
+    seams.module("crewai.llms.base_llm", BaseLLM=BaseLLM)
     seams.module("crewai.agents.agent_executor", AgentExecutor=AgentExecutor)
     seams.module("crewai.agent.core", Agent=Agent)
     seams.module("crewai.crew", Crew=Crew)
@@ -111,6 +117,33 @@ def test_a_replay_runs_no_tool_and_counts_its_call(tool: BaseTool) -> None:
     assert (tool.ran, tool.claimed) == (1, 1)
     result = replayed(tape, Agent(tool).kickoff, "Find it.")
     assert (result.equal, result.value.raw, tool.ran, tool.claimed) == (True, "found x", 1, 2)
+
+
+def test_a_function_that_a_model_runs_is_a_step_and_does_not_run_in_a_replay(tool: BaseTool) -> None:
+    ran = []
+
+    def rate(pair: str) -> str:
+        ran.append(pair)
+        return f"{pair}: 0.92"
+
+    def ask(model: BaseLLM) -> str:
+        return model._handle_tool_execution("rate", {"pair": "USD/EUR"}, {"rate": rate, "search": tool.run})
+
+    tape = recorded(ask, BaseLLM())
+    step = tape.steps[0]
+    assert (step[names.STEP_NAME], step[names.GEN_AI_TOOL_CALL_ARGUMENTS]) == ("rate", '{"pair":"USD/EUR"}')
+    result = replayed(tape, ask, BaseLLM())
+    assert (result.equal, result.value, ran) == (True, "USD/EUR: 0.92", ["USD/EUR"])
+
+
+def test_a_function_of_the_framework_that_a_model_runs_is_no_step(tool: BaseTool) -> None:
+    def plan(text: str) -> str:
+        return text
+
+    plan.__module__ = "crewai.utilities.reasoning_handler"
+    with recording() as tape:
+        assert BaseLLM()._handle_tool_execution("plan", {"text": "go"}, {"plan": plan}) == "go"
+    assert tape.steps == []
 
 
 def test_afterwards_all_is_as_it_was(tool: BaseTool) -> None:

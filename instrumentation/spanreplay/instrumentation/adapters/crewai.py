@@ -2,7 +2,7 @@
 
 ``BaseTool.run`` and ``Tool.run`` run a tool that a model called, ``CrewStructuredTool.invoke`` one that it named in its text (public,
 crewai 1.15). None of them is told the id of the call, so that is taken one level up, where the executor handles it (private); without it a
-call is found by its arguments.
+call is found by its arguments. For functions that a model runs see :mod:`spanreplay.instrumentation.crewai_models`.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from spanreplay.boundary import reports
 from spanreplay.boundary.boundary import acall, call, here
 from spanreplay.boundary.call import Call
 from spanreplay.boundary.scope import Scope
-from spanreplay.instrumentation import framework
+from spanreplay.instrumentation import crewai_models, framework
 from spanreplay.instrumentation.framework import Offered
 from spanreplay.instrumentation.hooks import Hooks, Seam, expect
 from spanreplay.instrumentation.manual import AgentRun, agent_run
@@ -318,6 +318,7 @@ _hooks: Final = Hooks(
     {
         "crewai.tools.base_tool": _patch_tools,
         "crewai.tools.structured_tool": _patch_text_tools,
+        "crewai.llms.base_llm": crewai_models.patch,
         "crewai.agents.agent_executor": _patch_executor,
         "crewai.utilities.agent_utils": _patch_step_executor,
         "crewai.memory.storage.kickoff_task_outputs_storage": _patch_bookkeeping,

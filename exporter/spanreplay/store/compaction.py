@@ -121,6 +121,18 @@ def size_of(journals: Iterable[Path]) -> int:
     return size
 
 
+def unloaded(connection: "Connection", folder: Path) -> dict[str, int]:
+    """Bytes of each journal file, by name, that are not loaded yet; the connection need not be one that writes."""
+    files = pending(folder)
+    done = dict(
+        connection.execute(
+            "SELECT name, bytes_done FROM journals WHERE name IN (SELECT unnest($1))", [[path.name for path in files]]
+        ).fetchall()
+    )
+    left = {path.name: size_of([path]) - (done.get(path.name) or 0) for path in files}
+    return {name: size for name, size in left.items() if size > 0}
+
+
 def compact(connection: "Connection", folder: Path, *, until: float | None = None) -> CompactionReport:
     """Loads what the journals have that the database has not.
 

@@ -86,11 +86,12 @@ class Database:
         self._held_by = 0
 
     @contextlib.contextmanager
-    def writing(self, *, much: bool = False) -> "Iterator[Connection]":
+    def writing(self, *, much: bool = False, held_s: float | None = None) -> "Iterator[Connection]":
         """A connection that may write, in the newest schema, under the store's lock.
 
         Args:
             much: each transaction is large, so that it goes straight into the database, not into its log first.
+            held_s: how many seconds to wait for who reads the file meanwhile, a shell of DuckDB for one; left out, as long as for a writer.
 
         Raises:
             StoreError: which kind says why.
@@ -99,7 +100,7 @@ class Database:
             make_private(self.folder)
             new = not self.path.exists()
             try:
-                connection = self._connect(_open_for_writing, _CONFIG)
+                connection = self._connect(_open_for_writing, _CONFIG, held_s)
             except StoreError:
                 if new:  # half a header, on a full disk for one; the next attempt would take it for a damaged database
                     with contextlib.suppress(OSError):
@@ -220,11 +221,11 @@ class Database:
         except (OSError, ValueError, KeyError, TypeError):
             return "another process"
 
-    def _connect(self, opened: "Callable[[Path, _Config], Connection]", config: _Config) -> "Connection":
+    def _connect(self, opened: "Callable[[Path, _Config], Connection]", config: _Config, wait_s: float | None = None) -> "Connection":
         import duckdb
 
         config = {**config, "temp_directory": str(self.folder / JOURNALS / "spilled")}  # that one is private
-        deadline = time.monotonic() + self._wait_s
+        deadline = time.monotonic() + (self._wait_s if wait_s is None else wait_s)
         pause = 0.01
         while True:
             try:

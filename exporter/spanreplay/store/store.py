@@ -40,6 +40,21 @@ class AddReport:
     """No row can be made of them: no usable id, or nested too deeply."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unloaded:
+    """What was recorded and cannot be asked for yet."""
+
+    journals: int
+    """Files, one a process, that hold more than was loaded."""
+    bytes: int
+    """How much more."""
+    traces: int
+    """Traces that are loaded, and whose runs are not derived."""
+
+    def __bool__(self) -> bool:
+        return bool(self.bytes or self.traces)
+
+
 class Store:
     """A folder with journals and a database. Open it with :meth:`open`.
 
@@ -90,12 +105,22 @@ class Store:
 
     # ---- in ---------------------------------------------------------------------------------------------------------
 
-    def compact(self) -> CompactionReport:
-        """Loads what the journals have that the database has not, each record exactly once."""
+    def compact(self, held_s: float | None = None) -> CompactionReport:
+        """Loads what the journals have that the database has not, each record exactly once.
+
+        Args:
+            held_s: how many seconds to wait for who reads the database meanwhile; left out, as long as for a writer.
+        """
         if not compaction.pending(self.path):
             return CompactionReport()
-        with self._database.writing() as connection:
+        with self._database.writing(held_s=held_s) as connection:
             return compaction.compact(connection, self.path)
+
+    def unloaded(self) -> Unloaded:
+        """What :meth:`compact` would load, and what is loaded and no run yet, without writing anything."""
+        with self._database.reading() as connection:
+            waiting = compaction.unloaded(connection, self.path)
+            return Unloaded(journals=len(waiting), bytes=sum(waiting.values()), traces=len(derived.stale_traces(connection)))
 
     def add(self, records: Iterable[Record], *, origin: str, derive: Derive | None = None) -> AddReport:
         """Stores records of others. Adding the same ones again changes nothing.

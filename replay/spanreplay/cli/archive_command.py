@@ -38,7 +38,7 @@ def command(
     limits = Limits(before_ns=before_ns, keep=keep, sessions=frozenset(sessions))
     path = store_path(store)
     folder = ArchiveFolder(destination)
-    with ready_store(path) as opened:
+    with ready_store(path, whole=prune) as opened:
         retention = Retention(path)
         bundles = retention.archivable(limits)
         marks = retention.fingerprints([trace for bundle in bundles for trace in bundle.traces])

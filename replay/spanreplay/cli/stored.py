@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from spanreplay.cli.options import detail, many, say_some
+from spanreplay.cli.options import detail, many, say, say_some
 from spanreplay.cli.progress import working
 from spanreplay.replay.model import Reason, Run
 from spanreplay.replay.reasons import OTHER_VERSION
@@ -23,32 +23,50 @@ _LONG: Final = 2_000_000
 
 
 @contextmanager
-def ready_store(path: Path, *, create: bool = False) -> "Iterator[Store]":
+def ready_store(path: Path, *, create: bool = False, whole: bool = False) -> "Iterator[Store]":
     """An open store with every journal loaded and every run derived; says what of it could not be.
 
+    Where it cannot be written (a medium that is read-only or full, a shell of DuckDB that has it open), it is as it was loaded last.
+
+    Args:
+        path: its folder.
+        create: make it if it is not there, and write to it.
+        whole: nothing less than all of it will do.
+
     Raises:
-        StoreError: it is not there, or cannot be read.
+        StoreError: it is not there, or cannot be read; or written, where it has to be.
     """
     from spanreplay.replay.runs import index
-    from spanreplay.store.compaction import pending
+    from spanreplay.store.compaction import pending, size_of
+    from spanreplay.store.errors import FullStoreError, LockedStoreError, ReadOnlyStoreError
     from spanreplay.store.store import Store
 
     with Store.open(path, create=create) as store:
-        with working("loading what was recorded", long=True) if _size(pending(store.path)) > _LONG else nullcontext():
-            report = store.compact()
-            index(store)
-        _tell(path, report)
+        must_write = create or whole
+        try:
+            with working("loading what was recorded", long=True) if size_of(pending(store.path)) > _LONG else nullcontext():
+                report = store.compact(None if must_write else _HELD_SECONDS)
+                index(store)
+            _tell(path, report)
+        except (ReadOnlyStoreError, FullStoreError, LockedStoreError) as error:
+            if must_write:
+                raise
+            _tell_unloaded(store, error)
         yield store
 
 
-def _size(files: Sequence[Path]) -> int:
-    total = 0
-    for file in files:
-        try:
-            total += file.stat().st_size
-        except OSError:
-            continue
-    return total
+_HELD_SECONDS: Final = 3.0
+"""How long to wait for who has the database open, before what is loaded already has to do."""
+
+
+def _tell_unloaded(store: "Store", error: Exception) -> None:
+    from spanreplay.replay.showing import size
+
+    left = store.unloaded()
+    lacking = [f"{size(left.bytes)} that {many(left.journals, 'process', 'processes')} wrote"] if left.bytes else []
+    lacking += [f"the runs of {many(left.traces, 'trace')}"] if left.traces else []
+    if lacking:
+        say(f"not loaded: {' and '.join(lacking)}. {error}")
 
 
 def _tell(path: Path, report: "CompactionReport") -> None:

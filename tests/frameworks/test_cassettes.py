@@ -26,6 +26,7 @@ FRAMEWORKS: Final[Mapping[str, tuple[str, ...]]] = {
     "autogen": ("openinference/TestAssistantAgent.*",),
     "crewai": ("crewAI/*",),
     "google_adk": ("openinference/test_google_adk_*", "langsmith-sdk/test_google_adk_*"),
+    "llm": ("llm/*",),
     "openai_agents": ("openllmetry/*_workflow*", "logfire/test_responses.yaml", "dd-trace-py/test_agent_*"),
     "pydantic_ai": ("pydantic-ai/*",),
 }

@@ -2,12 +2,13 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 from fixtures.runs.spans import agent, chat, own, own_root, tool, wired
 from spanreplay.replay.completeness import Gap, gaps, losses
 from spanreplay.replay.runs import build_runs
 from spanreplay.semconv import attributes as a
-from spanreplay.spans.record import LogRecord, Record
+from spanreplay.spans.record import LogRecord, Record, Scope
 
 
 def found(*records: Record) -> list[Gap]:
@@ -82,3 +83,16 @@ def test_a_call_that_the_record_stops_before_is_a_gap() -> None:
     listed = found(agent(1, start=0, end=100), chat(3, 1, start=10), asks(2, 30))
     assert [(gap.code, gap.step) for gap in listed] == [("call-not-run", 2)]
     assert "record stops" in listed[0].detail
+
+
+def test_what_another_instrumentation_tells_of_our_own_run_makes_it_no_worse() -> None:
+    def placed(number: int, kind: str, **more: Any) -> Record:
+        return own(number, 1, kind=kind, seq=number, attributes={a.STEP_PATH: f"{kind}:x#{number}", **more})
+
+    messages = json.dumps([{"role": "user", "parts": [{"type": "text", "content": "x" * 300}]}])[:200]
+    told = chat(9, 1, start=100, end=600, model="other", scope=Scope(name="callbacks"), attributes={a.GEN_AI_INPUT_MESSAGES: messages})
+    records = [own_root(1, attributes={a.RUN_PATH: "agent:x#0"}), placed(2, "model_call", **wired()), told]
+    (run,) = build_runs(records)
+    assert [step.dialect for step in run.steps] == ["gen_ai", "spanreplay"]
+    assert run.grade == "exact"
+    assert found(*records) == []

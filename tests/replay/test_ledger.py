@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from spanreplay.replay.ledger import Difference, DifferenceKind, Ledger, Totals, cut_short, expected_runs, read_ledgers
+from spanreplay.replay.matching import RecordedRun
 from spanreplay.replay.model import Run
+from spanreplay.replay.uncalled import enter_unreached
 from spanreplay.replay.verdict import verdict
 from support.handmade import run, step
 
@@ -37,6 +39,19 @@ def test_ledgers_of_several_processes_add_up(tmp_path: Path) -> None:
         2,
     )
     assert totals.differences == [difference(), difference()]
+
+
+def test_what_only_another_instrumentation_told_of_is_asked_of_no_replay_of_our_own_run() -> None:
+    theirs = step(2, None, "{}", dialect="openinference", kind="model_call", process=None, seq_start=None, seq_end=None)
+    mixed = run(step(1, "model_call:m#0", "{}"), theirs, path="agent:a#0")
+    ledger = Ledger()
+    ledger.enter("used", run="r", step=1)
+    ledger.enter("run", run="r")
+    enter_unreached([mixed], ledger)
+    told = verdict(ledger.totals, [mixed])
+    assert (told.differences, told.told_by_others, told.unreached) == ((), 1, ())
+    assert not RecordedRun(mixed).by_meaning
+    assert [s.seq for s in RecordedRun(mixed).steps] == [1]
 
 
 @pytest.mark.parametrize("cut", [2, 10, 40])

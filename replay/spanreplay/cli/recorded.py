@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spanreplay.cli.options import many
 from spanreplay.cli.stored import processes_of, records_of, runs_of
 from spanreplay.replay.model import GRADE_WORDS, Grade, Run
+from spanreplay.replay.origin import told_by_others
 from spanreplay.replay.reasons import untaped
 from spanreplay.replay.showing import short_id
 
@@ -34,8 +35,9 @@ class Kept:
         """(grade, step, reason) of every step that will not replay exactly."""
         found: Counter[tuple[Grade, str, str]] = Counter()
         for run in self.runs:
+            told = told_by_others(run)
             for step in run.steps:
-                if step.grade != "exact":
+                if step.grade != "exact" and step.seq not in told:
                     found[step.grade, f"{step.kind} {step.name}", "; ".join(r.detail for r in step.reasons) or "no reason known"] += 1
         return found
 

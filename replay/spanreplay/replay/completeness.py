@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from spanreplay.replay.model import Json, Reason, Run
+from spanreplay.replay.origin import told_by_others
 from spanreplay.replay.reasons import (
     CALL_NOT_RUN,
     CALL_WITHOUT_SPAN,
@@ -105,7 +106,10 @@ def gaps(runs: Sequence[Run], records: Iterable[Record]) -> dict[str, list[Gap]]
     of_trace = {trace: run for run in reversed(runs) for trace in run.trace_ids}
     found: dict[str, list[Gap]] = {run.run_id: list(_of_run(run, spans)) for run in runs}
     told = {(gap.trace_id, gap.span_id, gap.field) for listed in found.values() for gap in listed}
+    others = {key for run in runs for key in _told(run)}
     for key, span in spans.items():
+        if key in others:
+            continue
         run, seq = steps.get(key, (of_trace.get(key.trace_id), None))
         if run is not None:
             more = _of_span(run, seq, span, spans, limits)
@@ -113,12 +117,21 @@ def gaps(runs: Sequence[Run], records: Iterable[Record]) -> dict[str, list[Gap]]
     return {run_id: _once(listed) for run_id, listed in found.items()}
 
 
+def _told(run: Run) -> Iterator[SpanKey]:
+    """The spans of steps that no replay of the run waits for: what they lack, it does not."""
+    told = told_by_others(run)
+    return (SpanKey(step.trace_id, step.span_id) for step in run.steps if step.seq in told)
+
+
 def _of_run(run: Run, spans: Mapping[SpanKey, SpanRecord]) -> Iterator[Gap]:
     for reason in run.grade_reasons:
         if reason.step is None and reason.code in _OF_RUNS:
             yield Gap(code=reason.code, detail=reason.detail, run_id=run.run_id, advice=_ADVICE.get(reason.code, ""))
     last = max((step.seq for step in run.steps if step.kind == "model_call"), default=-1)
+    told = told_by_others(run)
     for step in run.steps:
+        if step.seq in told:
+            continue
         span = spans.get(SpanKey(step.trace_id, step.span_id))
         for reason in step.reasons:
             absent = reason.code in (INPUT_ABSENT, OUTPUT_ABSENT)

@@ -1,11 +1,11 @@
 """Why a run has the grade it has: that of its worst step, and what is missing, doubted or worth knowing about the whole."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from spanreplay.replay.assembly import Assembly
 from spanreplay.replay.dialect import RunDraft
 from spanreplay.replay.model import Grade, Reason, Step
+from spanreplay.replay.origin import OWN, told_in
 from spanreplay.replay.reasons import (
     CYCLE,
     DOUBLED,
@@ -22,9 +22,6 @@ from spanreplay.replay.reasons import (
 )
 from spanreplay.replay.tree import SpanKey
 
-OWN: Final = "spanreplay"
-"""The dialect whose steps hold the exact exchange."""
-
 
 def grade(assembly: Assembly, root: RunDraft | None, steps: Sequence[Step]) -> tuple[Grade, tuple[Reason, ...]]:
     """The grade of a run, and the reasons for it, those of its steps last.
@@ -35,11 +32,14 @@ def grade(assembly: Assembly, root: RunDraft | None, steps: Sequence[Step]) -> t
         steps: in order.
     """
     forest, keys = assembly.forest, assembly.group.keys
-    grades: list[Grade] = [step.grade for step in steps]
+    ours = (root is not None and (root.path is not None or root.is_command)) or any(step.path is not None for step in steps)
+    told_of = told_in(steps) if ours else frozenset()
+    answering = [step for step in steps if step.seq not in told_of]
+    grades: list[Grade] = [step.grade for step in answering]
     reasons: list[Reason] = []
     if assembly.group.joined is not None:
         reasons.append(Reason(code=JOINED, detail=assembly.group.joined))
-    if not steps:
+    if not answering:
         grades.append("exact" if assembly.group.named and root is not None else "structure")
     if root is not None:
         reasons += root.reasons
@@ -61,7 +61,7 @@ def grade(assembly: Assembly, root: RunDraft | None, steps: Sequence[Step]) -> t
     if others:
         count = sum(step.grade == "semantic" and step.dialect != OWN for step in steps)
         who = f"{count} step{'s were' if count > 1 else ' was'} recorded by other instrumentation ({', '.join(others)})"
-        detail = f"{who}: the messages are here, not the exact exchange"
+        detail = f"{who}{' alone: no replay waits for a call of it' if ours else ': the messages are here, not the exact exchange'}"
         reasons.append(Reason(code=FOREIGN, detail=detail))
     reasons += _orphans(assembly, steps)
     for key in keys:
@@ -73,8 +73,9 @@ def grade(assembly: Assembly, root: RunDraft | None, steps: Sequence[Step]) -> t
             detail = f"span {key.span_id} is said to be inside a span that is inside it; kept under the run"
             reasons.append(Reason(code=CYCLE, detail=detail))
     reasons += _lost_spans(assembly)
-    for step in steps:
+    for step in answering:
         reasons += step.reasons
+    reasons += [reason for step in steps if step.seq in told_of for reason in step.reasons if reason.code == DOUBLED]
     return worst(grades), tuple(dict.fromkeys(reasons))
 
 

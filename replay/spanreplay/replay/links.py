@@ -21,6 +21,7 @@ from spanreplay.replay.fields import NULL_IDS
 from spanreplay.replay.messages import Asked, asked_for
 from spanreplay.replay.model import Json, Reason
 from spanreplay.replay.naming import same_tool
+from spanreplay.replay.origin import told_in
 from spanreplay.replay.placed import Placed, outwards
 from spanreplay.replay.reasons import ARGUMENTS_DIFFER, CALL_ID_INFERRED
 from spanreplay.replay.results import LOOKED_AT, by_results
@@ -72,6 +73,7 @@ class _Linker:
     def __init__(self, steps: Sequence[Placed]) -> None:
         self.links = Links()
         self._steps = {step.seq: step for step in steps}
+        self._told = told_in(steps) if any(step.path is not None for step in steps) else frozenset[int]()
         requests: list[Request] = []
         by_id: dict[str, list[Request]] = {}
         left: list[Placed] = []
@@ -91,7 +93,7 @@ class _Linker:
             for kind in ("handoff", "agent"):
                 self._match([step for step in left if step.draft.kind == kind], requests, _AGENT_NAMED)
             self._by_results(steps, [step for step in left if step.draft.kind == "tool_call"], requests)
-        self.links.open = [request for request in requests if not request.answered]
+        self.links.open = [request for request in requests if not request.answered and request.seq not in self._told]
 
     def _answers_id(self, step: Placed, by_id: dict[str, list[Request]]) -> bool:
         known = by_id.get(step.draft.call_id or "", [])[-_COMPARED:]
@@ -104,7 +106,15 @@ class _Linker:
         best = known[0]
         if len(known) > 1:
             near = self._nearness(step)
-            best = max(known, key=lambda request: (not _is_another(request, step), *near(request.seq), not request.answered))
+            best = max(
+                known,
+                key=lambda request: (
+                    not _is_another(request, step),
+                    request.seq not in self._told,
+                    *near(request.seq),
+                    not request.answered,
+                ),
+            )
         best.answered = True
         self.links.requested_by[step.seq] = best.seq
         self.links.answers[step.seq] = best

@@ -18,6 +18,7 @@ from spanreplay.content.redaction import mask
 from spanreplay.replay.forks import FORK, NOT_AWAITED, Forked, comes_later, forks_in, levels_of, over_at, scope_of
 from spanreplay.replay.meaning import live_meaning, recorded_meaning
 from spanreplay.replay.model import Grade, Run, Step
+from spanreplay.replay.origin import told_by_others
 from spanreplay.replay.reasons import ATTESTED
 
 MatchedBy: TypeAlias = Literal["path", "input"]
@@ -145,11 +146,13 @@ class RecordedRun:
         self.run = run
         self._stubs = stub_grades(accept_incomplete=accept_incomplete)
         self.process = process
-        self.steps = run.steps if process is None else tuple(s for s in run.steps if s.process in (process, None))
+        told = told_by_others(run)
+        ours = tuple(s for s in run.steps if s.seq not in told)
+        self.steps = ours if process is None else tuple(s for s in ours if s.process in (process, None))
         """What may answer."""
         self.by_seq = {s.seq: s for s in run.steps}
         self.by_path: dict[str, Step] = {s.path: s for s in self.steps if s.path is not None}
-        models = [s for s in run.steps if s.kind == "model_call"]
+        models = [s for s in ours if s.kind == "model_call"]
         self.by_meaning = any(s.typed_input is None for s in models)
         """The record has messages and not the exchanges: model calls are compared, and answered, by what they mean."""
         self._with_tools = any(isinstance(s.input, dict) and s.input.get("tools") for s in models)

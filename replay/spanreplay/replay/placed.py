@@ -28,6 +28,11 @@ class Placed:
     wrapper: SpanKey | None = None
     """A span around this and other model calls, which is no call of its own."""
 
+    @property
+    def path(self) -> str | None:
+        """Causal path, relative to the run; ``None`` for a step that spanreplay did not record."""
+        return self.draft.path
+
 
 def outwards(steps: Mapping[int, Placed], seq: int, limit: int) -> Iterator[int | None]:
     """A step, the step around it and so on, at most ``limit`` of them; ``None``, the run, after the outermost."""

@@ -8,7 +8,7 @@ from typing import Any
 from spanreplay.replay import ledger as ledgers
 from spanreplay.replay.ledger import Difference, Totals, unreached
 from spanreplay.replay.model import Run, Step
-from spanreplay.replay.origin import is_foreign
+from spanreplay.replay.origin import is_foreign, told_by_others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +46,9 @@ class Verdict:
     passed: Mapping[str, int] = field(default_factory=dict)
     """Steps recorded by others that needed no answer, by kind: agents, and tools whose calls came by themselves."""
 
+    told_by_others: int = 0
+    """Steps of runs of our own that only another instrumentation told of: no call asks for them."""
+
     @property
     def equal(self) -> bool:
         """Nothing differs and nothing was refused, as far as the record goes."""
@@ -77,6 +80,7 @@ class Verdict:
                 "matched_by_meaning": self.matched_by_meaning,
                 "covered": self.covered,
                 "passed": dict(self.passed),
+                "told_by_others": self.told_by_others,
                 "order_relaxed": self.order_relaxed,
                 "unreached": [{"run_id": run_id, "step": step} for run_id, step in self.unreached],
             },
@@ -139,6 +143,7 @@ def verdict(totals: Totals, runs: Sequence[Run], *, accept_incomplete: bool = Fa
         not_compared=tuple(sorted(totals.not_compared)),
         inside=tuple((r.run_id, seq) for r in runs for seq in sorted(totals.covered.get(r.run_id, ()))),
         passed=Counter(step.kind for run in runs if is_foreign(run) for step in _passed(run, totals)),
+        told_by_others=sum(len(told_by_others(run) - totals.covered.get(run.run_id, set())) for run in runs),
     )
 
 

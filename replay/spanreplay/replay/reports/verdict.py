@@ -90,6 +90,8 @@ def _answered(verdict: Verdict) -> str:
         text += f", {verdict.covered} ran inside an answered tool"
     if verdict.passed:
         text += f", {sum(verdict.passed.values())} needed no answer ({', '.join(verdict.passed)})"
+    if verdict.told_by_others:
+        text += f", {verdict.told_by_others} {'was' if verdict.told_by_others == 1 else 'were'} told of by other instrumentation alone"
     if verdict.matched_by_input:
         text += f"; {verdict.matched_by_input} matched by input, as their caller could not be known"
     if verdict.order_relaxed:

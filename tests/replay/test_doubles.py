@@ -364,6 +364,8 @@ def test_names_of_one_tool(one_: str, other: str, same: bool) -> None:
         ({"n": 1}, {"n": 1}, False),
         ({"n": 1}, {"n": 2}, True),
         ({"n": 1}, {"n": 1, "top": 3}, False),
+        ({"n": 1}, {"n": 2, "top": 3}, True),
+        ({"n": 1}, {"top": 3}, False),
         ('{"n": 1}', {"n": 1}, False),
         ("Paris", {"city": "Paris"}, False),
         (None, {"n": 1}, False),

@@ -117,12 +117,16 @@ def last_name(tool: str) -> str:
 
 
 def arguments_conflict(one: Json, other: Json) -> bool:
-    """Whether two inputs say the same kind of thing and not the same: equal keys with other values, or other values that have none."""
+    """Whether two inputs say the same kind of thing and not the same: a key of both with another value, or other values that have none.
+
+    A key that only one of them has is no conflict: instrumentations write defaults, or leave them out.
+    """
     ours, theirs = arguments(one), arguments(other)
     if ours is None or theirs is None or type(ours) is not type(theirs) or ours == theirs:
         return False
-    if isinstance(ours, dict) and ours.keys() != theirs.keys():
-        return False
+    if isinstance(ours, dict):
+        shared = ours.keys() & theirs.keys()
+        ours, theirs = ({name: value[name] for name in shared} for value in (ours, theirs))
     return canonical_json(ours) != canonical_json(theirs)
 
 

@@ -628,6 +628,24 @@ def test_steps_add_up_and_what_was_not_compared_is_said() -> None:
     assert found.to_json()["inside_answered"] == [{"run_id": runs[0].run_id, "step": 2}, {"run_id": runs[0].run_id, "step": 3}]
 
 
+def weather_inside_model_spans() -> list[Run]:
+    trace = weather_trace()
+    first, *tools, last = trace.spans
+    first = dataclasses.replace(first, end_ns=tools[-1].end_ns)
+    sent = dataclasses.replace(tools[0], span_id="f" * 16, name="POST", start_ns=first.start_ns + 1, end_ns=first.start_ns + 2)
+    sent = dataclasses.replace(sent, attributes={"http.request.method": "POST", "url.full": "http://model.invalid"})
+    trace.spans = [first, *(dataclasses.replace(span, parent_span_id=first.span_id) for span in (sent, *tools)), last]
+    return trace.runs()
+
+
+def test_a_model_call_that_answers_covers_none_of_the_agents_calls_inside_its_span() -> None:
+    runs = weather_inside_model_spans()
+    assert [step.parent_seq for step in runs[0].steps if step.kind == "tool_call"] == [1, 1]
+    result = replayed(runs, chat_agent)
+    assert (told(result), result.value, result.verdict.matched) == ([], "Warm. Paris?", 4)
+    assert told(replayed(runs, get_weather, "Oslo"))[0] == ("unreached", 1, None)
+
+
 def test_another_call_than_the_one_without_a_span_is_the_agents_difference() -> None:
     trace = weather_trace()
     trace.spans = [span for span in trace.spans if span.attributes.get("gen_ai.tool.call.id") != "c2"]

@@ -25,6 +25,8 @@ from spanreplay.replay.reasons import CALL_WITHOUT_SPAN, INPUT_ABSENT
 from spanreplay.replay.salvage import salvaged
 
 _STEP: Final = "step"
+_OWN_CALLS: Final = frozenset({"tool_call", "agent", "handoff", "decision", "human"})
+"""Kinds that are no part of a model call, even where they are inside its span."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +69,7 @@ class ForeignRun:
         self._redact = redact
         self._claims = claims
         self._gone: set[int] = set()
+        self._by_seq = {step.seq: step for step in self.run.steps}
         self._of_kind: dict[str, list[Step]] = defaultdict(list)
         self._children: dict[int, list[int]] = defaultdict(list)
         for step in self.run.steps:
@@ -96,13 +99,20 @@ class ForeignRun:
         return self._claims.take(_STEP, self.run.run_id, str(step.seq))
 
     def cover(self, step: Step) -> list[int]:
-        """Mark every step inside a step as covered; returns their ``seq``."""
+        """Mark every step inside a step as covered, but for calls of the agent's own; returns their ``seq``.
+
+        A body that does not run makes none of its calls. A model call has no body: some recorders put the tools that it asked for inside
+        its span, and the agent calls these itself.
+        """
         found: list[int] = []
-        todo = list(self._children[step.seq])
+        todo = [(step, seq) for seq in self._children[step.seq]]
         while todo:
-            seq = todo.pop()
+            around, seq = todo.pop()
+            inner = self._by_seq[seq]
+            if around.kind == "model_call" and inner.kind in _OWN_CALLS:
+                continue
             found.append(seq)
-            todo.extend(self._children[seq])
+            todo.extend((inner, child) for child in self._children[seq])
         self._gone.update(found)
         return found
 

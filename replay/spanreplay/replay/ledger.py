@@ -177,7 +177,8 @@ def _excused(run: Run, used: Collection[int], spoken: Collection[int]) -> set[in
     for seq in used:
         around = by_seq[seq].parent_seq if seq in by_seq else None
         while around is not None and around not in found and around not in spoken:
-            found.add(around)
+            if by_seq.get(around) is None or by_seq[around].kind != "model_call":
+                found.add(around)
             around = by_seq[around].parent_seq if around in by_seq else None
     told = max((by_seq[seq].started_ns for seq in used if seq in by_seq and by_seq[seq].kind == "model_call"), default=0)
     found.update(step.seq for step in run.steps if step.kind == "tool_call" and step.outcome != "ok" and step.started_ns < told)

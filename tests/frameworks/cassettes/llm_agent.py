@@ -1,4 +1,4 @@
-"""llm: a prompt of any of its recordings. There is no adapter for it: models are seen at HTTP, and functions are marked as tools by hand."""
+"""llm: a prompt of any of its recordings. There is no adapter for it: models are seen at HTTP, and functions are marked as tools here."""
 
 import os
 from typing import Any

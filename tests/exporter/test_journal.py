@@ -484,7 +484,7 @@ def test_a_damaged_line_is_skipped_and_counted(store: Path, writer: JournalWrite
         writer.open_span(span(number))
     (journal,) = journals(store)
     lines = journal.read_bytes().splitlines(keepends=True)
-    lines[2] = lines[2].replace(b'"step"', b'"stop"')
+    lines[3] = lines[3].replace(b'"step"', b'"stop"')
     journal.write_bytes(b"".join(lines))
     reader = read_journal(journal)
     assert [record.get("span") for _, record in reader] == [None, f"{0:016x}", f"{2:016x}"]

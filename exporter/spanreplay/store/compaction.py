@@ -21,6 +21,7 @@ from spanreplay.store.form import Form
 from spanreplay.store.journal_reader import JOURNAL_VERSION, TYPE, JournalReader
 from spanreplay.store.loading import CONTENT_TYPES, Batch
 from spanreplay.store.merging import Effect
+from spanreplay.store.spare_line import noted_in
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 BATCH_RECORDS: Final = 4096
 BATCH_BYTES: Final = 16_000_000
 _FIRST_LINE_SECONDS: Final = 60.0
+_HEAD: Final = 1_000_000
+"""Bytes that the first two lines of a journal are looked for in."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -242,18 +245,31 @@ def _retire(connection: "Connection", path: Path, progress: _Progress, report: C
     with path.open("rb") as file:
         if not _writer_ended(file.fileno(), progress):
             return
+        head = file.read(_HEAD)
         file.seek(progress.bytes_done)
         rest = file.read()
     if b"\n" in rest:
         return  # written just before the end; loaded next time
-    if rest:
-        progress.crc_errors += 1
-        report.crc_errors += 1
-    progress.removed = True
-    with transaction(connection):
-        _save(connection, progress)
+    if not progress.removed:  # else it is counted already, and whoever did it was killed before the next line
+        progress.removed = True
+        dropped = noted_in(head)
+        progress.dropped += dropped
+        report.dropped += dropped
+        progress.crc_errors += bool(rest)
+        report.crc_errors += bool(rest)
+        with transaction(connection):
+            _save(connection, progress)
+            if dropped:
+                _mark_stale(connection, progress.process)
     path.unlink()
     report.removed += 1
+
+
+def _mark_stale(connection: "Connection", process: str | None) -> None:
+    """Runs of what a process recorded are to be derived again: they lack more than was known."""
+    connection.execute(
+        "INSERT INTO stale SELECT DISTINCT trace_id, $2::BIGINT FROM spans WHERE process = $1", [process, next_generation(connection)]
+    ).fetchall()
 
 
 def _writer_ended(descriptor: int, progress: _Progress) -> bool:

@@ -15,7 +15,8 @@ record under ``t``; :mod:`spanreplay.store.form` has the keys of spans and logs,
 ``span``       a whole span of somebody else, with ``origin``
 ``patch``      additions to a span written before
 ``log``        a log record
-``drop``       ``n`` records before this one could not be written, and ``why``: reasons with counts
+``drop``       ``n`` records before this one could not be written, and ``why``: reasons with counts; the second line of a file is
+               one with ``spare`` in place of ``n``, see :mod:`spanreplay.store.spare_line`
 ``end``        the process has closed its journal
 =============  ================================================================================================================
 

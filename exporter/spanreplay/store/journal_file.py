@@ -15,6 +15,7 @@ from spanreplay.store.folder import JOURNAL_SUFFIX, JOURNALS, make_folder
 from spanreplay.store.form import Form
 from spanreplay.store.journal_reader import JOURNAL_VERSION, TYPE
 from spanreplay.store.process import ProcessInfo
+from spanreplay.store.spare_line import SpareLine, spare_line
 
 Durability: TypeAlias = Literal["process", "disk", "batch"]
 """When a record is safe. ``process``: it is with the operating system when the call returns, so the death of the process loses nothing.
@@ -60,6 +61,7 @@ class JournalFile:
         self._entry_synced = False
         self._torn = False
         self._untold: dict[str, int] = {}
+        self._spare: SpareLine | None = None
         self._retry_at = 0.0
         self._open_error: OSError | None = None
         self._lines = 0
@@ -155,13 +157,17 @@ class JournalFile:
         self._entry_synced = True
 
     def end(self) -> None:
-        """Says that this was all, and closes the file. Where it takes no more, what was dropped is told in another one."""
+        """Says that this was all, and closes the file. Where it takes no more, its spare line tells what was dropped, else another file."""
         if self._descriptor is not None:
-            self.put(to_json({TYPE: "end"}))
+            with contextlib.suppress(OSError):  # it is no record that anybody misses
+                self.write(to_json({TYPE: "end"}))
             self.flush()
             if self._path is not None:
                 self._ended = [*self._ended[1 - _ENDED :], self._path]
+            if self._spare is not None and self._spare.noted == sum(self._untold.values()):
+                self._untold = {}
             self.close()
+        self._spare = None
         if self._untold:
             with contextlib.suppress(OSError):
                 descriptor = self._open()
@@ -204,6 +210,8 @@ class JournalFile:
         self.last_error = error
         reason = errno.errorcode.get(error.errno or 0, "OSError") if isinstance(error, OSError) else type(error).__name__
         self._untold[reason] = self._untold.get(reason, 0) + records
+        if self._spare is not None:
+            self._spare.note(sum(self._untold.values()))
         now = time.monotonic()
         if now - self._complained_at >= _COMPLAIN_SECONDS:
             self._complained_at = now
@@ -211,7 +219,9 @@ class JournalFile:
                 _log.warning("%d record(s) could not be kept in %s, the last because of: %s", self.dropped, self._store, error)
 
     def _write(self, descriptor: int, data: bytes) -> None:
-        line = b"%08x %s\n" % (crc32(data), data)
+        self._write_line(descriptor, b"%08x %s\n" % (crc32(data), data))
+
+    def _write_line(self, descriptor: int, line: bytes) -> None:
         if self._gathers:
             self._gathered.append(line)
             self._gathered_bytes += len(line)
@@ -235,9 +245,11 @@ class JournalFile:
     def _tell(self, descriptor: int) -> None:
         try:
             self._write(descriptor, to_json({TYPE: "drop", "n": sum(self._untold.values()), "why": self._untold}).encode("ascii"))
-            self._untold = {}
         except OSError:
             return  # told after a later record
+        self._untold = {}
+        if self._spare is not None and self._spare.noted:
+            self._spare.note(0)
 
     def _open(self) -> int:
         if self._open_error is not None and time.monotonic() < self._retry_at:
@@ -265,7 +277,10 @@ class JournalFile:
             self._torn = self._entry_synced = False
             self._lines = -1  # the first one is no record
             self._look_at = time.monotonic() + _LOOK_SECONDS if os.fstat(descriptor).st_nlink else float("inf")
-            self._write(descriptor, to_json(form).encode("ascii"))
+            first = to_json(form).encode("ascii")
+            head = b"%08x %s\n" % (crc32(first), first)
+            self._write_line(descriptor, head + spare_line())
+            self._spare = SpareLine(path, len(head))
             if self._durable:
                 self._sync_entry()
         except BaseException:

@@ -14,11 +14,14 @@ TYPE: Final = "t"
 LOST: Final = "lost"
 """In a span, close, patch or log record: how many of its attributes could not be kept."""
 
+SPARE: Final = "spare"
+"""In a ``drop`` record: it is the spare line, see :mod:`spanreplay.store.spare_line`, which counts when the writer has ended."""
+
 _CRC_DIGITS: Final = 8
 
 
 class JournalReader(Iterator[tuple[int, Form]]):
-    """Iterates over the records of one journal file from a byte offset: ``(offset after the record, record)``.
+    """Iterates over the records of one journal file from a byte offset: ``(offset after the record, record)``; not over the spare line.
 
     A line whose checksum or JSON is wrong is skipped and counted. A last line without its newline is left for the next time, and so is what
     is written after the reader was made: a fast writer cannot keep it for ever.
@@ -50,6 +53,8 @@ class JournalReader(Iterator[tuple[int, Form]]):
             self.offset += len(line)
             form = parse_line(line)
             if form is not None:
+                if SPARE in form:
+                    continue
                 return self.offset, form
             if line != b"\n":
                 self.bad_lines += 1

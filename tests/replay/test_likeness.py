@@ -250,6 +250,55 @@ def plain(
     return alike(made, live({"model": "gpt-4o-mini", "messages": [{"role": "user", "content": "Hi"}], **settings}), shows([made]))
 
 
+ATTACHED: list[dict[str, Any]] = [
+    {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBO", "detail": "low"}},
+    {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},
+    {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AAAA"}},
+    {"type": "file", "file": {"file_id": "file-1"}},
+    {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}},
+]
+
+
+@pytest.mark.parametrize("attached", ATTACHED)
+def test_an_attachment_recorded_as_its_api_takes_it_is_the_same_and_another_is_not(attached: dict[str, Any]) -> None:
+    def asking(part: dict[str, Any]) -> Request:
+        return live({"model": "m", "messages": [{"role": "user", "content": [{"type": "text", "text": "See"}, part]}]})
+
+    made = recorded({"messages": [{"role": "user", "parts": [text("See"), attached]}]}, "m")
+    assert alike(made, asking(attached), shows([made])).equal
+    other = json.loads(json.dumps(attached).replace("iVBO", "iVBP").replace("a.png", "b.png").replace("AAAA", "AAAB").replace("-1", "-2"))
+    assert not alike(made, asking(other), shows([made])).equal
+
+
+BLOCKS: list[dict[str, Any]] = [
+    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBO"}},
+    {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}},
+    {"type": "document", "source": {"type": "file", "file_id": "file-1"}},
+]
+
+
+@pytest.mark.parametrize("attached", BLOCKS)
+def test_so_is_a_block_of_anthropic(attached: dict[str, Any]) -> None:
+    asked = live({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [attached]}]}, "/v1/messages")
+    made = recorded({"messages": [{"role": "user", "parts": [attached]}]})
+    assert [turn.kind for turn in asked.turns] == ["media"]
+    assert made.turns == asked.turns
+
+
+ITEMS: list[dict[str, Any]] = [
+    {"type": "input_image", "image_url": "data:image/png;base64,iVBO"},
+    {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,AAAA"},
+    {"type": "input_file", "file_url": "https://example.com/a.pdf"},
+]
+
+
+@pytest.mark.parametrize("attached", ITEMS)
+def test_so_is_an_item_of_the_responses_api(attached: dict[str, Any]) -> None:
+    asked = live({"model": "m", "input": [{"role": "user", "content": [attached]}]}, "/v1/responses")
+    made = recorded({"messages": [{"role": "user", "parts": [attached]}]})
+    assert made.turns == asked.turns
+
+
 @pytest.mark.parametrize(("name", "set_to", "told", "other"), SETTINGS)
 def test_settings_are_compared_in_every_spelling(
     name: str, set_to: dict[str, Any], told: list[dict[str, Any]], other: dict[str, Any]

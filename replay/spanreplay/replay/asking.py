@@ -25,6 +25,8 @@ _THOUGHTS: Final = frozenset({"reasoning", "thinking", "compaction", "redacted_t
 _WRAPS: Final = frozenset({"result", "output", "content", "response", "text", "error"})
 """Keys under which an API or a framework puts what a tool gave, where it stands alone."""
 _LAYERS: Final = 6
+_HOLDERS: Final = ("content", "data", "uri", "url", "file_data", "file_url", "image_url", "base64", "file_id")
+"""Keys of what an attachment holds: the conventions', and those of the OpenAI and Anthropic APIs and of LangChain."""
 
 
 class Turn(NamedTuple):
@@ -217,8 +219,15 @@ def _id(part: Mapping[str, Json]) -> str | None:
 
 
 def _held(part: Mapping[str, Json]) -> Json:
-    """What a part of another sort holds: its data, address or file; else all of it."""
-    return next((part[key] for key in ("content", "data", "uri", "url", "file_id") if isinstance(part.get(key), str)), dict(part))
+    """What a part of another sort holds: its data, address or file, in the words of the conventions or of an API; else all of it."""
+    kind = part.get("type")
+    places = (part, part.get(kind) if isinstance(kind, str) else None, part.get("source"))
+    found = (place[key] for place in places if isinstance(place, dict) for key in _HOLDERS if isinstance(place.get(key), str))
+    held = next(found, None)
+    if not isinstance(held, str):
+        return dict(part)
+    head, comma, data = held.partition(",")
+    return data if comma and head.startswith("data:") and head.endswith(";base64") else held
 
 
 def _texts_before_calls(turns: Iterable[Turn]) -> Iterable[Turn]:

@@ -96,3 +96,55 @@ def test_what_another_instrumentation_tells_of_our_own_run_makes_it_no_worse() -
     assert [step.dialect for step in run.steps] == ["gen_ai", "spanreplay"]
     assert run.grade == "exact"
     assert found(*records) == []
+
+
+def told(number: int, start: int, *messages: Any, answer: Any) -> Record:
+    """A model call with these messages and this answer."""
+    attributes = {
+        a.GEN_AI_INPUT_MESSAGES: json.dumps(messages),
+        a.GEN_AI_OUTPUT_MESSAGES: json.dumps([{"role": "assistant", "parts": [answer]}]),
+    }
+    return chat(number, 1, start=start, attributes=attributes)
+
+
+def said(role: str, text: str) -> Any:
+    return {"role": role, "parts": [{"type": "text", "content": text}]}
+
+
+def searched(call_id: str) -> list[Any]:
+    call = {"type": "tool_call", "id": call_id, "name": "search", "arguments": {}}
+    response = {"type": "tool_call_response", "id": call_id, "response": f"result of {call_id}"}
+    return [{"role": "assistant", "parts": [call]}, {"role": "tool", "parts": [response]}]
+
+
+def test_an_answer_between_two_requests_that_no_span_gave_is_a_gap() -> None:
+    first, second = searched("c1"), searched("c2")
+    asked, done = said("user", "q"), {"type": "text", "content": "done"}
+    begins = told(2, 10, asked, answer=first[0]["parts"][0])
+    middle = told(4, 40, asked, *first, answer=second[0]["parts"][0])
+    ends = told(6, 70, asked, *first, *second, answer=done)
+    tools = [tool(3, 1, start=20, call="c1"), tool(5, 1, start=50, call="c2")]
+    assert found(agent(1, end=100), begins, middle, ends, *tools) == []
+    listed = found(agent(1, end=100), begins, ends, *tools)
+    assert [(gap.code, gap.step) for gap in listed] == [("answer-without-span", 4)]
+    listed = found(agent(1, end=100), middle, ends, *tools)
+    assert [(gap.code, gap.step) for gap in listed] == [("answer-without-span", 2)], "a tool ran that nothing asked for"
+
+
+def test_what_a_conversation_begins_with_is_no_lost_answer() -> None:
+    example = [said("user", "1+1"), said("assistant", "the example says two"), *searched("c0"), said("user", "q")]
+    first = searched("c1")
+    done = {"type": "text", "content": "done"}
+    calls = [told(2, 10, *example, answer=first[0]["parts"][0]), told(4, 40, *example, *first, answer=done)]
+    assert found(agent(1, end=100), *calls, tool(3, 1, start=20, call="c1")) == []
+    assert found(agent(1, end=100), told(2, 10, *example, answer=done)) == []
+
+
+def test_a_turn_of_a_talk_without_its_span_is_a_gap_and_a_word_put_into_its_mouth_is_none() -> None:
+    talk = [said("user", "one"), said("assistant", "first"), said("user", "two"), said("assistant", "second"), said("user", "three")]
+    one, last = (
+        told(n, n * 10, *talk[:size], answer={"type": "text", "content": text}) for n, size, text in ((2, 1, "first"), (4, 5, "third"))
+    )
+    assert [gap.code for gap in found(agent(1, end=100), one, last)] == ["answer-without-span"]
+    prefilled = told(4, 40, *talk[:4], answer={"type": "text", "content": "third"})
+    assert found(agent(1, end=100), one, prefilled) == []

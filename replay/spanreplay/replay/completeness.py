@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from spanreplay.replay.model import Json, Reason, Run
+from spanreplay.replay.lost_answers import Given, lost_answers
+from spanreplay.replay.model import Json, Reason, Run, Step
 from spanreplay.replay.origin import told_by_others
 from spanreplay.replay.reasons import (
+    ANSWER_WITHOUT_SPAN,
     CALL_NOT_RUN,
     CALL_WITHOUT_SPAN,
     CONTENT_ELSEWHERE,
@@ -51,6 +53,7 @@ _ADVICE: Final[Mapping[str, str]] = {
     EFFECT_UNKNOWN: "look at what it acts on before it is done again",
     MISSING_PARENT: "export every span of a trace: sample whole traces only, filter no spans in the Collector, one back end for all",
     LOG_WITHOUT_SPAN: "export the spans with the logs",
+    ANSWER_WITHOUT_SPAN: "record a span of every call of a model, and export all of them: a sampler, a filter or an exporter lost it",
     DROPPED_ATTRIBUTES: _LIMIT.format("ATTRIBUTE"),
     DROPPED_EVENTS: _LIMIT.format("EVENT"),
     DROPPED_LINKS: _LIMIT.format("LINK"),
@@ -105,6 +108,11 @@ def gaps(runs: Sequence[Run], records: Iterable[Record]) -> dict[str, list[Gap]]
     steps = {SpanKey(step.trace_id, step.span_id): (run, step.seq) for run in runs for step in run.steps}
     of_trace = {trace: run for run in reversed(runs) for trace in run.trace_ids}
     found: dict[str, list[Gap]] = {run.run_id: list(_of_run(run, spans)) for run in runs}
+    given = Given()
+    for run in runs:
+        given.add(run)
+    for run in runs:
+        found[run.run_id] += _lost(run, given, spans)
     told = {(gap.trace_id, gap.span_id, gap.field) for listed in found.values() for gap in listed}
     others = {key for run in runs for key in _told(run)}
     for key, span in spans.items():
@@ -115,6 +123,11 @@ def gaps(runs: Sequence[Run], records: Iterable[Record]) -> dict[str, list[Gap]]
             more = _of_span(run, seq, span, spans, limits)
             found[run.run_id] += (gap for gap in more if gap.field is None or (*key, gap.field) not in told)
     return {run_id: _once(listed) for run_id, listed in found.items()}
+
+
+def _lost(run: Run, given: Given, spans: Mapping[SpanKey, SpanRecord]) -> Iterator[Gap]:
+    for step, reason in lost_answers(run, given):
+        yield _gap(run, step, reason, spans)
 
 
 def _told(run: Run) -> Iterator[SpanKey]:
@@ -132,23 +145,27 @@ def _of_run(run: Run, spans: Mapping[SpanKey, SpanRecord]) -> Iterator[Gap]:
     for step in run.steps:
         if step.seq in told:
             continue
-        span = spans.get(SpanKey(step.trace_id, step.span_id))
         for reason in step.reasons:
             absent = reason.code in (INPUT_ABSENT, OUTPUT_ABSENT)
             stops = reason.code == CALL_NOT_RUN and step.seq >= last
             if (reason.code in _OF_STEPS or stops) and not (absent and step.kind in _PASSED_THROUGH):
-                yield Gap(
-                    code=reason.code,
-                    detail=reason.detail,
-                    run_id=run.run_id,
-                    step=step.seq,
-                    trace_id=step.trace_id,
-                    span_id=step.span_id,
-                    span_name=step.name if span is None else span.name,
-                    field=reason.field,
-                    limit=reason.size,
-                    advice=_advice(reason),
-                )
+                yield _gap(run, step, reason, spans)
+
+
+def _gap(run: Run, step: Step, reason: Reason, spans: Mapping[SpanKey, SpanRecord]) -> Gap:
+    span = spans.get(SpanKey(step.trace_id, step.span_id))
+    return Gap(
+        code=reason.code,
+        detail=reason.detail,
+        run_id=run.run_id,
+        step=step.seq,
+        trace_id=step.trace_id,
+        span_id=step.span_id,
+        span_name=step.name if span is None else span.name,
+        field=reason.field,
+        limit=reason.size,
+        advice=_advice(reason),
+    )
 
 
 def _advice(reason: Reason) -> str:

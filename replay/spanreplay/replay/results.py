@@ -49,7 +49,7 @@ def by_results(calls: Sequence[Placed], asked: Sequence[Asked], models: Sequence
         known = [told.get(one.call_id or "") for one in asked]
         if any(k is not None and k.call is not None and not _names(k.call.get("name"), a) for k, a in zip(known, asked, strict=True)):
             continue  # the id is another agent's here
-        results = [_form(k.response["response"]) if k is not None and k.response is not None else None for k in known]
+        results = [form(k.response["response"]) if k is not None and k.response is not None else None for k in known]
         if any(result is not None for result in results):
             pairs = _pairs([_given(call) for call in calls], results)
             return Known(pairs, model.seq) if pairs else None
@@ -79,10 +79,10 @@ def _names(name: Any, asked: Asked) -> bool:
 
 def _given(call: Placed) -> str | None:
     output = call.draft.output
-    return _form(output["result"]) if isinstance(output, dict) and output.get("result") is not None else None
+    return form(output["result"]) if isinstance(output, dict) and output.get("result") is not None else None
 
 
-def _form(value: Json) -> str:
+def form(value: Json) -> str:
     """A result in the form in which results are compared: a number and its text are one, JSON and its text are too."""
     decoded = decoded_json(value)[0]
     return canonical_json(json.dumps(decoded) if isinstance(decoded, int | float) else decoded)

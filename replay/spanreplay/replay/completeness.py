@@ -109,10 +109,10 @@ def gaps(runs: Sequence[Run], records: Iterable[Record]) -> dict[str, list[Gap]]
     of_trace = {trace: run for run in reversed(runs) for trace in run.trace_ids}
     found: dict[str, list[Gap]] = {run.run_id: list(_of_run(run, spans)) for run in runs}
     given = Given()
-    for run in runs:
-        given.add(run)
-    for run in runs:
-        found[run.run_id] += _lost(run, given, spans)
+    for each in runs:
+        given.add(each)
+    for each in runs:
+        found[each.run_id] += _lost(each, given, spans)
     told = {(gap.trace_id, gap.span_id, gap.field) for listed in found.values() for gap in listed}
     others = {key for run in runs for key in _told(run)}
     for key, span in spans.items():

@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from fixtures.runs.spans import TRACE, agent, asking, chat, own, said, sid, span, tool, wired
+from fixtures.runs.spans import TRACE, agent, asking, chat, own, own_root, said, sid, span, tool, wired
 from spanreplay.replay.assembly import notes
 from spanreplay.replay.grouping import read_spans
 from spanreplay.replay.model import Run
@@ -385,3 +386,79 @@ def test_a_name_is_found_in_another_without_case_and_punctuation() -> None:
     assert not mentions("transfer_to_booking", "it"), "too short to mean anything"
     assert mentions("ask_研究员_now", "研究员")
     assert not mentions("anything", None)
+
+
+# ---- ours, and theirs told by callbacks --------------------------------------------------------------------------------
+
+CALLBACKS = Scope(name="callbacks")
+
+
+def our_run() -> SpanRecord:
+    return own_root(1, start=0, end=900, attributes={a.RUN_PATH: "agent:helper#0"})
+
+
+def our_step(number: int, kind: str, name: str, *, start: int, end: int, **more: Any) -> SpanRecord:
+    attributes = {a.STEP_NAME: name, a.STEP_PATH: f"{kind}:{name}#{number}", **more}
+    return own(number, 1, kind, seq=number, start=start, end=end, attributes=attributes)
+
+
+def our_call(number: int, *, start: int, end: int, gave: str, asked: str = "hello") -> SpanRecord:
+    content = {a.GEN_AI_INPUT_MESSAGES: said(asked), a.GEN_AI_OUTPUT_MESSAGES: gave, a.GEN_AI_RESPONSE_ID: f"r{number}"}
+    return our_step(number, "model_call", "m", start=start, end=end, **{**wired(), a.GEN_AI_REQUEST_MODEL: "gpt-4o", **content})
+
+
+def told_call(number: int, parent: int, *, start: int, end: int, gave: str, asked: str = "hello") -> SpanRecord:
+    content = {a.GEN_AI_INPUT_MESSAGES: said(asked), a.GEN_AI_OUTPUT_MESSAGES: gave}
+    return chat(number, parent, start=start, end=end, scope=CALLBACKS, attributes=content)
+
+
+def test_a_call_that_callbacks_told_of_beside_ours_is_one_step() -> None:
+    asks, yes = asking(("c1", "search", {})), said("yes", "assistant")
+    records = [
+        our_run(),
+        span(2, 1, name="chain", start=1, end=890),
+        told_call(3, 2, start=10, end=100, gave=asks),
+        our_call(4, start=20, end=90, gave=asks),
+        told_call(5, 2, start=200, end=300, gave=yes, asked="go on"),
+        our_call(6, start=210, end=290, gave=yes, asked="go on"),
+    ]
+    run = one(records)
+    assert [step.span_id for step in run.steps] == [sid(4), sid(6)]
+    assert run.grade == "exact"
+    assert len(doubled(run)) == 2
+
+
+def test_calls_beside_each_other_that_gave_other_answers_or_ended_otherwise_are_apart() -> None:
+    theirs = told_call(3, 1, start=10, end=100, gave=said("yes", "assistant"))
+    assert letters(one([our_run(), theirs, our_call(4, start=20, end=90, gave=said("no", "assistant"))])) == "MM"
+    refused = our_call(4, start=20, end=40, gave="[]")
+    refused = replace(refused, attributes={**refused.attributes, a.STEP_OUTCOME: "error"})
+    run = one([our_run(), theirs, refused, our_call(5, start=50, end=90, gave=said("yes", "assistant"))])
+    assert [(step.span_id, step.outcome) for step in run.steps] == [(sid(4), "error"), (sid(5), "ok")]
+
+
+def test_two_calls_of_ours_are_never_one_whatever_callbacks_told() -> None:
+    same = said("yes", "assistant")
+    theirs = [told_call(10 + n, 1, start=10 + n, end=100 - n, gave=same) for n in range(3)]
+    ours = [our_call(20 + n, start=20 + n, end=90 - n, gave=same) for n in range(3)]
+    assert [step.span_id for step in one([our_run(), *theirs, *ours]).steps] == [sid(20), sid(21), sid(22)]
+
+
+def test_our_agent_and_the_workflow_and_the_agents_that_others_tell_in_it_are_one() -> None:
+    flow = agent(2, 1, name="Agent workflow", start=1, end=890, scope=CALLBACKS, kind=KIND_SERVER)
+    named = agent(3, 2, name="helper", start=2, end=400, scope=CALLBACKS)
+    given = agent(4, 2, name="billing", start=410, end=880, scope=CALLBACKS)
+    assert [step.name for step in one([our_run(), flow, named]).steps] == []
+    assert [step.name for step in one([our_run(), flow, named, given]).steps] == ["billing"]
+    direct = [replace(told, parent_span_id=sid(1)) for told in (named, given)]
+    assert [step.name for step in one([our_run(), *direct]).steps] == ["billing"]
+
+
+def test_a_sub_agent_and_a_hand_off_that_others_tell_beside_ours_are_one_step() -> None:
+    expert = our_step(5, "agent", "expert", start=10, end=200, **{a.GEN_AI_AGENT_NAME: "expert"})
+    run = one([our_run(), expert, agent(6, 1, name="expert", start=11, end=199, scope=CALLBACKS)])
+    assert [step.span_id for step in run.steps] == [sid(5)]
+    openinference = Scope(name="openinference.instrumentation.openai_agents")
+    told = {"openinference.span.kind": "TOOL"}
+    theirs = span(3, 1, name="handoff to billing", start=11, end=29, scope=openinference, attributes=told)
+    assert [step.span_id for step in one([our_run(), our_step(2, "handoff", "billing", start=10, end=30), theirs]).steps] == [sid(2)]

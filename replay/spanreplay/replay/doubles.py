@@ -14,9 +14,8 @@ from typing import Final
 
 from spanreplay.content.canonical import canonical_json
 from spanreplay.replay.dialect import StepDraft
-from spanreplay.replay.folded import Folded, places_of
-from spanreplay.replay.messages import asked_for
-from spanreplay.replay.model import GRADE_ORDER
+from spanreplay.replay.folded import Folded, places_of, rank
+from spanreplay.replay.origin import OWN
 from spanreplay.replay.same_call import (
     FAILED,
     Candidate,
@@ -26,11 +25,11 @@ from spanreplay.replay.same_call import (
     asked_ids,
     calls_agree,
     last_name,
-    meet,
     models_agree,
     same_agent,
     same_answer,
 )
+from spanreplay.replay.told_twice import fold_told_agents, fold_told_models
 from spanreplay.replay.tree import SpanKey
 
 _REMEMBERED: Final = 64
@@ -90,6 +89,10 @@ def _fold_others(folded: Folded, outer: Candidate, alike: Sequence[Candidate]) -
             key = _fold_two(folded, folded.steps[key], candidate)
         return [key]
     first = alike[0]
+    if outer.dialect == OWN and (told := [candidate for candidate in alike if _same_other(outer, candidate)]):
+        for candidate in told:  # ours is around hand-offs too, of which they tell agent by agent
+            folded.join(folded.steps[outer.key], candidate)
+        return [outer.key]
     if len(alike) == 1 and outer.draft.kind == "agent" and not apart(outer, first) and same_agent(outer.draft, first.draft):
         return [outer.key, first.key]
     return [outer.key]
@@ -137,23 +140,12 @@ def _same_other(outer: Candidate, inner: Candidate) -> bool:
 
 def _fold_two(folded: Folded, outer: Candidate, inner: Candidate, *, inner_first: bool = False) -> SpanKey:
     """The span that tells most is the step; else that of a model call nearest to the provider, of others what the agent saw."""
-    keeper, other = sorted((outer, inner), key=lambda step: (*_rank(step.draft), (step is outer) == inner_first))
+    keeper, other = sorted((outer, inner), key=lambda step: (*rank(step.draft), (step is outer) == inner_first))
     folded.join(keeper, other)
     if outer.draft.kind == "tool_call" and keeper is inner and keeper.draft.name != outer.draft.name:
         kept = folded.steps[keeper.key]
         folded.steps[keeper.key] = replace(kept, draft=replace(kept.draft, name=outer.draft.name))
     return keeper.key
-
-
-def _rank(draft: StepDraft) -> tuple[bool, bool, int, int, int, int]:
-    """Lower for a record that tells more. Some write a conversation as one text: messages and requests tell more than a text of them."""
-    lacking = (draft.input is None) + (draft.output is None)
-    requests, messages = 0, 0
-    if draft.kind == "model_call":
-        requests = sum(1 for _ in asked_for(draft.output))
-        if isinstance(draft.input, dict):
-            messages = len(draft.input.get("messages") or ()) + bool(draft.input.get("system"))
-    return not draft.root, draft.grade != "exact", lacking, -requests, -messages, GRADE_ORDER.index(draft.grade)
 
 
 # ---- side by side ------------------------------------------------------------------------------------------------
@@ -171,14 +163,16 @@ def _fold_beside(folded: Folded) -> None:
         if len(group) > 1:
             copies += _fold_group(folded, group)
     copies += _fold_unnumbered(folded)
+    copies += fold_told_models(folded)
     while copies:
         one, other = (folded.outer(key) for key in copies.pop())
         if one is None or other is None or one == other:
             continue
         ours, theirs = folded.steps[one], folded.steps[other]
-        if ours.draft.kind == theirs.draft.kind == "agent" and _stand_beside(folded, ours, theirs) and _same_other(ours, theirs):
+        if ours.draft.kind == theirs.draft.kind == "agent" and folded.beside(ours, theirs) and _same_other(ours, theirs):
             copies.append((one, other))
-            _join_beside(folded, ours, theirs)
+            folded.join_beside(ours, theirs)
+    fold_told_agents(folded)
 
 
 def _evidence(draft: StepDraft) -> object:
@@ -194,11 +188,11 @@ def _fold_group(folded: Folded, group: Sequence[Candidate]) -> list[tuple[SpanKe
     calls: deque[SpanKey] = deque(maxlen=_REMEMBERED)
     for candidate in group:
         earlier = (folded.steps[key] for key in reversed(calls))
-        twin = next((call for call in earlier if _stand_beside(folded, call, candidate) and _same_beside(call, candidate)), None)
+        twin = next((call for call in earlier if folded.beside(call, candidate) and _same_beside(call, candidate)), None)
         if twin is None:
             calls.append(candidate.key)
         else:
-            calls[calls.index(twin.key)] = _join_beside(folded, twin, candidate)
+            calls[calls.index(twin.key)] = folded.join_beside(twin, candidate)
             found.append((twin.key, candidate.key))
     return found
 
@@ -218,34 +212,20 @@ def _fold_unnumbered(folded: Folded) -> list[tuple[SpanKey, SpanKey]]:
             if twin is not None:
                 numbered.remove(twin)  # each call has one
                 found.append((twin, candidate.key))
-                _join_beside(folded, folded.steps[twin], candidate)
+                folded.join_beside(folded.steps[twin], candidate)
     return found
 
 
 def _is_around(folded: Folded, one: Candidate, other: Candidate) -> bool:
     """Whether one of two calls began before the other, ended after it, and can have given what the other gave."""
-    if not _stand_beside(folded, one, other) or not _same_beside(one, other) or one.end_ns is None or other.end_ns is None:
+    if not folded.beside(one, other) or not _same_beside(one, other) or one.end_ns is None or other.end_ns is None:
         return False
     first, second = sorted((one, other), key=lambda call: (call.start_ns, -(call.end_ns or 0)))
     gave = [call.draft.output for call in (one, other) if call.draft.output is not None]
     return (second.end_ns or 0) <= (first.end_ns or 0) and (len(gave) < 2 or canonical_json(gave[0]) == canonical_json(gave[1]))
 
 
-def _stand_beside(folded: Folded, one: Candidate, other: Candidate) -> bool:
-    a, b = folded.places[one.key], folded.places[other.key]
-    return apart(one, other) and meet(one, other) and not a.holds(b) and not b.holds(a)
-
-
 def _same_beside(one: Candidate, other: Candidate) -> bool:
     if one.draft.kind == "model_call":
         return models_agree(one.draft, other.draft)
     return calls_agree(one.draft, other.draft) and not arguments_conflict(one.draft.input, other.draft.input)
-
-
-def _join_beside(folded: Folded, one: Candidate, other: Candidate) -> SpanKey:
-    keeper, double = sorted((one, other), key=lambda step: (*_rank(step.draft), step.key))
-    folded.join(keeper, double)
-    here, there = (folded.inside.get(step.key, step.key) for step in (keeper, double))
-    if folded.places[there].depth > folded.places[here].depth:
-        folded.inside[keeper.key] = there
-    return keeper.key

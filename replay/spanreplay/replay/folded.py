@@ -7,9 +7,10 @@ from typing import Final
 
 from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.drafting import combined
-from spanreplay.replay.model import Reason
+from spanreplay.replay.messages import asked_for
+from spanreplay.replay.model import GRADE_ORDER, Reason
 from spanreplay.replay.reasons import DOUBLED
-from spanreplay.replay.same_call import FAILED, Candidate
+from spanreplay.replay.same_call import FAILED, Candidate, apart, lasts_over, meet
 from spanreplay.replay.tree import SpanKey
 
 _NAMED: Final = 8
@@ -63,6 +64,20 @@ class Folded:
         self.absorbed[other.key] = keeper.key
         self.steps[keeper.key] = replace(keeper, draft=draft, recorders=keeper.recorders | other.recorders)
 
+    def beside(self, one: Candidate, other: Candidate) -> bool:
+        """Whether two steps of different instrumentations ran at the same time, and neither is inside the other."""
+        a, b = self.places[one.key], self.places[other.key]
+        return apart(one, other) and meet(one, other) and not a.holds(b) and not b.holds(a)
+
+    def join_beside(self, one: Candidate, other: Candidate) -> SpanKey:
+        """Makes one of two steps that stand beside each other a part of the other; gives the one that is left."""
+        keeper, double = sorted((one, other), key=lambda step: (*rank(step.draft), step.key))
+        self.join(keeper, double)
+        here, there = (self.inside.get(step.key, step.key) for step in (keeper, double))
+        if self.places[there].depth > self.places[here].depth:
+            self.inside[keeper.key] = there
+        return keeper.key
+
     def tell(self, candidates: Iterable[Candidate]) -> None:
         """Has every step say which spans are part of it.
 
@@ -83,6 +98,20 @@ class Folded:
                 details[_NAMED:] = [f"also recorded as {len(details) - _NAMED} more spans, counted once"]
             told = tuple(Reason(code=DOUBLED, detail=detail) for detail in details)
             self.steps[key] = replace(step, draft=replace(step.draft, reasons=(*step.draft.reasons, *told)))
+
+
+def rank(draft: StepDraft) -> tuple[bool, bool, bool, int, int, int, int]:
+    """Lower for our own record of a call, then for one that tells more.
+
+    Some write a conversation as one text: messages and requests tell more than a text of them.
+    """
+    lacking = (draft.input is None) + (draft.output is None)
+    requests, messages = 0, 0
+    if draft.kind == "model_call":
+        requests = sum(1 for _ in asked_for(draft.output))
+        if isinstance(draft.input, dict):
+            messages = len(draft.input.get("messages") or ()) + bool(draft.input.get("system"))
+    return not draft.root, draft.path is None, draft.grade != "exact", lacking, -requests, -messages, GRADE_ORDER.index(draft.grade)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +158,9 @@ def _with_end(draft: StepDraft, keeper: Candidate, other: Candidate) -> StepDraf
     failed = next((one for one in (ours, theirs) if one.outcome in FAILED), None)
     if ours.kind == "tool_call" and failed is not None and "ok" in ends:
         outer, inner = (keeper, other) if failed is theirs else (other, keeper)
-        told = outer.draft.output is not None and _lasts_over(outer, inner)  # the agent made a result of the failure
+        told = outer.draft.output is not None and lasts_over(outer, inner)  # the agent made a result of the failure
         return replace(draft, outcome="tool_error" if told else failed.outcome, error=failed.error)
     worse = theirs.outcome == "tool_error" or (theirs.outcome in FAILED and ours.output is None)
     if ours.outcome == "unknown" or (ours.outcome == "ok" and worse):
         return replace(draft, outcome=theirs.outcome, error=theirs.error)
     return draft
-
-
-def _lasts_over(outer: Candidate, inner: Candidate) -> bool:
-    return outer.start_ns <= inner.start_ns and (outer.end_ns is None or (inner.end_ns is not None and inner.end_ns <= outer.end_ns))

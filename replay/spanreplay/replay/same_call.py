@@ -64,6 +64,11 @@ def meet(one: Candidate, other: Candidate) -> bool:
     return one.start_ns == other.start_ns or max(one.start_ns, other.start_ns) < min(ends)
 
 
+def lasts_over(outer: Candidate, inner: Candidate) -> bool:
+    """Whether one span began no later than another, and ended no earlier."""
+    return outer.start_ns <= inner.start_ns and (outer.end_ns is None or (inner.end_ns is not None and inner.end_ns <= outer.end_ns))
+
+
 # ---- models ------------------------------------------------------------------------------------------------------
 
 
@@ -74,8 +79,8 @@ def same_answer(one: StepDraft, other: StepDraft) -> bool | None:
     asked, also = asked_ids(one), asked_ids(other)
     if asked and also:
         return True if asked == also else False if asked.isdisjoint(also) else None
-    said = _said(one.output)
-    return True if sum(map(len, said)) >= _TELLING and said == _said(other.output) else None
+    words = said(one.output)
+    return True if sum(map(len, words)) >= _TELLING and words == said(other.output) else None
 
 
 def asked_ids(draft: StepDraft) -> frozenset[str]:
@@ -83,8 +88,9 @@ def asked_ids(draft: StepDraft) -> frozenset[str]:
     return frozenset(asked.call_id for asked in asked_for(draft.output) if asked.call_id is not None)
 
 
-def _said(output: Json) -> list[str]:
-    messages = output.get("messages") if isinstance(output, dict) else None
+def said(view: Json) -> list[str]:
+    """The texts in the messages of a request or an answer."""
+    messages = view.get("messages") if isinstance(view, dict) else None
     found: list[str] = []
     for message in messages if isinstance(messages, list) else ():
         parts = message.get("parts") if isinstance(message, dict) else None

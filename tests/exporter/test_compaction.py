@@ -1,5 +1,6 @@
 """Compaction: each record exactly once, through kills, live writers, torn tails and journals from later versions."""
 
+import dataclasses
 import json
 import os
 import random
@@ -450,3 +451,15 @@ def test_two_compactors_at_once_load_each_record_once(store: Store, writer: Jour
         process.communicate(timeout=60)
         assert process.returncode == 0
     assert list(store.query("SELECT count(*), count(DISTINCT span_id) FROM spans").rows) == [(300, 300)]
+
+
+def test_a_process_that_died_is_told_from_one_that_ended(store: Store) -> None:
+    ended, died, alive = (JournalWriter(store.path, process=dataclasses.replace(current_process(), process_id=f"p{n}")) for n in range(3))
+    for number, writer in enumerate((ended, died, alive)):
+        writer.write_log(LogRecord(time_ns=number, body="x"))
+    ended.close()
+    died._file.close()  # what is left of a killed process: nobody holds the file
+    store.compact()
+    told = [(process[-2:], *rest) for process, *rest in store.query("SELECT process, ended, died FROM processes ORDER BY process").rows]
+    assert told == [("p0", True, False), ("p1", False, True), ("p2", False, False)]
+    alive.close()

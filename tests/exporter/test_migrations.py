@@ -22,6 +22,7 @@ RELEASED = {
     5: "7c36cbd91a08b334ae8516674ccbcaa12b7424f03047f11b88136e9f6bdc761f",
     6: "50a0a5c0f1e56daa4329740a86e3d30f19375fba0d24d96e2c5538a8c0fbb991",
     7: "86eb6d368124965ffbba23306169f8dcbf7fd8c891c590644ce7d498c95ba1a8",
+    8: "f800e50bae1a1613bfd7d09b7814eccc975f9b27836189713a3a01620f4df4a1",
 }
 """sha256 of the SQL of each released migration: stores in the world were made by exactly this."""
 

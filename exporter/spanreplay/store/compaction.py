@@ -19,7 +19,7 @@ from spanreplay.store.encoding import Json, to_readable_json
 from spanreplay.store.folder import JOURNAL_SUFFIX, JOURNALS
 from spanreplay.store.form import Form
 from spanreplay.store.journal_reader import JOURNAL_VERSION, TYPE, JournalReader
-from spanreplay.store.loading import CONTENT_TYPES, Batch
+from spanreplay.store.loading import CONTENT_TYPES, Batch, mark_stale
 from spanreplay.store.merging import Effect
 from spanreplay.store.spare_line import noted_in
 
@@ -260,16 +260,14 @@ def _retire(connection: "Connection", path: Path, progress: _Progress, report: C
         with transaction(connection):
             _save(connection, progress)
             if dropped:
-                _mark_stale(connection, progress.process)
+                mark_stale(connection, _traces_of(connection, progress.process), next_generation(connection))
     path.unlink()
     report.removed += 1
 
 
-def _mark_stale(connection: "Connection", process: str | None) -> None:
-    """Runs of what a process recorded are to be derived again: they lack more than was known."""
-    connection.execute(
-        "INSERT INTO stale SELECT DISTINCT trace_id, $2::BIGINT FROM spans WHERE process = $1", [process, next_generation(connection)]
-    ).fetchall()
+def _traces_of(connection: "Connection", process: str | None) -> set[str]:
+    """Traces that a process recorded: they lack more than was known."""
+    return {trace for (trace,) in connection.execute("SELECT DISTINCT trace_id FROM spans WHERE process = $1", [process]).fetchall()}
 
 
 def _writer_ended(descriptor: int, progress: _Progress) -> bool:

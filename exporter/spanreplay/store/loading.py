@@ -102,7 +102,7 @@ class Batch:
         effects: Counter[Effect] = Counter()
         touched = self._load_spans(connection, effects)
         touched.update(trace_id for trace_id in self._load_logs(connection, effects).values() if trace_id is not None)
-        _mark_stale(connection, touched, generation)
+        mark_stale(connection, touched, generation)
         return effects
 
     # ---- spans ------------------------------------------------------------------------------------------------------
@@ -237,7 +237,8 @@ def _delete_spans(connection: "Connection", keys: list[_Key]) -> None:
         connection.execute("DELETE FROM span_versions WHERE (trace_id, span_id) IN (SELECT unnest($1), unnest($2))", lists).fetchall()
 
 
-def _mark_stale(connection: "Connection", trace_ids: set[str], generation: int) -> None:
+def mark_stale(connection: "Connection", trace_ids: set[str], generation: int) -> None:
+    """The runs of these traces are to be derived again, inside the caller's transaction."""
     if trace_ids:
         connection.execute("DELETE FROM stale WHERE trace_id IN (SELECT unnest($1))", [list(trace_ids)]).fetchall()
         append(connection, "stale", [(trace_id, generation) for trace_id in sorted(trace_ids)], ("trace_id", "generation"))

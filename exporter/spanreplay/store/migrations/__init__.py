@@ -10,6 +10,7 @@ from spanreplay.store.migrations import (
     m0005_pieces,
     m0006_history,
     m0007_retention,
+    m0008_ends,
 )
 
 MIGRATIONS: Final[tuple[tuple[int, str, tuple[str, ...]], ...]] = (
@@ -20,6 +21,7 @@ MIGRATIONS: Final[tuple[tuple[int, str, tuple[str, ...]], ...]] = (
     (5, "pieces", m0005_pieces.STATEMENTS),
     (6, "history", m0006_history.STATEMENTS),
     (7, "retention", m0007_retention.STATEMENTS),
+    (8, "ends", m0008_ends.STATEMENTS),
 )
 """Number, name and SQL statements, in order."""
 

@@ -192,6 +192,16 @@ def unsettled(connection: "Connection", run_ids: Sequence[str]) -> list[tuple[st
     ).fetchall()
 
 
+def unsettled_elsewhere(connection: "Connection", run_ids: Sequence[str]) -> tuple[int, int]:
+    """How many such calls there are in other runs than these, and in how many."""
+    found = connection.execute(
+        "SELECT count(*), count(DISTINCT run_id) FROM steps WHERE outcome = 'unknown' AND ended_ns IS NULL"
+        " AND effect IN ('write', 'irreversible', 'unknown') AND run_id NOT IN (SELECT unnest($1::VARCHAR[]))",
+        [list(run_ids)],
+    ).fetchall()
+    return found[0][0], found[0][1]
+
+
 def run_ids(connection: "Connection", prefix: str) -> list[str]:
     """Ids of runs that begin so, with or without the zeros of a trace id of 64 bits, newest first."""
     rows = connection.execute(

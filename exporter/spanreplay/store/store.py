@@ -293,6 +293,11 @@ class Store:
         with self._database.reading() as connection:
             return derived.unsettled(connection, run_ids)
 
+    def unsettled_elsewhere(self, run_ids: Sequence[str]) -> tuple[int, int]:
+        """How many such calls there are in other runs than these, and in how many runs."""
+        with self._database.reading() as connection:
+            return derived.unsettled_elsewhere(connection, run_ids)
+
     def run_ids(self, prefix: str) -> list[str]:
         """Ids of runs that begin with ``prefix``, the last started first."""
         with self._database.reading() as connection:

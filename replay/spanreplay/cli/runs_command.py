@@ -7,7 +7,7 @@ from typing import get_args
 import click
 
 from spanreplay.boundary.call import OutcomeName
-from spanreplay.cli.options import common, detail, print_json, print_text, say, say_some, store_path
+from spanreplay.cli.options import common, detail, many, print_json, print_text, say, say_some, store_path
 from spanreplay.cli.when import moment
 from spanreplay.replay.model import GRADE_ORDER
 
@@ -49,8 +49,9 @@ def command(
     with ready_store(path) as opened:
         rows = opened.find_runs(agent=agent, since_ns=since_ns, outcome=outcome, grade=grade, tool=tool, session=session, limit=limit + 1)
         any_at_all = bool(rows) or bool(opened.find_runs(limit=1))
+        more, rows = len(rows) > limit, rows[:limit]
         unsettled = opened.unsettled([row.run_id for row in rows if row.grade == "incomplete"])
-    more, rows = len(rows) > limit, rows[:limit]
+        others, in_runs = opened.unsettled_elsewhere([row.run_id for row in rows])
     if as_json:
         listed = [
             {
@@ -70,14 +71,16 @@ def command(
         say(f"the store {path} has no run yet. Record one with: spanreplay record -- python agent.py")
     if more:
         say(f"these are the newest {limit}; --limit shows more")
-    shown = {row.run_id for row in rows}
     say_some(
         [
             f"run {short_id(run_id)}: step {seq}, {name} (effect {effect}), began and has no end: it may have acted"
             for run_id, seq, name, effect in unsettled
-            if run_id in shown
         ]
     )
+    if others:
+        verb, acted = ("has", "it may have acted") if others == 1 else ("have", "they may have acted")
+        where = f"{many(in_runs, 'run')} that {'is' if in_runs == 1 else 'are'} not listed here"
+        say(f"{many(others, 'step')} of {where} began and {verb} no end: {acted}")
     for row in rows:
         session_text = f", session {row.session_id}" if row.session_id else ""
         command_text = f", of the recorded command {row.command_id}" if row.command_id else ""

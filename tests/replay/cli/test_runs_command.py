@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.runs.spans import agent, chat, tool
+from fixtures.runs.spans import agent, chat, own, own_root, tool
+from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import SpanRecord
 from support.command_line import CommandLine
 
@@ -97,3 +98,17 @@ def test_verbose_gives_whole_ids(listed: CommandLine) -> None:
     err = listed("runs", "-v").err
     assert all(run in err for run in (A, B, C))
     assert "session s1" in err
+
+
+def test_a_call_that_may_have_acted_is_pointed_at_in_runs_that_are_not_listed(spanreplay: CommandLine) -> None:
+    begun = {a.STEP_OUTCOME: None, a.STEP_EFFECT: "write"}
+    spans = [
+        span
+        for run in (A, B)
+        for span in (own_root(1, run=run, trace=run), own(2, 1, run=run, trace=run, seq=2, end=None, attributes=begun))
+    ]
+    assert spanreplay("import", spanreplay.file("t.json", *spans)).code == 0
+    assert "not listed" not in spanreplay("runs").err
+    listed = spanreplay("runs", "--limit", "1").err
+    assert listed.splitlines()[-1] == "1 step of 1 run that is not listed here began and has no end: it may have acted"
+    assert "2 steps of 2 runs that are not listed here began and have no end" in spanreplay("runs", "--agent", "nobody").err

@@ -53,6 +53,20 @@ def test_else_the_beginning_and_that_it_goes_on() -> None:
     assert goes_on == {1, 2}
 
 
+@pytest.mark.parametrize("call_id", ["c", None])
+def test_a_later_request_has_what_the_tool_gives_in_place_of_the_cut_text(call_id: str | None) -> None:
+    text = '{"celsius": [2, 1'
+    called = cut(1, "tool_call", call_id=call_id, input={"arguments": {}}, output={"result": text})
+    shorter = text[:-1] if call_id else text
+    told = {"role": "tool", "parts": [{"type": "tool_call_response", "id": call_id, "response": shorter}, "x"]}
+    other = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "d", "response": '{"f'}]}
+    after = step(2, None, "", kind="model_call", name="t", input=asked(USER, told, other), grade="semantic")
+    run, _ = salvaged(run_of(called, after))
+    assert run.steps[0].output == {"result": {"celsius": [2]}}
+    answered = {"role": "tool", "parts": [{"type": "tool_call_response", "id": call_id, "response": {"celsius": [2]}}, "x"]}
+    assert run.steps[1].input == asked(USER, answered, other)
+
+
 @pytest.mark.parametrize("grade", ["exact", "semantic", "structure"])
 def test_what_is_whole_is_left_alone(grade: str) -> None:
     given_as_text = step(1, None, "", kind="tool_call", name="t", input={"arguments": '{"a": '}, output={"result": "[1,"}, grade=grade)

@@ -6,6 +6,7 @@ Only for a re-execution that accepts incomplete records. What is shown of a run 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from spanreplay.replay.asking import plain_value
 from spanreplay.replay.cut_json import closed
 from spanreplay.replay.fields import decoded_json
 from spanreplay.replay.messages import input_view, is_talk, output_view
@@ -33,6 +34,12 @@ def salvaged(run: Run) -> tuple[Run, frozenset[int]]:
         made.append(_tool(step, told.get(step.call_id or "")) if step.kind == "tool_call" else _model(step, models))
         whole_input = made[-1].input == step.input or (step.kind == "tool_call" and not _is_left_of(made[-1].input, step.input))
         goes_on |= set() if whole_input else {step.seq}
+    given = _Given()
+    for place, step in enumerate(run.steps):
+        if step.kind == "model_call" and given.of_text:
+            made[place] = replace(made[place], input=given.in_request(made[place].input))
+        elif step.kind == "tool_call" and made[place] is not step:
+            given.add(step, made[place])
     return replace(run, steps=tuple(made)), frozenset(goes_on)
 
 
@@ -45,6 +52,41 @@ def _tool(step: Step, told: Told | None) -> Step:
         answered = None if told is None or told.response is None else decoded_json(told.response["response"])[0]
         gave = {**gave, "result": answered if answered is not None and _cut(answered) is None else closed(text)}
     return replace(step, input=given, output=gave)
+
+
+class _Given:
+    """What tools give of cut results. The requests after them are to have it as the agent sends it, and not as it was cut."""
+
+    def __init__(self) -> None:
+        self.of_text: dict[str, Json] = {}
+        self._of_call: dict[str, tuple[str, Json]] = {}
+
+    def add(self, step: Step, made: Step) -> None:
+        """Note a tool call, as recorded and as it answers."""
+        text = _cut(step.output.get("result")) if isinstance(step.output, dict) else None
+        if text is not None and isinstance(made.output, dict) and made.output["result"] == closed(text):
+            self.of_text[text] = made.output["result"]
+            if step.call_id is not None:
+                self._of_call[step.call_id] = text, made.output["result"]
+
+    def in_request(self, asked: Json) -> Json:
+        """What a model was asked, with what the tools give."""
+        said = asked.get("messages") if isinstance(asked, dict) else None
+        return {**asked, "messages": [self._in_message(message) for message in said]} if isinstance(said, list) else asked
+
+    def _in_message(self, message: Json) -> Json:
+        parts = message.get("parts") if isinstance(message, dict) else None
+        return {**message, "parts": [self._in_part(part) for part in parts]} if isinstance(parts, list) else message
+
+    def _in_part(self, part: Json) -> Json:
+        text = _cut(plain_value(part.get("response"))) if isinstance(part, dict) and part.get("type") == "tool_call_response" else None
+        if text is None:
+            return part
+        call_id = part.get("id")
+        known, value = self._of_call.get(call_id, ("", None)) if isinstance(call_id, str) else ("", None)
+        if known and (text.startswith(known) or known.startswith(text)):
+            return {**part, "response": value}
+        return {**part, "response": self.of_text[text]} if text in self.of_text else part
 
 
 def _is_left_of(value: Json, recorded: Json) -> bool:

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from fixtures.runs.spans import agent, chat, own, own_root, tool, wired
+from fixtures.runs.spans import agent, chat, own, own_root, span, tool, wired
 from spanreplay.replay.completeness import Gap, gaps, losses
 from spanreplay.replay.runs import build_runs
 from spanreplay.semconv import attributes as a
@@ -148,3 +148,10 @@ def test_a_turn_of_a_talk_without_its_span_is_a_gap_and_a_word_put_into_its_mout
     assert [gap.code for gap in found(agent(1, end=100), one, last)] == ["answer-without-span"]
     prefilled = told(4, 40, *talk[:4], answer={"type": "text", "content": "third"})
     assert found(agent(1, end=100), one, prefilled) == []
+
+
+def test_a_command_of_which_no_process_reported_in_is_not_whole() -> None:
+    command: dict[str, Any] = {a.RUN_ID: "c" * 32, a.RUN_ROOT: True, a.RUN_COMMAND: True, a.RUN_COMMAND_ID: "d" * 32}
+    (gap,) = found(span(1, attributes=command))
+    assert (gap.code, gap.step) == ("nothing-recorded", None)
+    assert found(span(1, attributes={**command, a.PROCESS_ID: "p1"})) == []

@@ -33,9 +33,11 @@ from spanreplay.replay.reasons import (
 from spanreplay.replay.source_losses import LOSSES
 from spanreplay.replay.survey import Survey, advice_for, texts_of
 from spanreplay.replay.tree import SpanKey
+from spanreplay.semconv.attributes import PROCESS_ID
 from spanreplay.spans.record import Record, SpanRecord
 
 DROPPED_LINKS: Final = "dropped-links"
+NOTHING_RECORDED: Final = "nothing-recorded"
 REMOTE_PARENT: Final = 0x200
 """Span flag: the parent is known to be in another process (``SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK``, opentelemetry-proto)."""
 
@@ -57,6 +59,7 @@ _ADVICE: Final[Mapping[str, str]] = {
     DROPPED_ATTRIBUTES: _LIMIT.format("ATTRIBUTE"),
     DROPPED_EVENTS: _LIMIT.format("EVENT"),
     DROPPED_LINKS: _LIMIT.format("LINK"),
+    NOTHING_RECORDED: "install spanreplay for the interpreter that runs the agent; spanreplay doctor -- CMD says what it would record",
 }
 
 
@@ -122,6 +125,11 @@ def gaps(runs: Sequence[Run], records: Iterable[Record]) -> dict[str, list[Gap]]
         if run is not None:
             more = _of_span(run, seq, span, spans, limits)
             found[run.run_id] += (gap for gap in more if gap.field is None or (*key, gap.field) not in told)
+    reported = {key.trace_id for key, span in spans.items() if PROCESS_ID in span.attributes}
+    for run in runs:
+        if run.is_command and not run.steps and reported.isdisjoint(run.trace_ids):
+            detail = "nothing was recorded: no Python process of the command reported in"
+            found[run.run_id].append(Gap(code=NOTHING_RECORDED, detail=detail, run_id=run.run_id, advice=_ADVICE[NOTHING_RECORDED]))
     return {run_id: _once(listed) for run_id, listed in found.items()}
 
 
@@ -190,7 +198,7 @@ def _of_span(
     }
     for text in texts_of(span):
         if text.broken or text.size in limits:
-            how = "stops in the middle" if text.broken else "has just the size at which other values were cut"
+            how = "stops in the middle" if text.broken else "has just the size at which others were cut"
             detail = f"{text.name} {how}: {text.size} bytes are left"
             yield Gap(code=CUT, detail=detail, field=text.name, limit=text.size, advice=advice_for(text.size), **where)
     for code, count, what in (

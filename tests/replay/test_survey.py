@@ -71,7 +71,7 @@ def test_events_are_looked_at_and_short_or_whole_texts_are_not_suspected() -> No
     long = json.dumps({"content": "z" * 200})
     record = replace(span(1), events=(EventRecord(name="gen_ai.choice", time_ns=1, attributes={"message": long[:150]}),))
     assert surveyed(record, record).limits() == {150: 2}
-    assert [text.broken for text in texts({"a": long, "b": '{"short', "c": 7, "d": "[INFO] " + "log line " * 20})] == [False, False]
+    assert [text.broken for text in texts({"a": long, "b": '{"short', "c": 7, "d": "[INFO] " + "log line " * 20})] == [False]
 
 
 def test_what_an_sdk_dropped_is_told_with_the_variable_to_raise() -> None:
@@ -96,3 +96,24 @@ def test_calls_that_are_logged_outside_any_span_are_counted_and_what_to_switch_o
 
 def test_a_record_in_a_span_or_of_no_call_is_none_of_these() -> None:
     assert surveyed(log(1, "", {"event.name": "codex.tool_result"}), outside("tool_result"), outside("codex.sse_event")).findings() == []
+
+
+def test_a_short_limit_is_known_by_the_json_that_it_cut_in_two_spans() -> None:
+    whole = json.dumps({"city": "Oslo", "temperature": -3.5, "sky": "overcast"})
+    assert surveyed(with_text(1, whole[:40]), with_text(2, whole[:40])).limits() == {40: 2}
+    assert surveyed(with_text(1, whole[:40])).limits() == {}
+    held = {
+        "said": "a text of just the size of that limit, or",
+        "id": "0123456789abcdef" * 2 + "01234567",
+        "json": '{"n": [' + "1, " * 10 + "1]}",
+    }
+    assert [text.name for text in texts(held) if text.size in (40, 41)] == ["said"], "ids and whole JSON have the size that they have"
+
+
+def test_several_plain_texts_of_a_usual_size_tell_a_limit_where_none_is_longer() -> None:
+    cut = [with_text(n, (f"text {n} says much " * 80)[:1024]) for n in range(3)]
+    assert surveyed(*cut).limits() == {1024: 3}
+    assert surveyed(*cut, with_text(4, "a longer text " * 80)).limits() == {}
+    assert surveyed(*cut[:2], cut[0]).limits() == {}, "two may be chance"
+    assert surveyed(*(with_text(n, f"{n}" * 1024) for n in range(3))).limits() == {}, "base64 and digests have the size that they have"
+    assert surveyed(*(with_text(n, (f"text {n} says much " * 80)[:1021]) for n in range(3))).limits() == {}, "nobody sets that"

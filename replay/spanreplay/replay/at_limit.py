@@ -36,7 +36,7 @@ def cut_contents(span: SpanRecord, draft: StepDraft, limits: Mapping[int, int]) 
     return [
         Reason(
             code=CUT,
-            detail=f"{text.name} has just the size at which other values were cut: {text.size} bytes are left",
+            detail=f"{text.name} has just the size at which others end: {text.size} bytes are left",
             field=text.name,
             size=text.size,
         )

@@ -198,7 +198,7 @@ def _of_span(
     }
     for text in texts_of(span):
         if text.broken or text.size in limits:
-            how = "stops in the middle" if text.broken else "has just the size at which others were cut"
+            how = "stops in the middle" if text.broken else "has just the size at which others end"
             detail = f"{text.name} {how}: {text.size} bytes are left"
             yield Gap(code=CUT, detail=detail, field=text.name, limit=text.size, advice=advice_for(text.size), **where)
     for code, count, what in (

@@ -1,9 +1,10 @@
 """What a whole input tells about where its values were cut.
 
 One cut value tells its limit, and the limit tells of others: a text of exactly as many bytes as the longest piece of broken JSON was cut
-there too, although a plain text cannot show it.
+there too, although a plain text cannot show it. Where all texts are plain, several of a usual limit's size, and none longer, tell it.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +15,18 @@ from spanreplay.replay.unspanned import advice_on
 from spanreplay.spans.record import Record, SpanRecord, Value
 
 SHORTEST: Final = 64
+"""Bytes; a shorter limit is believed only where it cut JSON in two spans, and only of texts with more than one word."""
+_TINY: Final = 16
 """Bytes; no limit that anybody sets is below."""
+_USUAL: Final = frozenset(
+    {128, 255, 256, 500, 512, 1000, 1023, 1024, 2000, 2047, 2048, 4000, 4095, 4096, 5000, 8000, 8191, 8192, 10_000, 16_000, 16_383, 16_384}
+    | {32_000, 32_766, 32_767, 32_768, 50_000, 64_000, 65_535, 65_536, 100_000, 131_072, 262_144, 500_000, 524_288, 1_000_000, 1_048_576}
+)
+"""Sizes that people and back ends set as the limit of a text."""
+_SEVERAL: Final = 3
+"""Different texts of just that size, and none longer, that are no chance."""
+_ONE_WORD: Final = re.compile(r"(?:data:[\w/+.-]*;base64,)?[A-Za-z0-9+/=_:.-]*")
+"""Ids, digests and base64: these have the size that they have."""
 LENGTHS_KEPT: Final = 20_000
 _NEAR: Final = 16
 CUT_VALUES: Final = "cut-values"
@@ -41,9 +53,16 @@ class Suspect:
 def texts(attributes: Mapping[str, Value], where: str = "") -> Iterator[Suspect]:
     """The texts of some attributes that are long enough to have been cut, with their sizes."""
     for name, value in attributes.items():
-        if not isinstance(value, str) or len(value) < SHORTEST:
+        if not isinstance(value, str) or len(value) < _TINY or (len(value) < SHORTEST and _ONE_WORD.fullmatch(value)):
             continue
-        yield Suspect(name=f"{where}{name}", value=value, size=cut_size(value), broken=_is_broken(value))
+        broken = len(value) >= SHORTEST and _is_broken(value)
+        if broken or not _is_whole(value):
+            yield Suspect(name=f"{where}{name}", value=value, size=cut_size(value), broken=broken)
+
+
+def _is_whole(value: str) -> bool:
+    """Whether a text is an object or a list of JSON that ends: nothing cut it."""
+    return value.startswith(_OPENS) and value.rstrip().endswith(_CLOSES) and isinstance(decoded_json(value)[0], dict | list)
 
 
 def _is_broken(value: str) -> bool:
@@ -74,6 +93,8 @@ class Survey:
     def __init__(self) -> None:
         self._sizes: Counter[int] = Counter()
         self._broken: Counter[int] = Counter()
+        self._plain: dict[int, set[int]] = {}
+        self._longest = 0
         self._dropped: Counter[str] = Counter()
         self._unspanned: Counter[str] = Counter()
 
@@ -92,31 +113,48 @@ class Survey:
             ):
                 if count:
                     self._dropped[kind] += 1
+        self._see_texts(record)
+
+    def _see_texts(self, record: SpanRecord) -> None:
         sizes: set[int] = set()
         broken: set[int] = set()
         # What :func:`texts_of` gives, without making anything of each: this sees all that is read.
         for attributes in (record.attributes, *(event.attributes for event in record.events)):
             for value in attributes.values():
-                if isinstance(value, str) and len(value) >= SHORTEST:
+                if not isinstance(value, str):
+                    continue
+                if len(value) >= SHORTEST:
                     size = cut_size(value)
                     sizes.add(size)
                     if _is_broken(value):
                         broken.add(size)
+                    elif size in _USUAL:
+                        self._see_plain(value, size)
+                elif len(value) >= _TINY and value.startswith(_OPENS) and _is_broken(value):
+                    broken.add(cut_size(value))
+        self._broken.update(broken)
         if not sizes:
             return
-        self._broken.update(broken)
+        self._longest = max(self._longest, *sizes)
         if len(self._sizes) < LENGTHS_KEPT:
             self._sizes.update(sizes)
+
+    def _see_plain(self, value: str, size: int) -> None:
+        seen = self._plain.setdefault(size, set())
+        if len(seen) < _SEVERAL and not _is_whole(value) and not _ONE_WORD.fullmatch(value):
+            seen.add(hash(value))
 
     def limits(self) -> dict[int, int]:
         """Sizes in bytes at which values were cut, and in how many spans.
 
         The known default of Tempo counts once two spans have it, and far more than have any size near it: in a large input each size is
         somebody's. Any other counts only where the same size was cut twice, or a cut value has it and nothing is longer: half a JSON text
-        alone may have been written so.
+        alone may have been written so. A usual limit counts too where several different texts have its size and nothing is longer.
         """
         longest = max(self._sizes, default=0)
         found = {size: max(count, self._sizes[size]) for size, count in self._broken.items() if count > 1 or size == longest}
+        if len(self._plain.get(self._longest, ())) >= _SEVERAL:
+            found.setdefault(self._longest, self._sizes[self._longest])
         near = max(self._sizes[TEMPO_LIMIT + distance] for distance in range(-_NEAR, _NEAR + 1) if distance)
         if self._sizes[TEMPO_LIMIT] > max(1, 4 * near) or self._broken[TEMPO_LIMIT]:
             found[TEMPO_LIMIT] = max(self._sizes[TEMPO_LIMIT], self._broken[TEMPO_LIMIT])

@@ -16,6 +16,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 URL_HELP: Final = "a URL such as jaeger+http://localhost:16686/TRACEID"
 _KEPT: Final = "spanreplay.fetching."
+_KEPT_TO_SEND: Final = "spanreplay.sending."
+_TO_ENDPOINT: Final = ("--bearer-token-env", "--ca")
 _FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
@@ -27,13 +29,26 @@ def fetching(function: F) -> F:
     return cast("F", made)
 
 
+def sending_to(function: F) -> F:
+    """``--bearer-token-env`` and ``--ca``, for an endpoint; kept apart, so that no back end that is asked gets to see the token."""
+    made: Any = function
+    for name, options in reversed(_OPTIONS):
+        if name[0] in _TO_ENDPOINT:
+            made = click.option(*name, expose_value=False, callback=_keep_to_send, **options)(made)
+    return cast("F", made)
+
+
 def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
     context.meta[f"{_KEPT}{parameter.name}"] = value
 
 
+def _keep_to_send(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    context.meta[f"{_KEPT_TO_SEND}{parameter.name}"] = value
+
+
 _OPTIONS: Final[tuple[tuple[tuple[str, ...], dict[str, Any]], ...]] = (
     (("--header",), {"multiple": True, "metavar": "NAME=VALUE", "help": "Header of every request to a back end. May be repeated."}),
-    (("--bearer-token-env",), {"metavar": "VARIABLE", "help": "Environment variable with a token for the back end."}),
+    (("--bearer-token-env",), {"metavar": "VARIABLE", "help": "Environment variable with a bearer token."}),
     (("--basic-auth-env",), {"metavar": "VARIABLE", "help": "Environment variable with USER:PASSWORD for the back end."}),
     (("--tenant",), {"metavar": "NAME", "help": "Tenant of the back end."}),
     (("--ca",), {"type": _FILE, "help": "Certificates to trust instead of the system's."}),
@@ -52,17 +67,30 @@ _OPTIONS: Final[tuple[tuple[tuple[str, ...], dict[str, Any]], ...]] = (
 )
 
 
+def endpoint_access() -> "Access":
+    """How to reach an endpoint, from the options of :func:`sending_to`.
+
+    Raises:
+        WrongUse: an option does not say what it has to.
+    """
+    return _access(_KEPT_TO_SEND)
+
+
 def access() -> "Access":
     """How to reach a back end, from the options of the command that runs.
 
     Raises:
         WrongUse: an option does not say what it has to.
     """
+    return _access(_KEPT)
+
+
+def _access(kept: str) -> "Access":
     from spanreplay.replay.remote import Access
 
     context = click.get_current_context(silent=True)
     given: dict[str, Any] = {
-        key.removeprefix(_KEPT): value for key, value in (context.meta if context is not None else {}).items() if key.startswith(_KEPT)
+        key.removeprefix(kept): value for key, value in (context.meta if context is not None else {}).items() if key.startswith(kept)
     }
     headers = dict(_pair(text) for text in given.get("header") or ())
     basic = _variable("--basic-auth-env", given.get("basic_auth_env"))

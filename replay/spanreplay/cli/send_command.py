@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from spanreplay.cli.fetching import endpoint_access, sending_to
 from spanreplay.cli.options import common, complain, detail, many, print_json, print_text, say
 
 
@@ -21,6 +22,7 @@ from spanreplay.cli.options import common, complain, detail, many, print_json, p
 @click.option(
     "--timeout", type=click.FloatRange(min=0.1), metavar="SECONDS", default=10.0, show_default=True, help="Seconds to wait for an answer."
 )
+@sending_to
 @common
 @click.pass_context
 def command(
@@ -54,6 +56,10 @@ def command(
         address = address_of(endpoint)
     except NoEndpoint as error:
         raise click.BadParameter(str(error), param_hint="--endpoint") from error
+    access = endpoint_access()
+    if access.ca is not None and not address.secure:
+        raise click.BadParameter(f"{endpoint} is not reached over TLS; write https:// or grpcs://", param_hint="--ca")
+    bearer = {"authorization": f"Bearer {access.bearer}"} if access.bearer is not None else {}
     loaded = load(target, store)
     about(loaded)
     records = of_runs(loaded.records, loaded.runs)
@@ -64,7 +70,7 @@ def command(
         spans = [view_of(s) for s in spans]
     detail(f"sending {many(len(spans), 'span')} to {address.text}")
     try:
-        sent = send(spans, address=address, headers={k.strip(): v for k, _, v in pairs}, timeout_s=timeout)
+        sent = send(spans, address=address, headers={**{k.strip(): v for k, _, v in pairs}, **bearer}, timeout_s=timeout, ca=access.ca)
     except SendFailed as error:
         raise click.ClickException(str(error)) from error
     traces = sorted({s.trace_id for s in spans})

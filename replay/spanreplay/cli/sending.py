@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -78,10 +79,11 @@ def address_of(endpoint: str) -> Address:
     path = url.path.rstrip("/")
     if not path.endswith("/v1/traces"):
         path += "/v1/traces"
-    return Address(text=f"{url.scheme}://{url.netloc}{path}{f'?{url.query}' if url.query else ''}", grpc=False, secure=False)
+    text = f"{url.scheme}://{url.netloc}{path}{f'?{url.query}' if url.query else ''}"
+    return Address(text=text, grpc=False, secure=url.scheme == "https")
 
 
-def send(spans: Sequence[SpanRecord], *, address: Address, headers: Mapping[str, str], timeout_s: float) -> Sent:
+def send(spans: Sequence[SpanRecord], *, address: Address, headers: Mapping[str, str], timeout_s: float, ca: Path | None = None) -> Sent:
     """Send spans in batches.
 
     Args:
@@ -89,11 +91,12 @@ def send(spans: Sequence[SpanRecord], *, address: Address, headers: Mapping[str,
         address: where to.
         headers: of every request.
         timeout_s: seconds to wait for each answer, and at most between two attempts.
+        ca: certificates to trust instead of the system's.
 
     Raises:
         SendFailed: it could not be reached, or refused them.
     """
-    return (_grpc if address.grpc else _http)(_batches(spans), address, headers, timeout_s)
+    return (_grpc if address.grpc else _http)(_batches(spans), address, headers, timeout_s, ca)
 
 
 def _batches(spans: Iterable[SpanRecord]) -> Iterator[bytes]:
@@ -111,13 +114,13 @@ def _batches(spans: Iterable[SpanRecord]) -> Iterator[bytes]:
         yield otlp_proto.encode(batch)
 
 
-def _http(batches: Iterator[bytes], address: Address, headers: Mapping[str, str], timeout_s: float) -> Sent:
+def _http(batches: Iterator[bytes], address: Address, headers: Mapping[str, str], timeout_s: float, ca: Path | None) -> Sent:
     import requests
 
     sent = Sent()
     with requests.Session() as session:
         for body in batches:
-            answer = _post(session, address.text, body, {"Content-Type": _PROTOBUF, **headers}, timeout_s)
+            answer = _post(session, address.text, body, {"Content-Type": _PROTOBUF, **headers}, timeout_s, ca)
             if answer.status_code >= 300:
                 said = _error_text(answer)
                 where = f" to {answer.headers['Location']}" if "Location" in answer.headers else ""
@@ -126,12 +129,16 @@ def _http(batches: Iterator[bytes], address: Address, headers: Mapping[str, str]
     return sent
 
 
-def _post(session: "requests.Session", url: str, body: bytes, headers: Mapping[str, str], timeout_s: float) -> "requests.Response":
+def _post(
+    session: "requests.Session", url: str, body: bytes, headers: Mapping[str, str], timeout_s: float, ca: Path | None
+) -> "requests.Response":
     import requests
+
+    verify = str(ca) if ca is not None else None  # said for each request: the environment's would win over the session's
 
     for pause in (*_PAUSES, None):
         try:
-            answer = session.post(url, data=body, headers=dict(headers), timeout=timeout_s, allow_redirects=False)
+            answer = session.post(url, data=body, headers=dict(headers), timeout=timeout_s, allow_redirects=False, verify=verify)
         except requests.Timeout as error:
             raise SendFailed(f"{url} did not answer within {timeout_s:g} s; --timeout waits longer") from error
         except requests.RequestException as error:
@@ -185,14 +192,15 @@ def _partial_success(answer: "requests.Response") -> tuple[int, str]:
     return 0, ""
 
 
-def _grpc(batches: Iterator[bytes], address: Address, headers: Mapping[str, str], timeout_s: float) -> Sent:
+def _grpc(batches: Iterator[bytes], address: Address, headers: Mapping[str, str], timeout_s: float, ca: Path | None) -> Sent:
     import grpc
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import TraceServiceStub
 
     sent = Sent()
     where = address.text
-    channel = grpc.secure_channel(where, grpc.ssl_channel_credentials()) if address.secure else grpc.insecure_channel(where)
+    trusted = ca.read_bytes() if ca is not None else None
+    channel = grpc.secure_channel(where, grpc.ssl_channel_credentials(trusted)) if address.secure else grpc.insecure_channel(where)
     metadata = [(name.lower(), value) for name, value in headers.items()]
     with channel:
         stub: Any = TraceServiceStub(channel)  # type: ignore[no-untyped-call]

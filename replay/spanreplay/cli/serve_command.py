@@ -59,6 +59,9 @@ def command(
     from spanreplay.receiver.settings import ReceiverError, Settings, tokens_in
     from spanreplay.replay.runs import index
 
+    for secret in (token_file, tls_key):
+        if secret is not None and os.name == "posix" and secret.stat().st_mode & 0o077:
+            say(f"{secret} is open to other users of this machine: chmod 600 {secret}")
     try:
         text = token_file.read_text("utf-8") if token_file is not None else os.environ.get(TOKEN_VARIABLE)
         tokens = tokens_in(text) if text is not None else ()

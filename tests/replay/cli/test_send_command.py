@@ -254,8 +254,8 @@ def test_what_is_no_header_is_wrong_use(spanreplay: CommandLine, path: str, head
     [
         ("localhost:4318", "http://localhost:4318/v1/traces", False, False),
         ("http://h/v1/traces", "http://h/v1/traces", False, False),
-        ("https://h/otlp/v1/traces/", "https://h/otlp/v1/traces", False, False),
-        ("https://h/otlp?tenant=1", "https://h/otlp/v1/traces?tenant=1", False, False),
+        ("https://h/otlp/v1/traces/", "https://h/otlp/v1/traces", False, True),
+        ("https://h/otlp?tenant=1", "https://h/otlp/v1/traces?tenant=1", False, True),
         ("grpc://h", "h:4317", True, False),
         ("grpcs://h:443", "h:443", True, True),
         ("localhost:4317", "localhost:4317", True, False),
@@ -331,3 +331,23 @@ def test_a_header_that_grpc_cannot_send(spanreplay: CommandLine, service: tuple[
     done = spanreplay("send", path, "--endpoint", service[1], "--header", "a b=c")
     assert done.code == 1, done
     assert "Error: " in done.err
+
+
+def test_a_token_goes_to_the_endpoint_and_to_nobody_else(
+    spanreplay: CommandLine, otlp: Receiver, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTLP_TOKEN", "s3cret")
+    assert spanreplay("send", path, "--endpoint", otlp.endpoint, "--bearer-token-env", "OTLP_TOKEN").code == 0
+    assert otlp.headers[0]["authorization"] == "Bearer s3cret"
+    with http_receiver() as asked:
+        asked_for = f"jaeger+{asked.endpoint}/{'a1' * 16}"
+        spanreplay("send", asked_for, "--endpoint", otlp.endpoint, "--bearer-token-env", "OTLP_TOKEN")
+        assert not any("authorization" in headers for headers in asked.headers)
+    refused = spanreplay("send", path, "--endpoint", otlp.endpoint, "--bearer-token-env", "NO_SUCH")
+    assert (refused.code, len(otlp.bodies)) == (2, 1)
+
+
+def test_certificates_to_trust_are_for_tls(spanreplay: CommandLine, otlp: Receiver, path: str) -> None:
+    refused = spanreplay("send", path, "--endpoint", otlp.endpoint, "--ca", path)
+    assert (refused.code, otlp.bodies) == (2, [])
+    assert "https://" in refused.err

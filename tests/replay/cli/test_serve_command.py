@@ -86,6 +86,15 @@ def test_half_of_what_is_needed_is_not_enough(spanreplay: CommandLine, tmp_path:
     assert "--tls-key" in refused(spanreplay, "--tls-cert", token)
 
 
+def test_a_token_file_that_others_can_read_is_told(spanreplay: CommandLine, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text(TOKEN)
+    token.chmod(0o644)
+    assert "chmod 600" in refused(spanreplay, "--host", "0.0.0.0", "--token-file", token)
+    token.chmod(0o600)
+    assert "chmod" not in refused(spanreplay, "--host", "0.0.0.0", "--token-file", token)
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost", "LOCALHOST"])
 def test_loopback_is_known(host: str) -> None:
     assert is_loopback(host)

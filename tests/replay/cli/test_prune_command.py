@@ -101,6 +101,24 @@ def test_what_is_on_hold_stays(two: CommandLine) -> None:
     assert runs(two) == [NEW]
 
 
+def test_of_many_runs_the_first_are_listed_and_the_rest_counted(spanreplay: CommandLine) -> None:
+    records = [span for number in range(1, 13) for span in of_trace(f"{number:032x}", 10**18 + number, "conv-1")]
+    import_records(Store.open(spanreplay.store, create=True), records)
+    said = spanreplay("prune", "--keep", 0, "--dry-run").out.splitlines()
+    assert len(said) == 1 + 10 + 1
+    assert said[-1] == "and 2 more, 12 runs in all; -v lists them"
+    assert len(spanreplay("prune", "--keep", 0, "--dry-run", "-v").out.splitlines()) == 13
+    assert len(spanreplay("prune", "--keep", 0, "--dry-run", "--json").json["going"]) == 12
+
+
+def test_what_was_archived_before_is_no_run_that_stayed(two: CommandLine) -> None:
+    assert two("archive", "old").code == 0
+    assert two("hold", OLD, "--reason", "x").code == 0
+    done = two("archive", "old", "--prune").err
+    assert "pruned 1 run from" in done
+    assert "1 run stayed, being on hold" in done
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -7,7 +7,7 @@ tools were called with what, and what came back, in order. Thoughts are left out
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from spanreplay.instrumentation.provider import recognise
@@ -16,7 +16,7 @@ from spanreplay.replay.messages import definitions
 from spanreplay.replay.model import Json, Step
 from spanreplay.replay.parts import role_of
 from spanreplay.replay.python_text import python_value
-from spanreplay.replay.settings import settings
+from spanreplay.replay.settings import other_settings, settings
 from spanreplay.semconv import attributes as names
 
 TurnKind: TypeAlias = Literal["text", "call", "result", "media"]
@@ -51,8 +51,12 @@ class Request:
     """Name to ``{"description", "parameters"}``, whichever of them are known."""
     settings: Mapping[str, Json]
     """What is set, see :mod:`spanreplay.replay.settings`."""
+    others: Mapping[str, Json] = field(default_factory=dict)
+    """What else is set, by the name that it was given."""
     all_settings: bool = False
     """What is not among the settings was not set."""
+    provider: str | None = None
+    """Name of the provider whose API a live call is of."""
     lead: int = 0
     """Messages that stood before the first turn and are in ``system``."""
 
@@ -77,6 +81,7 @@ def recorded_request(step: Step, redact: Callable[[str], str]) -> Request | None
         asked["messages"],
         asked.get("tools"),
         settings(params, step.dialect) if isinstance(params, dict) else {},
+        others=other_settings(params) if isinstance(params, dict) else {},
         all_settings=isinstance(params, dict) and step.every_setting,
     )
 
@@ -102,7 +107,9 @@ def live_request(asked: str, name: str) -> Request | None:
         _value(view.get(names.GEN_AI_INPUT_MESSAGES)),
         _value(view.get(names.GEN_AI_TOOL_DEFINITIONS)),
         settings(document["body"]) if isinstance(document["body"], dict) else {},
+        others=other_settings(document["body"]) if isinstance(document["body"], dict) else {},
         all_settings=True,
+        provider=found[0].NAME,
     )
 
 
@@ -161,7 +168,17 @@ def _value(text: Any) -> Json:
     return json.loads(text) if isinstance(text, str) else None
 
 
-def _request(model: str | None, system: Json, messages: Json, tools: Json, set_to: Mapping[str, Json], *, all_settings: bool) -> Request:
+def _request(
+    model: str | None,
+    system: Json,
+    messages: Json,
+    tools: Json,
+    set_to: Mapping[str, Json],
+    *,
+    others: Mapping[str, Json],
+    all_settings: bool,
+    provider: str | None = None,
+) -> Request:
     told = [text for part in system or () if (text := _content(part))] if isinstance(system, list) else []
     turns: list[Turn] = []
     lead = 0
@@ -182,7 +199,9 @@ def _request(model: str | None, system: Json, messages: Json, tools: Json, set_t
         turns=tuple(_in_order_of_calls(_texts_before_calls(turns))),
         tools=dict(_tools(tools)),
         settings=set_to,
+        others=others,
         all_settings=all_settings,
+        provider=provider,
         lead=lead,
     )
 

@@ -6,7 +6,7 @@ is named, so that nobody takes for compared what was not.
 
 import inspect
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Final, NamedTuple
@@ -17,7 +17,7 @@ from spanreplay.replay.asking import Request, Turn, decoded, plain_value
 from spanreplay.replay.fields import not_captured
 from spanreplay.replay.model import Json
 from spanreplay.replay.naming import same_model
-from spanreplay.replay.settings import same_setting
+from spanreplay.replay.settings import has_parameter, same_setting
 
 SYSTEM: Final = "the system prompt"
 TOOLS: Final = "the tools offered"
@@ -122,17 +122,33 @@ def alike(recorded: Request, live: Request, shown: Shows, *, cut: bool = False, 
         if differing:
             wanted["tools"] = {name: recorded.tools[name] for name in differing if name in recorded.tools}
             actual["tools"] = {name: live.tools[name] for name in differing if name in live.tools}
-    for name in sorted(recorded.settings.keys() | live.settings.keys()):
-        set_to, given = recorded.settings.get(name), live.settings.get(name)
-        if same_setting(name, set_to, given):
-            continue
-        if set_to is None and not recorded.all_settings and name not in shown.settings:
+    for name, set_to, given in _differing_settings(recorded, live, same):
+        if set_to is None and not _is_known_unset(name, recorded, live, shown):
             left_out.add(SETTING.format(name))
         else:
             wanted |= {} if set_to is None else {name: set_to}
             actual |= {} if given is None else {name: given}
     left_out |= same.left_out
     return Likeness(equal=not wanted and not actual, closeness=closeness, recorded=wanted, actual=actual, left_out=frozenset(left_out))
+
+
+def _differing_settings(recorded: Request, live: Request, same: "_Same") -> Iterator[tuple[str, Json, Json]]:
+    """Name, recorded and live value, ``None`` where it is not set; of those without a common name only what is set now."""
+    for name in sorted(recorded.settings.keys() | live.settings.keys()):
+        one, other = recorded.settings.get(name), live.settings.get(name)
+        if not same_setting(name, one, other):
+            yield name, one, other
+    for name, other in live.others.items():
+        one = recorded.others.get(name)
+        if one is None or not same.values(one, other):
+            yield name, one, other
+
+
+def _is_known_unset(name: str, recorded: Request, live: Request, shown: Shows) -> bool:
+    """Whether a setting that a record does not show was not set."""
+    if name in live.others:
+        return False
+    return name in shown.settings or (recorded.all_settings and has_parameter(live.provider, name))
 
 
 def _shown(turn: Turn) -> Json:

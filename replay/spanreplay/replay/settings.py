@@ -36,6 +36,17 @@ _REASONING: Final = ("reasoning_effort", "reasoning.level", "reasoningEffort")
 _INSIDE: Final = ("generationConfig", "generation_config", "config", "options", "kwargs", "model_kwargs", "extra_body")
 """Objects in which an API or a framework keeps settings."""
 
+_READ: Final = frozenset(
+    {key for keys in _NUMBERS.values() for key in keys} | {*_STOP, *_FORMAT, *_REASONING, *_INSIDE}
+    | {"tool_choice", "toolChoice", "toolConfig", "tool_config", "parallel_tool_calls", "text", "reasoning", "output_config"}
+    | {"thinkingConfig", "thinking_config", "output.type", "inferenceConfig"}
+    | {f"response{name}" for name in ("MimeType", "Schema", "JsonSchema", "_mime_type", "_schema", "_json_schema")}
+)  # fmt: skip
+_NO_SETTINGS: Final = frozenset(
+    {"model", "messages", "input", "prompt", "contents", "system", "instructions", "systemInstruction", "system_instruction"}
+    | {"tools", "functions", "stream", "stream_options", "modelId", "anthropic_version"}
+)
+"""Members of bodies that are compared in another way, or say only how the answer is sent."""
 _DEFAULTS: Final[Mapping[str, tuple[Json, ...]]] = {
     "temperature": (1,),
     "top_p": (1,),
@@ -48,6 +59,13 @@ _DEFAULTS: Final[Mapping[str, tuple[Json, ...]]] = {
     "parallel_tool_calls": (True,),
 }
 """What the servers take for a setting that is left out."""
+_COMMON: Final = frozenset({"temperature", "top_p", "max_tokens", "tool_choice", "response_format", "reasoning_effort"})
+_PARAMETERS: Final[Mapping[str, frozenset[str]]] = {
+    "openai.chat": _COMMON | {"seed", "frequency_penalty", "presence_penalty", "n", "stop", "parallel_tool_calls"},
+    "openai.responses": _COMMON | {"parallel_tool_calls"},
+    "anthropic.messages": _COMMON | {"top_k", "stop"},
+}
+"""The settings that a provider's SDK has a parameter of: any other one goes round it (``extra_body``), and past what instruments it."""
 _FILLED_IN: Final[Mapping[str, Mapping[str, Json]]] = {"openlit": {"seed": 0}}
 """What an instrumentation writes for a setting that was left out, where that is no server's default; by dialect."""
 
@@ -72,6 +90,21 @@ def settings(given: Mapping[str, Json], dialect: str = "") -> dict[str, Json]:
     }
     filled = _FILLED_IN.get(dialect, {})
     return {name: value for name, value in told.items() if value is not None and not (name in filled and filled[name] == value)}
+
+
+def other_settings(given: Mapping[str, Json]) -> dict[str, Json]:
+    """What is set that :func:`settings` has no common name for, such as ``logit_bias``, by the name that it was given.
+
+    Args:
+        given: see :func:`settings`.
+    """
+    held = dict(_object(given.get("extra_body"))) | dict(given)
+    return {name: value for name, value in held.items() if value is not None and name not in _READ and name not in _NO_SETTINGS}
+
+
+def has_parameter(provider: str | None, name: str) -> bool:
+    """Whether the SDK of a provider has a parameter of a setting; of a provider that is not known, every one."""
+    return name in _PARAMETERS.get(provider or "", {name})
 
 
 def is_default(name: str, value: Json) -> bool:

@@ -151,3 +151,51 @@ def test_a_coroutine_function_is_run_to_its_end_and_its_value_kept() -> None:
 
     tape = recorded(agent)
     assert replayed(tape, agent).value == "live"
+
+
+def asks_in_turn(*questions: str) -> None:
+    for question in questions:
+        with agent_run("a", input=question):
+            ask("tool_call", question)
+
+
+async def asks_in_tasks_in_turn(*questions: str) -> None:
+    for question in questions:
+        await asyncio.create_task(_asks(question))
+
+
+async def asks_at_once(*questions: str) -> None:
+    await asyncio.gather(*map(_asks, questions))
+
+
+async def asks_in_tasks_that_were_started_together(*questions: str) -> None:
+    before = None
+    tasks = []
+    for question in questions:
+        before = asyncio.create_task(_asks(question, before))
+        tasks.append(before)
+    await asyncio.gather(*tasks)
+
+
+async def _asks(question: str, before: asyncio.Task[None] | None = None) -> None:
+    if before is not None:
+        await before
+    async with agent_run("a", input=question):
+        ask("tool_call", question)
+
+
+@pytest.mark.parametrize("agent", [asks_in_turn, asks_in_tasks_in_turn])
+def test_runs_that_one_task_began_in_turn_have_an_order(agent: Any) -> None:
+    tape = recorded(agent, "go", "other", "third")
+    assert replayed(tape, agent, "go", "other", "third").equal
+    result = replayed(tape, agent, "go", "third", "other")
+    (difference,) = result.differences
+    assert (difference.kind, difference.step, difference.name, result.verdict.exit_code) == ("order", None, "agent a", 1)
+    first, second = (run.run_id[:12] for run in tape.runs()[-2:])
+    assert difference.detail == f"recorded as run {first}, before run {second}, which the agent has now made without it"
+
+
+@pytest.mark.parametrize("agent", [asks_at_once, asks_in_tasks_that_were_started_together])
+def test_which_of_several_tasks_begins_its_run_first_is_chance(agent: Any) -> None:
+    tape = recorded(agent, "go", "other")
+    assert replayed(tape, agent, "other", "go").equal

@@ -27,6 +27,7 @@ from spanreplay.replay.matching import Found, Missed, RecordedRun, comparable, p
 from spanreplay.replay.meaning import answer_meaning
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.origin import is_foreign
+from spanreplay.replay.run_order import RunOrder
 
 _PASSED: Final = frozenset({"agent", "handoff"})
 """Kinds whose body runs in a replay: their inner calls are stubbed."""
@@ -88,6 +89,7 @@ class RecordedCalls:
         self._live: dict[str, RecordedRun | Pool | _Undecided | None] = {}
         self._by_meaning = ForeignCalls(ledger, self._entered)
         self._turns: dict[int, turns.Turns] = {}
+        self._order = RunOrder()
 
     # ---- the protocol -------------------------------------------------------------------------------------------
 
@@ -147,6 +149,8 @@ class RecordedCalls:
                 if isinstance(run, _Undecided):  # it made no call
                     run = self._decide(step.run.run_id, run, lambda r: len(r.run.steps))
             if isinstance(run, RecordedRun):
+                with self._lock:
+                    self._order.ended(step, run)
                 self._compare_end(step, run.run.run_id, None, run.run.outcome, run.run.typed_output)
         elif _is_passed(step) and isinstance(step.recorded, Step):
             found = step.recorded
@@ -172,6 +176,10 @@ class RecordedCalls:
         wanted = comparable(recorded.run.typed_input)
         if wanted != asked:
             self._stop(step, "input", None, recorded=recorded, wanted=wanted, asked=asked, prefix="input")
+        later = self._order.skipped(step, recorded)
+        if later is not None:
+            detail = f"recorded as run {recorded.run.run_id[:12]}, before run {later.run_id[:12]}, which the agent has now made without it"
+            self._stop(step, "order", None, recorded=recorded, detail=detail, asked=asked)
 
     def _decide(self, key: str, run: _Undecided, rank: Rank | None = None) -> RecordedRun | Pool | None:
         found = self.recording.agent_run(run.name, run.path, run.asked, rank)

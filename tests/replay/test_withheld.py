@@ -56,12 +56,28 @@ def test_hidden_texts_of_openinference_are_absent() -> None:
     assert codes == {"input-absent", "output-absent"}
 
 
-@pytest.mark.parametrize("empty", ["[]", messages(), messages(text("")), messages(text(""), text("[REDACTED]"))])
+@pytest.mark.parametrize("empty", ["[]", messages(), messages(text(""), text("[REDACTED]"))])
 def test_messages_in_which_nothing_is_said_are_absent(empty: str) -> None:
     step, codes = read(chat(1, attributes={a.GEN_AI_INPUT_MESSAGES: empty}))
     assert (step.input, step.grade, codes) == (None, "structure", {"input-absent"})
     step, codes = read(chat(1, attributes={a.GEN_AI_OUTPUT_MESSAGES: empty}))
     assert (step.output, step.grade, codes) == (None, "structure", {"output-absent"})
+
+
+def test_an_empty_question_with_an_answer_is_one() -> None:
+    step, codes = read(chat(1, attributes={a.GEN_AI_INPUT_MESSAGES: messages(text(""), role="user")}))
+    assert (step.grade, codes) == ("semantic", set())
+    both = {a.GEN_AI_INPUT_MESSAGES: messages(text("")), a.GEN_AI_OUTPUT_MESSAGES: messages(text(""))}
+    assert read(chat(1, attributes=both))[1] == {"input-absent", "output-absent"}, "nothing shows that contents were captured"
+    flat = {
+        "openinference.span.kind": "LLM",
+        "llm.input_messages.0.message.role": "user",
+        "llm.output_messages.0.message.role": "assistant",
+    }
+    flat["llm.output_messages.0.message.content"] = "hello"
+    body = {"model": "m", "messages": [{"role": "user", "content": ""}]}
+    assert read(span(1, attributes={**flat, "input.value": json.dumps(body)}))[1] == set()
+    assert read(span(1, attributes=flat))[1] == {"input-absent"}
 
 
 @pytest.mark.parametrize(

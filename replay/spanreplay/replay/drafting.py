@@ -94,7 +94,8 @@ def drafted(span: SpanRecord, fields: Fields, found: Found) -> StepDraft:
         fields: its attributes, after the dialect has read them: what was found cut lowers the grade.
         found: what the dialect found.
     """
-    asked, answered = told(found.asked), told(found.answered)
+    answered = told(found.answered)
+    asked = told(found.asked, answered=answered is not None)
     if asked is not found.asked or answered is not found.answered:
         found = replace(found, asked=asked, answered=answered)
     error = found.error if found.error is not None else failure(span, fields)

@@ -49,6 +49,10 @@ def exchange(fields: Fields) -> Exchange:
     known, _ = decoded_json(fields.attributes.get(PARAMETERS))
     parameters = known if isinstance(known, dict) else {}
     asked, missing = _asked(fields, flat, request)
+    if asked is not None and _has_empty_text(request):
+        asked["messages"] = [
+            message if message["parts"] else {**message, "parts": [{"type": "text", "content": ""}]} for message in asked["messages"]
+        ]
     if asked is not None:
         asked["tools"] = asked["tools"] or _tools(flat["llm.tools"], parameters)
         told = {name: value for name, value in parameters.items() if name not in _NOT_PARAMS and value is not None}
@@ -61,6 +65,20 @@ def exchange(fields: Fields) -> Exchange:
         model or Fields(parameters).text("model", "model_name"),
         Fields(response).identifier("id", "responseId") if isinstance(response, dict) and "generations" not in response else None,
     )
+
+
+def _has_empty_text(body: Json) -> bool:
+    """Whether a text of a whole body is there and empty: its attribute is left out, and nothing was withheld."""
+    waiting = [body]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            if value.get("content") == "" and ("role" in value or "type" in value):
+                return True
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+    return False
 
 
 def _body(fields: Fields, name: str) -> Json:

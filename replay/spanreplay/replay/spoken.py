@@ -69,9 +69,11 @@ def spoken(events: Iterable[Mapping[str, Value]], *, encoded: bool = False) -> S
         said, faults = _said(name, event, encoded)
         (answered if name in (CHOICE, "gen_ai.content.completion") else asked).extend(said)
         cut += [Reason(code=CUT, detail=f"{fault} of the event {name} stops in the middle of its JSON") for fault in faults]
-    heard = any(map(_tells, asked))
-    # An answer may be empty: that it was captured is then known from the question.
-    return Spoken(asked if heard else None, answered if answered and (heard or any(map(_tells, answered))) else None, tuple(cut))
+    # A question or an answer may be empty: that it was captured is then known from the other.
+    heard, replied = any(map(_tells, asked)), any(map(_tells, answered))
+    if replied and not heard:
+        asked = [{**message, "parts": [{"type": "text", "content": ""}]} for message in asked if message["role"] == "user"]
+    return Spoken(asked if asked and (heard or replied) else None, answered if answered and (heard or replied) else None, tuple(cut))
 
 
 def _said(name: str, event: Mapping[str, Value], encoded: bool) -> tuple[list[dict[str, Json]], list[str]]:

@@ -14,11 +14,12 @@ _EMPTY_ANSWERS: Final = frozenset({"content_filter", "length", "max_tokens", "re
 """Finish reasons with which an answer may well be empty."""
 
 
-def told(view: Json) -> Json:
+def told(view: Json, *, answered: bool = False) -> Json:
     """A view, or ``None`` where nothing in it was said: no messages, messages without content, nothing but marks.
 
     Args:
         view: what went into a step or came out of it, as in :class:`spanreplay.replay.drafting.Found`.
+        answered: the answer to it was captured, so contents were: a text that is there and empty was empty.
     """
     if not isinstance(view, dict):
         return view
@@ -27,7 +28,10 @@ def told(view: Json) -> Json:
     finish = view.get("finish")
     if not isinstance(view.get("messages"), list) or (isinstance(finish, str) and finish in _EMPTY_ANSWERS):
         return view
-    return view if any(_says(part) for part in (*_parts(view["messages"]), *_listed(view.get("system")))) else None
+    held = [*_parts(view["messages"]), *_listed(view.get("system"))]
+    if answered and held and all(isinstance(part, dict) and part.get("type") == "text" and part.get("content") == "" for part in held):
+        return view
+    return view if any(map(_says, held)) else None
 
 
 def marks(view: Json) -> int:

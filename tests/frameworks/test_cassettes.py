@@ -15,6 +15,7 @@ from frameworks.running import HERE, Done, Framework, runs_in
 from frameworks.test_contract import WANTED
 from support.cassette_scene import scene
 from support.cassette_server import CassetteServer, Listener, read_cassette
+from support.cassette_tools import handler, read_results, serving
 from support.environments import environment
 from support.size import FULL
 
@@ -52,14 +53,15 @@ def recordings() -> list[Any]:
 @pytest.mark.parametrize(("name", "file"), recordings())
 def test_a_recording_is_recorded_and_replayed(name: str, file: Path, tmp_path: Path) -> None:
     given = read_cassette(file)
-    (tmp_path / "scene.json").write_text(json.dumps(scene(given)), encoding="utf-8")
+    results = read_results(file)
+    (tmp_path / "scene.json").write_text(json.dumps(scene(given) | {"server": bool(results)}), encoding="utf-8")
     own, shared = HERE / "cassettes" / f"{name}.txt", HERE / name / "requirements.txt"
     made = environment(f"cassettes-{name}", own) if own.exists() else environment(f"framework-{name}-requirements", shared)
     framework = Framework(name="cassettes", python=made / "bin" / "python", folder=tmp_path, program=f"{name}_agent.py")
 
-    with CassetteServer() as server:
+    with CassetteServer() as server, serving(handler(results)) as tools:
         server.serve("recording", given)
-        addresses = _addresses(server.url("recording"))
+        addresses = _addresses(server.url("recording")) | {"MCP_URL": f"http://127.0.0.1:{tools}/mcp"}
         recorded = _run(framework, "record", "--", *framework.agent, **addresses)
         left = server.unserved("recording")
     assert recorded.code == 0, recorded.err
@@ -70,14 +72,16 @@ def test_a_recording_is_recorded_and_replayed(name: str, file: Path, tmp_path: P
     steps = [step for run in runs_in(path) for step in run.steps]
     assert sum(step.kind == "model_call" for step in steps) == len(given)
     assert sorted(step.name for step in steps if step.kind == "tool_call" and step.name in recorded.bodies) == recorded.bodies
-    with Listener(server.port) as nobody:
+    if results:
+        assert [step.name for step in steps if step.kind == "tool_call"], "the calls of the tool server's tools are no steps"
+    with Listener(server.port) as nobody, Listener(tools) as none:
         for target in ("last", path):
             replayed = _run(framework, "replay", target, "--json", "--", *framework.agent, **addresses)
             found = json.loads(replayed.out)["replay"]
             assert (replayed.code, found["equal"], found["differences"], found["refusals"]) == (0, True, [], []), replayed.err
             assert replayed.answers == recorded.answers
             assert replayed.bodies == []
-        assert nobody.connections() == 0, "a replay has sent requests"
+        assert nobody.connections() == none.connections() == 0, "a replay has sent requests"
 
 
 def _run(framework: Framework, *arguments: object, **variables: str) -> Done:

@@ -54,13 +54,14 @@ def _recorded(request: dict[str, Any], response: dict[str, Any]) -> Recorded:
     return Recorded(
         status=response["code"] if "code" in response else response["status"]["code"],
         content_type=types[0] if types else "application/json",
-        body=_body(response),
+        body=body_of(response),
         path=urlsplit(_url(request)).path,
-        request=json.loads(_body(request)),
+        request=json.loads(body_of(request)),
     )
 
 
-def _body(message: dict[str, Any]) -> bytes:
+def body_of(message: dict[str, Any]) -> bytes:
+    """The body of a request or a response of a recording, unpacked."""
     if "parsed_body" in message:
         return json.dumps(message["parsed_body"]).encode()
     body = message.get("body") or ""

@@ -1,12 +1,14 @@
-"""Pydantic AI: the agent of any of its recordings. Output tools, tool search and deferred capabilities are the framework's own."""
+"""Pydantic AI: the agent of any of its recordings. Output tools, tool search, deferred capabilities are its own."""
 
 import asyncio
 import json
+import os
 from typing import Any
 
 from playing import SCENE, say, say_error, use
 from pydantic_ai import Agent, AudioUrl, DocumentUrl, ImageUrl, ModelRetry, StructuredDict, Tool
 from pydantic_ai.capabilities import Capability
+from pydantic_ai.mcp import MCPToolset
 
 OWN = {"search_tools", "load_capability", "tool_search_tool_bm25", "tool_search_tool_regex"}
 MODELS = {"chat": "openai-chat", "responses": "openai-responses", "messages": "anthropic", "gemini": "google"}
@@ -59,7 +61,8 @@ def agent(turn: dict[str, Any]) -> Agent[None, Any]:
         name="agent",
         instructions=first["instructions"] or None,
         output_type=output,
-        tools=tools,
+        tools=[] if SCENE["server"] else tools,
+        toolsets=[MCPToolset(os.environ["MCP_URL"])] if SCENE["server"] else [],
         capabilities=capabilities,
         model_settings={"max_tokens": turn["max_tokens"]} if turn["max_tokens"] else None,  # a large default is streamed
         retries=2,

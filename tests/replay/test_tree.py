@@ -48,10 +48,16 @@ def test_a_sampled_out_parent_is_replaced_by_the_step_around() -> None:
 
 
 def test_loops_are_cut_at_their_earliest_span() -> None:
-    forest = build([span(1, 3, start=5), span(2, 1, start=1), span(3, 2, start=9), span(4, 4), span(5, 3)])
+    forest = build([span(1, 3, start=5), span(2, 1, start=1), span(3, 2, start=2), span(4, 4), span(5, 3)])
     assert forest.cycles == {key(2), key(4)}
     assert forest.parents == {key(1): key(3), key(3): key(2), key(5): key(3)}
     assert list(forest.ancestors(key(5))) == [key(3), key(2)]
+
+
+def test_a_loop_is_cut_too_where_a_span_began_after_its_parent_ended() -> None:
+    forest = build([span(1), span(2, 3, start=1, end=5), span(3, 2, start=20), span(4, 3, start=50)])
+    assert forest.cycles == {key(2), key(3)}
+    assert forest.parents == {key(4): key(3)}, "outside a loop spans may go on behind their parents"
 
 
 def test_a_span_told_twice_is_one_and_the_fuller_wins() -> None:  # B37

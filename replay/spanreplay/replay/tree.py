@@ -1,7 +1,8 @@
 """Span records to a forest: who is inside whom, whatever is missing, doubled or wrong about the records.
 
-The forest keeps every span. A parent that never arrived leaves an orphan, a loop of parents is cut at its earliest span, several
-records of one span become one. Nothing here knows a dialect, and nothing recurses: a trace may be a million spans deep.
+The forest keeps every span. A parent that never arrived leaves an orphan, a loop of parents is cut at its earliest span and where time
+contradicts it, several records of one span become one. Nothing here knows a dialect, and nothing recurses: a trace may be a million spans
+deep.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -182,8 +183,12 @@ def _parents(spans: Mapping[SpanKey, SpanRecord]) -> tuple[dict[SpanKey, SpanKey
     return parents, orphans
 
 
+def _ran(span: SpanRecord, moment: int) -> bool:
+    return span.start_ns <= moment and (span.end_ns is None or moment <= span.end_ns)
+
+
 def _cut_loops(spans: Mapping[SpanKey, SpanRecord], parents: dict[SpanKey, SpanKey]) -> frozenset[SpanKey]:
-    """Takes the parent from the earliest span of every loop, in place."""
+    """Takes the parent, in place, from the earliest span of every loop, and from those in it that began when their parents did not run."""
     settled: set[SpanKey] = set()
     cut: set[SpanKey] = set()
     for start in spans:
@@ -196,7 +201,9 @@ def _cut_loops(spans: Mapping[SpanKey, SpanRecord], parents: dict[SpanKey, SpanK
             path = list(walked)
             loop = path[path.index(here) :]
             first = min(loop, key=lambda key: (spans[key].start_ns, key))
-            del parents[first]
-            cut.add(first)
+            for key in loop:
+                if key == first or not _ran(spans[parents[key]], spans[key].start_ns):
+                    del parents[key]
+                    cut.add(key)
         settled.update(walked)
     return frozenset(cut)

@@ -16,6 +16,7 @@ from spanreplay.boundary.call import Kind
 from spanreplay.replay.asking import Request, recorded_request, redacted
 from spanreplay.replay.before import Company
 from spanreplay.replay.claims import Claims
+from spanreplay.replay.embedded import alike_texts, embeds
 from spanreplay.replay.likeness import Likeness, Shows, alike, alike_arguments, shows
 from spanreplay.replay.matching import stub_grades
 from spanreplay.replay.messages import asked_for
@@ -73,7 +74,8 @@ class ForeignRun:
         self._of_kind: dict[str, list[Step]] = defaultdict(list)
         self._children: dict[int, list[int]] = defaultdict(list)
         for step in self.run.steps:
-            self._of_kind[step.kind].append(step)
+            if step.kind != "retrieval" or embeds(step):  # a search is no call that this could answer
+                self._of_kind[step.kind].append(step)
             if step.parent_seq is not None:
                 self._children[step.parent_seq].append(step.seq)
         self._requests: dict[int, Request | None] = {}
@@ -88,6 +90,10 @@ class ForeignRun:
         """The steps of a kind, and of a tool, that have not answered yet: the nearest to a call first, and those alike in order."""
         found = [s for s in self._of_kind[kind] if s.seq not in self._gone and (name is None or same_tool(s.name, name))]
         return sorted(found, key=lambda step: company.distance(self.run.run_id, step))
+
+    def of_kind(self, kind: Kind) -> Sequence[Step]:
+        """All steps of a kind; of retrievals those that are calls for embeddings."""
+        return self._of_kind.get(kind, ())
 
     def spent(self, kind: Kind, name: str | None) -> Iterator[Step]:
         """Those that have answered."""
@@ -137,6 +143,10 @@ class ForeignRun:
             return alike_arguments(None, live, signature) if live in (None, "{}") else None
         given = redacted(step.input["arguments"], self._redact)
         return alike_arguments(given, live, signature, cut=self._is_cut(step), goes_on=self.goes_on(step))
+
+    def compare_embedding(self, step: Step, texts: list[str], model: str) -> Likeness | None:
+        """How a call for embeddings compares with a step; ``None`` where the texts or a vector were not captured."""
+        return alike_texts(step, texts, model, self._redact)
 
     def without_span(self, name: str, live: str | None, signature: inspect.Signature | None) -> Step | None:
         """The model call that asked for a tool call which was made, as a later one tells, and is in no span."""
@@ -214,6 +224,10 @@ class Pool:
         """
         return self._find("tool_call", name, company, lambda run, step: run.compare_tool(step, live, signature), bare=live in (None, "{}"))
 
+    def embedding(self, texts: list[str], model: str, company: Company) -> Match | NoMatch:
+        """Find the step of a call for embeddings."""
+        return self._find("retrieval", None, company, lambda run, step: run.compare_embedding(step, texts, model))
+
     def without_span(self, name: str, live: str | None, signature: inspect.Signature | None) -> tuple[ForeignRun, Step] | None:
         """The recorded model call, and its run, that asked for a tool call which was made and is in no span."""
         found = ((run, run.without_span(name, live, signature)) for run in self._preferred(frozenset()))
@@ -226,7 +240,7 @@ class Pool:
 
     def knows(self, kind: Kind, name: str) -> bool:
         """Is any call of this tool recorded, or any of a model?"""
-        steps = (step for run in self._runs for step in run.run.steps if step.kind == kind)
+        steps = (step for run in self._runs for step in run.of_kind(kind))
         return any(kind != "tool_call" or same_tool(step.name, name) for step in steps)
 
     def _find(

@@ -13,8 +13,9 @@ from spanreplay.replay import turns
 from spanreplay.replay.asking import Request, live_request
 from spanreplay.replay.before import Before
 from spanreplay.replay.diff import first_difference, shown
+from spanreplay.replay.embedded import given_texts
 from spanreplay.replay.foreign import ForeignRun, Match, NoMatch, Pool
-from spanreplay.replay.given import model_answer, tool_answer
+from spanreplay.replay.given import embedding_answer, model_answer, tool_answer
 from spanreplay.replay.isolation.callers import user_line
 from spanreplay.replay.ledger import Difference, DifferenceKind, Ledger
 from spanreplay.replay.matching import parsed, unable
@@ -24,6 +25,8 @@ from spanreplay.semconv import attributes as names
 _NAMED: Final = 3
 _PASSED: Final = frozenset({"agent", "handoff", "decision"})
 """Kinds that do nothing outside themselves."""
+_CALLED: Final = {"tool_call": "call of this tool", "retrieval": "call for embeddings"}
+_NO_VECTORS: Final = "it has not every text that was embedded and its vector"
 _SPANS: Final = "record a span of every tool call, and export all of them"
 _MODEL_SPANS: Final = "record a span of every call of a model, and export all of them: a sampler, a filter or an exporter lost it"
 
@@ -68,6 +71,8 @@ class ForeignCalls:
         elif call.kind == "model_call" and asked is not None:
             request = live_request(asked, call.name)
             found = found if request is None else pool.model_call(request, self._before.of(step))
+        elif call.kind == "retrieval" and (texts := _embedded(asked)) is not None:
+            found = pool.embedding(texts, call.name, self._before.of(step))
         if isinstance(found, NoMatch):
             self._miss(step, pool, found, asked, request)
         answer = self._answer(step, found.run, found.step)
@@ -92,6 +97,8 @@ class ForeignCalls:
         turn = keeper.turn(found.seq)
         if found.kind == "model_call":
             return model_answer(found, duration_ns=duration_ns, turn=turn)
+        if found.kind == "retrieval":
+            return embedding_answer(found, duration_ns=duration_ns, turn=turn)
         return tool_answer(found, step.call.annotation, streams=step.call.streams, duration_ns=duration_ns, turn=turn)
 
     # ---- differences --------------------------------------------------------------------------------------------
@@ -117,7 +124,9 @@ class ForeignCalls:
         if missed.likeness is not None and expected is not None:
             self._differ(step, run, expected, missed)
         if expected is not None:
-            self._refuse(step, run, expected, "not_replayable", unable(expected))
+            bare = expected.kind == "retrieval" and expected.grade != "structure" and not expected.reasons
+            why = f"the record cannot answer it: {_NO_VECTORS}" if bare else unable(expected)
+            self._refuse(step, run, expected, "not_replayable", why)
         if missed.used is not None:
             detail = f"step {missed.used.seq} answered it already, and the record has it no second time"
             self._refuse(step, run, None, "already_used", detail, asked)
@@ -125,7 +134,7 @@ class ForeignCalls:
         if request is not None and run is not None:
             detail += f"; if more was asked when it was recorded, its span is missing in trace {', '.join(run.trace_ids[:_NAMED])}"
         if not pool.knows(step.call.kind, step.call.name):
-            detail = f"the record has no {'call of this tool' if step.call.kind == 'tool_call' else step.call.kind.replace('_', ' ')}"
+            detail = f"the record has no {_CALLED.get(step.call.kind) or step.call.kind.replace('_', ' ')}"
         self._refuse(step, run, None, "never_recorded", detail, asked)
 
     def _differ(self, step: LiveStep, run: Run | None, expected: Step, missed: NoMatch) -> NoReturn:
@@ -163,6 +172,11 @@ class ForeignCalls:
                 where=user_line(sys._getframe(1)),
             )
         )
+
+
+def _embedded(asked: str | None) -> list[str] | None:
+    document = parsed(asked)
+    return given_texts(document["body"]) if isinstance(document, dict) and "body" in document else None
 
 
 def _ended_before(run: Run) -> dict[int, frozenset[int]]:

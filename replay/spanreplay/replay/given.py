@@ -16,6 +16,7 @@ from spanreplay.boundary.call import Answer, Turn
 from spanreplay.content import codec
 from spanreplay.content.canonical import canonical_json
 from spanreplay.replay.asking import decoded, plain_value
+from spanreplay.replay.embedded import vectors_meaning
 from spanreplay.replay.meaning import answer_meaning
 from spanreplay.replay.model import Json, Step, Wire
 from spanreplay.replay.python_text import python_value
@@ -52,6 +53,12 @@ def model_answer(step: Step, *, duration_ns: int, turn: Turn) -> Answer | None:
     if status is None:
         return None
     return Answer(outcome="error", exchange=_failure(status, step.error), duration_ns=duration_ns, turn=turn)
+
+
+def embedding_answer(step: Step, *, duration_ns: int, turn: Turn) -> Answer | None:
+    """What a call for embeddings gets; ``None`` where the record does not say what that was."""
+    told = vectors_meaning(step) if step.outcome == "ok" else None
+    return None if told is None else Answer(outcome="ok", result=told, duration_ns=duration_ns, turn=turn)
 
 
 def tool_answer(step: Step, annotation: object, *, streams: bool, duration_ns: int, turn: Turn) -> Answer | None:

@@ -46,6 +46,11 @@ def safe_lines(text: str) -> str:
     return "\n".join("\t".join(safe(cell) for cell in line.split("\t")) for line in text.split("\n"))
 
 
+def safe_json(text: str) -> str:
+    """One line of JSON text, with what :func:`safe` writes out as the escapes of JSON: the value is the same."""
+    return _UNSAFE.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
 def _written(found: re.Match[str]) -> str:
     character = found[0]
     code = ord(character)

@@ -84,6 +84,14 @@ def test_a_run_without_messages_writes_none_and_says_so(spanreplay: CommandLine)
     assert "no model call of 1 run has its messages" in done.err
 
 
+def test_chat_messages_hold_nothing_that_a_terminal_would_obey(spanreplay: CommandLine) -> None:
+    said = "\x9b2J \u202e \ud800 \x1b[0m grün"
+    path = spanreplay.file("t.json", chat(1, attributes={"gen_ai.input.messages": json.dumps([{"role": "user", "content": said}])}))
+    done = spanreplay("export", path, "--format", "messages")
+    assert json.loads(done.raw)["messages"][0]["content"] == said
+    assert b"\\u009b2J \\u202e \\ud800 \\u001b[0m gr\xc3\xbcn" in done.raw
+
+
 def test_json_describes_the_file(demo: CommandLine) -> None:
     done = demo("export", "-o", "run.json", "--json")
     document = done.json

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from spanreplay.replay.model import Json, Run
+from spanreplay.replay.showing import safe_json
 from spanreplay.replay.transcript import Conversation, conversations
 from spanreplay.spans.record import Record
 
@@ -22,7 +23,7 @@ def write(records: Sequence[Record], runs: Sequence[Run]) -> bytes:
     """UTF-8 JSON lines, one a conversation, in order of the runs."""
     del records
     lines = [_line(run, talk) for run in runs for talk in conversations(run)]
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode("utf-8", "backslashreplace")
+    return "".join(safe_json(json.dumps(line, ensure_ascii=False)) + "\n" for line in lines).encode()
 
 
 def _line(run: Run, talk: Conversation) -> dict[str, Json]:

@@ -139,7 +139,8 @@ def _instrumentors() -> Iterator[Remark]:
             )
     if places:
         named = sorted({owner for owners in places.values() for owner in owners})
-        yield Remark(ok=True, detail=f"other instrumentations are installed: {', '.join(named)}; a call that they see too counts once")
+        told = "a call that they see too counts once, and what only they tell of no replay waits for"
+        yield Remark(ok=True, detail=f"other instrumentations are installed: {', '.join(named)}; {told}")
 
 
 def _limits() -> Iterator[Remark]:

@@ -44,7 +44,10 @@ def fold_told_agents(folded: Folded) -> None:
 def _fold(folded: Folded, kind: str, same: Callable[[Candidate, Candidate], bool]) -> list[tuple[SpanKey, SpanKey]]:
     found: list[tuple[SpanKey, SpanKey]] = []
     running: list[SpanKey] = []
-    for key in [key for key, step in folded.steps.items() if step.draft.kind == kind]:
+    keys = [key for key, step in folded.steps.items() if step.draft.kind == kind]
+    if len({folded.steps[key].dialect == OWN for key in keys}) < 2:  # all are ours, or all are theirs
+        return found
+    for key in keys:
         step = folded.steps[key]
         running = [other for other in running if other in folded.steps and _goes_on(folded.steps[other], step)][-_AT_ONCE:]
         twin = next((other for other in _twins(folded, running, step) if same(other, step)), None)

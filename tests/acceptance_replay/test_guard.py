@@ -38,7 +38,8 @@ def test_what_is_free_is_no_attempt_and_telemetry_is_dropped_and_counted(desk: D
     replay = document["replay"]
     assert replay["refusals"] == []
     assert replay["telemetry_dropped"] >= 2
-    none = dict.fromkeys(("matched_by_input", "matched_by_meaning", "covered", "told_by_others", "order_relaxed"), 0)
+    by_none = ("matched_by_input", "matched_by_meaning", "matched_by_chance")
+    none = dict.fromkeys((*by_none, "covered", "told_by_others", "order_relaxed"), 0)
     assert replay["steps"] == {"recorded": 2, "matched": 2, **none, "passed": {}, "unreached": []}
     assert outside.connections == []
     people = desk.replay(agent("does_what_is_free"))

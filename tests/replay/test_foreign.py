@@ -653,6 +653,27 @@ def test_another_call_than_the_one_without_a_span_is_the_agents_difference() -> 
     assert told(result)[0] == ("input", 2, "arguments.city")
 
 
+@pytest.mark.parametrize(("later", "answers", "chance"), [(0, "ab", 1), (0, "aa", 0), (90, "ab", 0)])
+def test_that_chance_chose_between_equal_calls_made_at_once_is_said(later: int, answers: str, chance: int) -> None:
+    trace = Trace()
+    for place, said in enumerate(answers):
+        start = trace.now + 2 * SECOND + place * later * SECOND
+        made = {"gen_ai.agent.name": f"n{place}"}
+        name = f"invoke_agent n{place}"
+        agent = trace.span("invoke_agent", name, made, parent_span_id=None, start_ns=start, end_ns=start + 30 * SECOND)
+        inner = start + 5 * SECOND
+        trace.chat([user("Hi")], [text(said)], parent_span_id=agent.span_id, start_ns=inner, end_ns=inner + SECOND)
+
+    def asks() -> list[str | None]:
+        hello: Any = [{"role": "user", "content": "Hi"}]
+        return [openai_client().chat.completions.create(model="m", messages=hello).choices[0].message.content for _ in answers]
+
+    runs = trace.runs()
+    result = replayed(runs, asks)
+    assert (told(result), result.value, result.verdict.matched_by_chance) == ([], list(answers), chance)
+    assert ("by chance" in render_verdict(result.verdict, runs, colour=False)) == bool(chance)
+
+
 def test_calls_that_do_not_come_are_told() -> None:
     result = replayed(weather_trace().runs(), get_weather, "Paris")
     assert told(result) == [("unreached", 1, None), ("unreached", 3, None), ("unreached", 4, None)]

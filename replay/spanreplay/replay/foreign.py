@@ -24,6 +24,7 @@ from spanreplay.replay.model import Run, Step
 from spanreplay.replay.naming import same_tool
 from spanreplay.replay.reasons import CALL_WITHOUT_SPAN, INPUT_ABSENT
 from spanreplay.replay.salvage import salvaged
+from spanreplay.replay.twins import Twins
 
 _STEP: Final = "step"
 _OWN_CALLS: Final = frozenset({"tool_call", "agent", "handoff", "decision", "human"})
@@ -38,6 +39,8 @@ class Match:
     step: Step
     left_out: frozenset[str] = frozenset()
     """What the call has and the record does not show."""
+    by_chance: bool = False
+    """Another step could have answered as well, and otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +83,7 @@ class ForeignRun:
                 self._children[step.parent_seq].append(step.seq)
         self._requests: dict[int, Request | None] = {}
         self._shown: Shows | None = None
+        self._twins = Twins(self.run)
 
     @property
     def begun(self) -> bool:
@@ -98,6 +102,10 @@ class ForeignRun:
     def spent(self, kind: Kind, name: str | None) -> Iterator[Step]:
         """Those that have answered."""
         return (s for s in self._of_kind[kind] if s.seq in self._gone and (name is None or same_tool(s.name, name)))
+
+    def twins(self, around: "ForeignRun", step: Step) -> Iterator[Step]:
+        """The steps that have not answered yet, and can as well as a step of a run; see :mod:`spanreplay.replay.twins`."""
+        return (other for other in self._twins.of(around._twins, step) if other.seq not in self._gone and self.answers(other))
 
     def take(self, step: Step) -> bool:
         """Use a step; ``False`` if another process has."""
@@ -262,8 +270,9 @@ class Pool:
                     if not run.answers(step, without_input=bare):
                         return NoMatch(run=run, step=step)
                     if run.take(step):
+                        by_chance = _is_chance(run, step, runs, company)
                         self._bound = run
-                        return Match(run=run, step=step, left_out=likeness.left_out)
+                        return Match(run=run, step=step, left_out=likeness.left_out, by_chance=by_chance)
                 elif closest is None or (closest.likeness and likeness and likeness.closeness > closest.likeness.closeness):
                     closest = NoMatch(run=run, step=step, likeness=likeness)
             if closest is not None:
@@ -290,6 +299,15 @@ class Pool:
         others = [run for run in self._runs if run is not self._bound] if self._several else []
         found = [self._bound, *sorted(others, key=lambda run: not run.begun)]
         return sorted(found, key=lambda run: run.run.run_id not in before)
+
+
+def _is_chance(chosen: ForeignRun, step: Step, runs: Sequence[ForeignRun], company: Company) -> bool:
+    """Whether a step of some run would answer a call as well as the chosen one: nothing tells which of them it is."""
+    run_id = chosen.run.run_id
+    near = (run_id in company.runs, company.distance(run_id, step))
+    return any(
+        near == (run.run.run_id in company.runs, company.distance(run.run.run_id, twin)) for run in runs for twin in run.twins(chosen, step)
+    )
 
 
 def _closeness(missed: NoMatch) -> int:

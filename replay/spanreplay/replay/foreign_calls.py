@@ -83,7 +83,8 @@ class ForeignCalls:
         if call.kind == "model_call":
             self._before.answered(step, run_id, found.step)
         self._ledger.enter("run", run=run_id)
-        self._ledger.enter("used", run=run_id, step=found.step.seq, by="meaning", not_compared=sorted(found.left_out))
+        facts = {"not_compared": sorted(found.left_out), "by_chance": found.by_chance}
+        self._ledger.enter("used", run=run_id, step=found.step.seq, by="meaning", **facts)
         covered = found.run.cover(found.step)
         if covered:
             self._ledger.enter("covered", run=run_id, steps=covered)

@@ -84,6 +84,8 @@ class Totals:
     """Steps matched by what was asked, because the path could not know the caller."""
     by_meaning: int = 0
     """Steps of runs recorded by others, matched by what was asked, as far as the record shows it."""
+    by_chance: int = 0
+    """Steps of runs recorded by others that another one could have stood for, which asked the same at once and was answered otherwise."""
     not_compared: set[str] = field(default_factory=set)
     """What calls had that the record does not show."""
     order_relaxed: int = 0
@@ -137,6 +139,7 @@ def _used(totals: Totals, facts: Mapping[str, Any]) -> None:
     totals.used.setdefault(facts["run"], set()).add(facts["step"])
     totals.by_input += facts.get("by") == "input"
     totals.by_meaning += facts.get("by") == "meaning"
+    totals.by_chance += facts.get("by_chance") is True
     totals.not_compared.update(facts.get("not_compared", ()))
 
 

@@ -39,6 +39,8 @@ class Verdict:
     """It is judged all the same, as far as the record goes."""
     matched_by_meaning: int = 0
     """Steps recorded by others: matched by what was asked and answered with what that means, not with the exact exchange."""
+    matched_by_chance: int = 0
+    """Of them those that another recorded step could have stood for, which asked the same at once and was answered otherwise."""
     not_compared: tuple[str, ...] = ()
     """What calls had that the record of others does not show."""
     inside: tuple[tuple[str, int], ...] = ()
@@ -78,6 +80,7 @@ class Verdict:
                 "matched": self.matched,
                 "matched_by_input": self.matched_by_input,
                 "matched_by_meaning": self.matched_by_meaning,
+                "matched_by_chance": self.matched_by_chance,
                 "covered": self.covered,
                 "passed": dict(self.passed),
                 "told_by_others": self.told_by_others,
@@ -140,6 +143,7 @@ def verdict(totals: Totals, runs: Sequence[Run], *, accept_incomplete: bool = Fa
         cut_short=tuple(ledgers.cut_short(runs)),
         accept_incomplete=accept_incomplete,
         matched_by_meaning=totals.by_meaning,
+        matched_by_chance=totals.by_chance,
         not_compared=tuple(sorted(totals.not_compared)),
         inside=tuple((r.run_id, seq) for r in runs for seq in sorted(totals.covered.get(r.run_id, ()))),
         passed=Counter(step.kind for run in runs if is_foreign(run) for step in _passed(run, totals)),

@@ -38,6 +38,10 @@ def render_verdict(verdict: Verdict, runs: Sequence[Run], *, colour: bool | None
         lines.append([Piece(f"note: telemetry was not sent ({verdict.telemetry_dropped} connections)", DIM)])
     if verdict.not_compared:
         lines.append([Piece(f"note: not compared, as the record does not show it: {', '.join(verdict.not_compared)}", DIM)])
+    if (number := verdict.matched_by_chance) > 0:
+        calls = "1 call was" if number == 1 else f"{number} calls were"
+        why = "several recorded at once ask the same, have other answers, and nothing tells which is which"
+        lines.append([Piece(f"note: {calls} answered by one of several recorded calls, by chance: {why}", DIM)])
     if verdict.inside:
         lines.append([Piece(safe(f"note: not compared, as the tool around it was answered whole: {_inside(verdict, runs)}"), DIM)])
     if verdict.processes == 0:

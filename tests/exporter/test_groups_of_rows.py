@@ -66,3 +66,13 @@ def test_duckdb_draws_no_bar_of_its_own(store: Store, much: bool) -> None:
         assert setting(connection, "enable_progress_bar") is False
     with store._database.reading() as connection:
         assert setting(connection, "enable_progress_bar") is False
+
+
+def test_a_value_larger_than_a_batch_has_the_memory_that_it_takes(store: Store) -> None:
+    def memory(size: int) -> float:
+        with database.Database(store.path).writing(much=True, size=size) as connection:
+            number, unit = str(setting(connection, "memory_limit")).split()
+            return float(number) * {"MiB": 2**20, "GiB": 2**30}[unit]
+
+    assert memory(0) == memory(16_000_000) < 210_000_000, "batches of the usual size go with little"
+    assert memory(100_000_000) > 5 * 100_000_000

@@ -46,7 +46,11 @@ BLOCK: Final = 65_536
 """Bytes that the file of a new store grows by: at DuckDB's own 262,144 a few runs take megabytes. That of a file cannot be changed."""
 _GROUP_BYTES: Final = 128_000_000
 """Where a group of rows would hold more than this, none are put together: it would have to fit into memory several times over."""
-_MEMORY_FOR_MUCH: Final = "200MB"
+_MEMORY_FOR_MUCH: Final = 200_000_000
+"""Bytes that a transaction of the usual size needs at most."""
+_USUAL_BYTES: Final = 16_000_000
+_TIMES: Final = 6
+"""How many times over what is more than usual has to fit into memory: one value is never divided."""
 _SMALL_FILE: Final = 16_000_000
 """A database of so many bytes holds no such group."""
 _SEALED_CONFIG: Final[_Config] = {**_CONFIG, "enable_external_access": "false"}
@@ -86,11 +90,12 @@ class Database:
         self._held_by = 0
 
     @contextlib.contextmanager
-    def writing(self, *, much: bool = False, held_s: float | None = None) -> "Iterator[Connection]":
+    def writing(self, *, much: bool = False, size: int = 0, held_s: float | None = None) -> "Iterator[Connection]":
         """A connection that may write, in the newest schema, under the store's lock.
 
         Args:
             much: each transaction is large, so that it goes straight into the database, not into its log first.
+            size: about how many bytes of content the largest of such transactions writes, where one value alone may be larger than usual.
             held_s: how many seconds to wait for who reads the file meanwhile, a shell of DuckDB for one; left out, as long as for a writer.
 
         Raises:
@@ -109,15 +114,16 @@ class Database:
             try:
                 with self._failures_named():
                     migrate(connection)
-                    self._set_up(connection, much=much)
+                    self._set_up(connection, much=much, size=size)
                     yield connection
             finally:
                 connection.close()
 
-    def _set_up(self, connection: "Connection", *, much: bool) -> None:
+    def _set_up(self, connection: "Connection", *, much: bool, size: int) -> None:
         """How checkpoints go: after little was written a few small groups of rows are put together, so that none pile up."""
         if much:
-            connection.execute(f"SET threads = 1; SET checkpoint_threshold = '1KB'; SET memory_limit = '{_MEMORY_FOR_MUCH}'")
+            memory = _MEMORY_FOR_MUCH + _TIMES * max(0, size - _USUAL_BYTES)
+            connection.execute(f"SET threads = 1; SET checkpoint_threshold = '1KB'; SET memory_limit = '{memory}B'")
         together = not much and (self.path.stat().st_size < _SMALL_FILE or _largest_group(connection) < _GROUP_BYTES)
         connection.execute(f"SET max_vacuum_tasks = {2 if together else 0}")
 

@@ -76,6 +76,11 @@ class Batch:
             self.rejected += 1
         return None
 
+    @property
+    def content_bytes(self) -> int:
+        """Bytes of the long content in it."""
+        return sum(blob[1] for blob in self._blobs.values())
+
     def add_text(self, digest: str, size: int, text: str) -> None:
         """Takes content that is valid UTF-8, of ``size`` bytes."""
         self._blobs[digest] = digest, size, TEXT_MEDIA, text, None, None, key_of(digest)

@@ -134,10 +134,12 @@ class Store:
         report = AddReport()
         importer = Importer(origin, batch_records=compaction.BATCH_RECORDS, batch_bytes=compaction.BATCH_BYTES)
         whole = WholeTraces()
+        largest = 0
         for batch, last in importer.batches(records):
             if not batch.size and not whole:
                 continue
-            with self._database.writing(much=True) as connection, transaction(connection):
+            largest = max(largest, batch.content_bytes)  # what a batch begins a later one may end
+            with self._database.writing(much=True, size=largest) as connection, transaction(connection):
                 generation = compaction.next_generation(connection)
                 effects = batch.load(connection, generation)
                 if derive is not None:
@@ -235,7 +237,7 @@ class Store:
         histories = Histories(steps)
         left = (histories.left(step)[0] for step in steps)
         size = histories.size() + sum(len(step.input or "") + len(step.output or "") for step in left)
-        with self._database.writing(much=size > _MUCH) as connection, transaction(connection):
+        with self._database.writing(much=size > _MUCH, size=size) as connection, transaction(connection):
             derived.put_runs(connection, trace_ids, runs, steps, self._seen_stale, histories=histories)
 
     def find_runs(

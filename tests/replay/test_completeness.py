@@ -40,7 +40,7 @@ def test_what_no_dialect_reads_is_looked_at_too() -> None:
 def test_absent_content_is_a_gap_of_what_a_replay_has_to_answer_only() -> None:
     listed = found(agent(1), chat(2, 1, content=False))
     assert {(gap.code, gap.step) for gap in listed} == {("input-absent", 1), ("output-absent", 1)}
-    assert all("CAPTURE" in gap.advice for gap in listed)
+    assert all("CAPTURE" in gap.advice and "import the log records too" in gap.advice for gap in listed)
 
 
 def test_dropped_ends_parents_and_logs() -> None:

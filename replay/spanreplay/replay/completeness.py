@@ -46,6 +46,7 @@ _OF_RUNS: Final = frozenset({RECORDS_DROPPED, SOURCE_LOSS, UNREADABLE, LOG_WITHO
 _PASSED_THROUGH: Final = frozenset({"agent", "handoff", "decision", "human"})
 """Kinds that a replay never answers: that nobody captured their content is no gap."""
 _CAPTURE: Final = "switch content capture on where it is recorded (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT or the like)"
+_IN_LOGS: Final = f"import the log records too, where instrumentations in the GenAI conventions may write the content; else {_CAPTURE}"
 _LIMIT: Final = "raise OTEL_SPAN_{}_COUNT_LIMIT where it is recorded (empty means no limit)"
 _ADVICE: Final[Mapping[str, str]] = {
     INPUT_ABSENT: _CAPTURE,
@@ -172,13 +173,15 @@ def _gap(run: Run, step: Step, reason: Reason, spans: Mapping[SpanKey, SpanRecor
         span_name=step.name if span is None else span.name,
         field=reason.field,
         limit=reason.size,
-        advice=_advice(reason),
+        advice=_advice(reason, step),
     )
 
 
-def _advice(reason: Reason) -> str:
+def _advice(reason: Reason, step: Step) -> str:
     if reason.code == CUT and reason.size is not None:
         return advice_for(reason.size)
+    if reason.code in (INPUT_ABSENT, OUTPUT_ABSENT) and step.kind == "model_call" and step.dialect == "gen_ai":
+        return _IN_LOGS
     return _ADVICE.get(reason.code, "")
 
 

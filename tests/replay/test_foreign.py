@@ -653,6 +653,38 @@ def test_another_call_than_the_one_without_a_span_is_the_agents_difference() -> 
     assert told(result)[0] == ("input", 2, "arguments.city")
 
 
+def test_threads_that_ask_the_same_each_stay_in_their_run() -> None:
+    spans: list[SpanRecord] = []
+    for place in range(2):
+        trace = Trace(f"{place + 1:032x}", f"n{place}")
+        for number in range(2):
+            trace.chat([user("Hi")], [text(f"{place}.{number}")])
+        whole = dataclasses.replace(trace.spans[0], end_ns=trace.now + SECOND)
+        ahead = whole.start_ns - SECOND
+        spans += [dataclasses.replace(s, start_ns=s.start_ns - ahead, end_ns=(s.end_ns or 0) - ahead) for s in (whole, *trace.spans[1:])]
+    both = threading.Barrier(2)
+    found: list[list[str | None]] = []
+
+    def asks() -> None:
+        hello: Any = [{"role": "user", "content": "Hi"}]
+        said = []
+        for _ in range(2):
+            both.wait(30)
+            said.append(openai_client().chat.completions.create(model="m", messages=hello).choices[0].message.content)
+        found.append(said)
+
+    def agent() -> None:
+        threads = [threading.Thread(target=asks) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    result = replayed(list(build_runs(spans)), agent)
+    assert (told(result), sorted(found)) == ([], [["0.0", "0.1"], ["1.0", "1.1"]])
+    assert result.verdict.matched_by_chance > 0
+
+
 @pytest.mark.parametrize(("later", "answers", "chance"), [(0, "ab", 1), (0, "aa", 0), (90, "ab", 0)])
 def test_that_chance_chose_between_equal_calls_made_at_once_is_said(later: int, answers: str, chance: int) -> None:
     trace = Trace()

@@ -4,7 +4,7 @@ Calls of two agents at once may be equal. Which of them this one is, is told by 
 others know no causal path, the live call does.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -47,8 +47,9 @@ class Before:
     """Keeps them. Not locked: the interceptor holds its own lock around every use."""
 
     def __init__(self) -> None:
-        self._latest: WeakKeyDictionary[Scope, dict[int, tuple[str, Step]]] = WeakKeyDictionary()
-        """By place: the last model call that it made itself, or else the last one of each task that was started there since."""
+        self._latest: WeakKeyDictionary[Scope, dict[int, tuple[int, str, Step]]] = WeakKeyDictionary()
+        """By place: the last model call that it made itself, or else the last one of each task that was started there since; each with
+        its place in the session's order."""
 
     def answered(self, live: LiveStep, run_id: str, step: Step) -> None:
         """A model call was answered."""
@@ -59,13 +60,19 @@ class Before:
                 known.clear()
             else:
                 known.pop(_ITSELF, None)
-            known[through] = (run_id, step)
+            known[through] = (live.seq, run_id, step)
             through = id(scope)
 
     def of(self, live: LiveStep) -> Company:
         """What a call is near to."""
-        nearest: Iterable[tuple[str, Step]] = next((known.values() for s in _around(live.scope) if (known := self._latest.get(s))), ())
-        return Company(models=tuple(nearest), agents=tuple(_agents(live)))
+        nearest = next((known for scope in _around(live.scope) if (known := self._seen(scope, live.scope))), ())
+        return Company(models=nearest, agents=tuple(_agents(live)))
+
+    def _seen(self, scope: Scope, by: Scope) -> tuple[tuple[str, Step], ...]:
+        """What was answered at a place, of that only what a task that was started from there can know: nothing since its start."""
+        known = self._latest.get(scope, {}).values()
+        alone = by.born is None or scope.born == by.born
+        return tuple((run_id, step) for seq, run_id, step in known if alone or seq <= (by.born or 0))
 
 
 def _around(scope: Scope | None) -> Iterator[Scope]:

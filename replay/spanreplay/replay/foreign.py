@@ -269,10 +269,12 @@ class Pool:
                 if likeness is not None and likeness.equal and not (run.goes_on(step) and closest is not None):
                     if not run.answers(step, without_input=bare):
                         return NoMatch(run=run, step=step)
-                    if run.take(step):
-                        by_chance = _is_chance(run, step, runs, company)
-                        self._bound = run
-                        return Match(run=run, step=step, left_out=likeness.left_out, by_chance=by_chance)
+                    ties = [(run, step), *_ties(run, step, runs, company)]
+                    # A task's first call is rather the first of a run than the next of one that has begun.
+                    for chosen, first in sorted(ties, key=lambda tie: tie[1].started_ns):
+                        if chosen.take(first):
+                            self._bound = chosen
+                            return Match(run=chosen, step=first, left_out=likeness.left_out, by_chance=len(ties) > 1)
                 elif closest is None or (closest.likeness and likeness and likeness.closeness > closest.likeness.closeness):
                     closest = NoMatch(run=run, step=step, likeness=likeness)
             if closest is not None:
@@ -301,13 +303,16 @@ class Pool:
         return sorted(found, key=lambda run: run.run.run_id not in before)
 
 
-def _is_chance(chosen: ForeignRun, step: Step, runs: Sequence[ForeignRun], company: Company) -> bool:
-    """Whether a step of some run would answer a call as well as the chosen one: nothing tells which of them it is."""
+def _ties(chosen: ForeignRun, step: Step, runs: Sequence[ForeignRun], company: Company) -> list[tuple[ForeignRun, Step]]:
+    """The steps that would answer a call as well as one of some run: nothing tells which of them it is."""
     run_id = chosen.run.run_id
     near = (run_id in company.runs, company.distance(run_id, step))
-    return any(
-        near == (run.run.run_id in company.runs, company.distance(run.run.run_id, twin)) for run in runs for twin in run.twins(chosen, step)
-    )
+    return [
+        (run, twin)
+        for run in runs
+        for twin in run.twins(chosen, step)
+        if near == (run.run.run_id in company.runs, company.distance(run.run.run_id, twin))
+    ]
 
 
 def _closeness(missed: NoMatch) -> int:

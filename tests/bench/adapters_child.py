@@ -21,7 +21,6 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, Sp
 
 from spanreplay import recording
 
-
 RUNS = 4
 """Runs of the agent in a round, after one that is not timed: what is done once, at the first call, is none of a step's cost."""
 

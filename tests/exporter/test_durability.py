@@ -56,7 +56,12 @@ def test_a_batch_is_written_when_it_is_asked_for(store: Store, writer: JournalWr
 def test_a_batch_is_written_when_it_is_large(store: Store, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch) -> None:
     writes: list[int] = []
     real = os.write
-    monkeypatch.setattr(os, "write", lambda descriptor, data: writes.append(len(data)) or real(descriptor, data))
+
+    def write(descriptor: int, data: bytes) -> int:
+        writes.append(len(data))
+        return real(descriptor, data)
+
+    monkeypatch.setattr(os, "write", write)
     for number in range(1000):
         writer.open_span(span(number, attributes={"a": f"{number}" * 100}))
     writer.close()
@@ -70,7 +75,12 @@ def test_a_batch_is_written_after_a_second(store: Store, monkeypatch: pytest.Mon
     writer = JournalWriter(store.path, durability="batch", process=current_process())
     written = threading.Event()
     flush = writer._file.flush
-    monkeypatch.setattr(writer._file, "flush", lambda: (flush(), written.set()))
+
+    def flushed() -> None:
+        flush()
+        written.set()
+
+    monkeypatch.setattr(writer._file, "flush", flushed)
     writer.open_span(span(1))
     assert written.wait(30)
     assert records(store) == ["process", "open"]

@@ -94,7 +94,7 @@ def test_a_history_that_is_cut_summed_up_or_changed_is_given_back(store: Store) 
     assert given_back(store) == {step.seq: json.loads(step.input or "")["messages"] for step in steps}
     offered = "SELECT seq, list(schema::VARCHAR ORDER BY tool) FROM steps JOIN tools_offered AS t ON t.thread = steps.thread"
     found = dict(store.query(f"{offered} AND seq BETWEEN first_seq AND last_seq GROUP BY seq").rows)
-    assert {seq: [json.loads(text) for text in list(texts)] for seq, texts in found.items()} == {  # type: ignore[call-overload]
+    assert {seq: [json.loads(text) for text in list(texts)] for seq, texts in found.items()} == {
         step.seq: json.loads(step.input or "")["tools"] for step in steps
     }
     names = store.query("SELECT DISTINCT tool FROM tools_offered ORDER BY tool").rows
@@ -123,8 +123,8 @@ def test_an_input_without_messages_stays_as_it_is(store: Store, text: str) -> No
 
 
 def test_messages_of_any_json_are_given_back(store: Store) -> None:
-    odd = [1, "x" * 400, None, {"role": 3}, [], {"role": "user", "parts": {}}, {"role": "a\\u0000", "é": ["y" * 300, "z" * 300]}]
-    put(store, [call(1, odd), call(2, [*odd, 12]), call(3, [*odd, 123])])  # type: ignore[list-item]
+    odd: list[Any] = [1, "x" * 400, None, {"role": 3}, [], {"role": "user", "parts": {}}, {"role": "a\\u0000", "é": ["y" * 300, "z" * 300]}]
+    put(store, [call(1, odd), call(2, [*odd, 12]), call(3, [*odd, 123])])
     assert given_back(store) == {1: odd, 2: [*odd, 12], 3: [*odd, 123]}
 
 

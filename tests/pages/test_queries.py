@@ -1,6 +1,5 @@
 """The questions of the page about SQL have the answers that it shows, in ``spanreplay query`` and in a plain DuckDB."""
 
-
 import pytest
 
 from pages.queries import PAGE, Question, answer, make_store, questions

@@ -124,8 +124,10 @@ def test_an_input_without_messages_stays_as_it_is(store: Store, text: str) -> No
 
 def test_messages_of_any_json_are_given_back(store: Store) -> None:
     odd: list[Any] = [1, "x" * 400, None, {"role": 3}, [], {"role": "user", "parts": {}}, {"role": "a\\u0000", "é": ["y" * 300, "z" * 300]}]
-    put(store, [call(1, odd), call(2, [*odd, 12]), call(3, [*odd, 123])])
-    assert given_back(store) == {1: odd, 2: [*odd, 12], 3: [*odd, 123]}
+    longer: list[Any] = [*odd, 12]
+    longest: list[Any] = [*odd, 123]
+    put(store, [call(1, odd), call(2, longer), call(3, longest)])
+    assert given_back(store) == {1: odd, 2: longer, 3: longest}
 
 
 def test_deriving_again_replaces_the_history(store: Store) -> None:

@@ -230,7 +230,18 @@ class Kept:
         assert len(places) == len(set(places))
 
 
-_CHANGING: Final = frozenset({names.PROCESS_ID, names.STEP_PARENT, names.RUN_ID, names.RUN_COMMAND_ID, names.RUN_REDACTION})
+_CHANGING: Final = frozenset(
+    {
+        names.PROCESS_ID,
+        names.STEP_PARENT,
+        names.STEP_REQUESTED_BY,
+        names.RUN_ID,
+        names.RUN_COMMAND_ID,
+        names.RUN_REDACTION,
+        names.RUN_SEED,
+        names.RUN_HASH_SEED,
+    }
+)
 
 
 def _lasting(name: str, value: Any) -> Any:

@@ -84,8 +84,8 @@ class Client(threading.Thread):
         self.acknowledged.update(f"{span.context.span_id:016x}" for span in batch if span.context)
 
 
-def test_killed_again_and_again_it_has_every_acknowledged_span_once(tmp_path: Path) -> None:
-    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
+def test_killed_again_and_again_it_has_every_acknowledged_span_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL, logger="opentelemetry")  # each refused export is told
     store = tmp_path / "store"
     ports = (free_port(), free_port())
     running = program(store, ports=ports)

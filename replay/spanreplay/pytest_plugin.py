@@ -10,7 +10,7 @@ Nothing is imported until a test asks for it.
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 import pytest
 
@@ -44,7 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     """Run a marked test inside its recording."""
-    mode: Mode = pyfuncitem.config.getoption(_OPTION)
+    mode = cast("Mode", pyfuncitem.config.getoption(_OPTION))
     path = _recording_of(pyfuncitem)
     if path is None and mode != "refuse":
         return (yield)

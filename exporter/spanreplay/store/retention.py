@@ -232,7 +232,7 @@ class Retention:
 
     def _with_their_commands(self, plan: Plan, commands: Commands, judge: Callable[[Going], None]) -> None:
         """A recorded command stays as long as one of its runs does, which a replay needs it for; one without steps goes with the last."""
-        why = {id(one.bundle): one.why for one in plan.going}
+        why: dict[int, Why] = {id(one.bundle): one.why for one in plan.going}
         for bundle in commands.serving:
             served = commands.served(bundle)
             all_go = all(id(other) in why for other in served)

@@ -153,10 +153,11 @@ def unpacked(value: Any, name: str, call_id: str | None, modules: Mapping[str, A
     if type(value) is list and any(is_command(item) or is_tool_message(item) for item in value):
         return [unpacked(item, name, None, modules) for item in value]
     if is_command(value):
-        if any(isinstance(item, Sent) for item in _listed(value.goto)):
+        command: Any = value
+        if any(isinstance(item, Sent) for item in _listed(command.goto)):
             send = modules["langgraph.types"].Send
-            made = [_send(send, item) if isinstance(item, Sent) else item for item in _listed(value.goto)]
-            return replace(value, goto=made if isinstance(value.goto, list | tuple) else made[0])
+            made = [_send(send, item) if isinstance(item, Sent) else item for item in _listed(command.goto)]
+            return replace(command, goto=made if isinstance(command.goto, list | tuple) else made[0])
         return value
     if call_id is None or is_tool_message(value):
         return value

@@ -51,11 +51,14 @@ class Echo:
 @pytest.fixture
 def echo() -> Iterator[Echo]:
     def handler(connection: Any) -> None:
-        found.connections += 1
         for message in connection:
             connection.send(message)
 
-    with serve(handler, "127.0.0.1", 0) as server:
+    def counted(_: Any, __: Any) -> None:
+        """Before the handshake is answered: a client that has connected is counted."""
+        found.connections += 1
+
+    with serve(handler, "127.0.0.1", 0, process_request=counted) as server:
         found = Echo(server)
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()

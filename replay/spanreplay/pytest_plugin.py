@@ -16,7 +16,7 @@ import pytest
 
 if TYPE_CHECKING:
     from spanreplay.replay import ReplayResult, Run
-    from spanreplay.replay.baseline import Baseline
+    from spanreplay.replay.reexecution.baseline import Baseline
 
 Mode: TypeAlias = Literal["replay", "record", "refuse"]
 
@@ -74,8 +74,8 @@ def _writable(item: pytest.Function) -> list[Path]:
 
 
 def _read(path: Path) -> "list[Run]":
-    from spanreplay.replay import baseline
-    from spanreplay.replay.source import UnreadableSource
+    from spanreplay.replay.inputs.source import UnreadableSource
+    from spanreplay.replay.reexecution import baseline
 
     if not path.exists():
         pytest.fail(f"there is no recording {path}; make it with: pytest {_OPTION}=record", pytrace=False)
@@ -87,7 +87,7 @@ def _read(path: Path) -> "list[Run]":
 
 @contextmanager
 def _writing(path: Path) -> "Iterator[Baseline]":
-    from spanreplay.replay import baseline
+    from spanreplay.replay.reexecution import baseline
 
     try:
         with baseline.recorded() as made:
@@ -99,7 +99,7 @@ def _writing(path: Path) -> "Iterator[Baseline]":
 
 @contextmanager
 def _replaying(runs: "list[Run]", *, where: Path | None, allow_write: list[Path]) -> Iterator[None]:
-    from spanreplay.replay.engine import Replayer
+    from spanreplay.replay.reexecution.engine import Replayer
     from spanreplay.replay.reports.verdict import render_verdict
 
     execution = Replayer(runs, allow_write=allow_write).execution(whole_process=True)
@@ -120,7 +120,7 @@ def replay_run(request: pytest.FixtureRequest) -> "Callable[..., ReplayResult]":
 
     A coroutine function is run to its end.
     """
-    from spanreplay.replay.engine import Replayer
+    from spanreplay.replay.reexecution.engine import Replayer
 
     folder = request.path.parent
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from spanreplay.replay.model import Run
-from spanreplay.replay.runs import build_runs, index
+from spanreplay.replay.rebuilding.runs import build_runs, index
 from spanreplay.store.store import Store
 
 TESTS: Final = Path(__file__).resolve().parents[1]

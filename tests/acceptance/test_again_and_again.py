@@ -9,8 +9,8 @@ from acceptance.agents.many_agents import APIS
 from acceptance.agents.toolbox import run
 from acceptance.commands import WIRE, runs_of
 from spanreplay import recording
-from spanreplay.replay.engine import Replayer
 from spanreplay.replay.model import Run
+from spanreplay.replay.reexecution.engine import Replayer
 from support.cassette_server import CassetteServer, read_cassette
 from support.size import FULL
 

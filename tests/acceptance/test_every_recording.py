@@ -16,7 +16,7 @@ from openai import OpenAI
 from acceptance.commands import MATERIAL, NO_MATERIAL, runs_of
 from spanreplay import recording
 from spanreplay.instrumentation import agent_run, tool
-from spanreplay.replay.engine import Replayer
+from spanreplay.replay.reexecution.engine import Replayer
 from support.cassette_server import CassetteServer, Recorded, read_cassette
 
 _APIS: Final = {"openai.chat", "openai.responses", "anthropic"}

@@ -8,7 +8,7 @@ import pytest
 from backends import binaries
 from backends.running import CONFIGURATIONS, Peers, until
 from fixtures.runs.spans import agent, chat, tool
-from spanreplay.replay.source import open_source
+from spanreplay.replay.inputs.source import open_source
 from spanreplay.spans.record import SpanRecord
 from support.command_line import CommandLine
 

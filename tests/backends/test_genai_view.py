@@ -10,8 +10,8 @@ from typing import Any, Final
 import pytest
 
 from fixtures.runs.spans import own
+from spanreplay.replay.inputs.source import open_source
 from spanreplay.replay.outgoing import view_of
-from spanreplay.replay.source import open_source
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_ERROR, SpanRecord
 from support.command_line import CommandLine

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from backends.running import Jaeger, Peers, get, until
 from spanreplay.cli.sending import address_of, send
-from spanreplay.replay.remote import Access, open_remote
-from spanreplay.replay.source import Opened, open_source
+from spanreplay.replay.inputs.remote import Access, open_remote
+from spanreplay.replay.inputs.source import Opened, open_source
 from spanreplay.spans.record import EventRecord, LinkRecord, Resource, Scope, SpanRecord
 from support.command_line import CommandLine
 

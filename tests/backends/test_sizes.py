@@ -8,9 +8,9 @@ import pytest
 from backends.running import Jaeger, Peers, until
 from fixtures.runs.spans import TRACE, agent, chat, tool
 from spanreplay.cli.sending import address_of, send
-from spanreplay.replay.remote import Access, open_remote
-from spanreplay.replay.runs import build_runs
-from spanreplay.replay.source import open_source
+from spanreplay.replay.inputs.remote import Access, open_remote
+from spanreplay.replay.inputs.source import open_source
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import SpanRecord
 from support.size import FULL

@@ -18,7 +18,7 @@ import httpx2
 from bench.cases import recorded
 from spanreplay import recording
 from spanreplay.instrumentation import agent_run
-from spanreplay.replay.runs import index
+from spanreplay.replay.rebuilding.runs import index
 from spanreplay.store.store import Store
 from support.size import FULL
 

@@ -20,8 +20,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
 from bench.measure import Ratio, ratio
 from spanreplay.replay.importing import import_records
-from spanreplay.replay.runs import derive
-from spanreplay.replay.source import open_source
+from spanreplay.replay.inputs.source import open_source
+from spanreplay.replay.rebuilding.runs import derive
 from spanreplay.spans.record import Record
 from spanreplay.store.compaction import BATCH_BYTES, BATCH_RECORDS
 from spanreplay.store.database import transaction

@@ -15,8 +15,8 @@ from spanreplay.boundary.session import RunContext, entered
 from spanreplay.cli.target import Loaded, load
 from spanreplay.instrumentation import agent_run, tool
 from spanreplay.recording import plugins
-from spanreplay.replay.engine import Replayer, replay_session
-from spanreplay.replay.ledger import Ledger
+from spanreplay.replay.reexecution.engine import Replayer, replay_session
+from spanreplay.replay.reexecution.ledger import Ledger
 
 ONCE: Final = 7
 """How often what is paid once is measured."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from exporter.test_migrations import make_old_store
-from spanreplay.replay.runs import index
+from spanreplay.replay.rebuilding.runs import index
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, Resource, SpanRecord
 from spanreplay.store import reclaiming

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.runs.spans import own_root
-from spanreplay.replay.runs import index
+from spanreplay.replay.rebuilding.runs import index
 from spanreplay.semconv import attributes as a
 from spanreplay.store import compaction
 from spanreplay.store.journal import JournalWriter

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
 from recordings.reading import recordings, spans_file
-from spanreplay.replay.identifiers import SpanIds
-from spanreplay.replay.input_stream import HEAD_BYTES, InputStream, Limits
+from spanreplay.replay.inputs.identifiers import SpanIds
+from spanreplay.replay.inputs.input_stream import HEAD_BYTES, InputStream, Limits
+from spanreplay.replay.inputs.source import ReadReport, Source, open_source, registry
+from spanreplay.replay.inputs.tables import langsmith, own, phoenix
 from spanreplay.replay.reasons import UNREADABLE
-from spanreplay.replay.rows import run_row, step_row
-from spanreplay.replay.runs import build_runs
-from spanreplay.replay.source import ReadReport, Source, open_source, registry
-from spanreplay.replay.tables import langsmith, own, phoenix
+from spanreplay.replay.rebuilding.rows import run_row, step_row
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.spans.errors import FormatError
 from spanreplay.spans.record import LogRecord, Record, SpanRecord
 from spanreplay.store.parquet import rows

@@ -11,10 +11,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from recordings.reading import HERE, recordings, spans_file
-from spanreplay.replay.fields import TEMPO_LIMIT
+from spanreplay.replay.inputs.source import open_source
 from spanreplay.replay.model import Run
-from spanreplay.replay.runs import build_runs
-from spanreplay.replay.source import open_source
+from spanreplay.replay.reading.fields import TEMPO_LIMIT
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.replay.writers import jaeger_json, parquet
 from spanreplay.semconv import attributes as a
 from spanreplay.spans import otlp_json, otlp_proto

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from spanreplay.replay.inputs.source import open_source
 from spanreplay.replay.model import Run, Step
-from spanreplay.replay.runs import build_runs
-from spanreplay.replay.source import open_source
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.spans.record import Record
 
 HERE: Final = Path(__file__).parent

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from recordings.reading import recordings, spans_file
 from span_strategies import logs, spans
 from spanreplay.replay.importing import import_records
-from spanreplay.replay.runs import build_runs, derive, index
-from spanreplay.replay.source import open_source
+from spanreplay.replay.inputs.source import open_source
+from spanreplay.replay.rebuilding.runs import build_runs, derive, index
 from spanreplay.semconv.attributes import RUN_ID
 from spanreplay.spans.record import EventRecord, Record, SpanRecord
 from spanreplay.store import compaction, whole

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from spanreplay.replay.reexecution.verdict import Verdict
 from spanreplay.replay.reports.verdict import render_verdict
-from spanreplay.replay.verdict import Verdict
 
 
 def verdict(**fields: Any) -> Verdict:

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plain_spans import time_text
+from spanreplay.replay.inputs.source import open_source
 from spanreplay.replay.model import Run, Step
-from spanreplay.replay.runs import build_runs
-from spanreplay.replay.source import open_source
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.replay.writer import registry
 from spanreplay.spans import otlp_json
 from spanreplay.spans.record import SpanRecord

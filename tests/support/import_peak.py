@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from spanreplay.replay.importing import import_records
-from spanreplay.replay.source import open_source
+from spanreplay.replay.inputs.source import open_source
 from spanreplay.store.store import Store
 
 

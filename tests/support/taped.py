@@ -14,9 +14,9 @@ from spanreplay.boundary.scope import process
 from spanreplay.boundary.session import RunContext, Session, entered
 from spanreplay.content.redaction import RedactionPolicy, Redactor
 from spanreplay.instrumentation import shims
-from spanreplay.replay.engine import Replayer, ReplayResult
 from spanreplay.replay.model import Run
-from spanreplay.replay.runs import build_runs
+from spanreplay.replay.rebuilding.runs import build_runs
+from spanreplay.replay.reexecution.engine import Replayer, ReplayResult
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import STATUS_ERROR, STATUS_UNSET, EventRecord, Resource, Scope, SpanRecord
 from support.size import FULL

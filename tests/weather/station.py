@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from spanreplay.content.redaction import mask
 from spanreplay.replay.model import Run
-from spanreplay.replay.runs import build_runs
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import SpanRecord
 from spanreplay.store.store import Store

@@ -24,7 +24,7 @@ def command(store: Path | None, as_json: bool) -> None:
     from spanreplay.cli.about import about
     from spanreplay.cli.demo_agent import PROMPT, TripAgent
     from spanreplay.cli.target import load
-    from spanreplay.replay.engine import Replayer
+    from spanreplay.replay.reexecution.engine import Replayer
     from spanreplay.replay.reports.text import render_run
     from spanreplay.replay.reports.verdict import render_verdict
 

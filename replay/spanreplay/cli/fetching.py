@@ -10,7 +10,7 @@ import click
 from spanreplay.cli.options import WrongUse
 
 if TYPE_CHECKING:
-    from spanreplay.replay.remote import Access
+    from spanreplay.replay.inputs.remote import Access
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -86,7 +86,7 @@ def access() -> "Access":
 
 
 def _access(kept: str) -> "Access":
-    from spanreplay.replay.remote import Access
+    from spanreplay.replay.inputs.remote import Access
 
     context = click.get_current_context(silent=True)
     given: dict[str, Any] = {

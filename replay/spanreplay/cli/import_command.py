@@ -13,8 +13,8 @@ from spanreplay.cli.options import common, complain, many, print_json, print_tex
 from spanreplay.cli.progress import counted, measured, working
 
 if TYPE_CHECKING:
-    from spanreplay.replay.source import Opened
-    from spanreplay.replay.source_losses import Losses
+    from spanreplay.replay.inputs.source import Opened
+    from spanreplay.replay.inputs.source_losses import Losses
     from spanreplay.spans.record import Record
     from spanreplay.store.store import AddReport, Store
 
@@ -103,7 +103,7 @@ def _import_all(sources: Sequence[str], path: Path) -> tuple[list[_Done], list[t
     """What was imported, and what could not be with the reason why."""
     from spanreplay.cli.stored import ready_store
     from spanreplay.cli.target import is_store, open_any
-    from spanreplay.replay.source import UnreadableSource
+    from spanreplay.replay.inputs.source import UnreadableSource
     from spanreplay.store.errors import StoreError
 
     sources_opened: list[tuple[str, Opened | None]] = []
@@ -131,7 +131,7 @@ def _import_all(sources: Sequence[str], path: Path) -> tuple[list[_Done], list[t
 def _of_archive(source: str) -> tuple[str, str]:
     """An archive and the run in it that is wanted; any other SOURCE as it is."""
     from spanreplay.cli.target import split
-    from spanreplay.replay.archive import is_archive
+    from spanreplay.replay.inputs.archive import is_archive
 
     where, run = split(source)
     return (where, run) if run and is_archive(where) else (source, "")

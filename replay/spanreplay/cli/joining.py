@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 import click
 
 if TYPE_CHECKING:
-    from spanreplay.replay.joins import Join
     from spanreplay.replay.model import Run
+    from spanreplay.replay.rebuilding.joins import Join
     from spanreplay.store.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 NAMES: Final = ("conversation", "call-id")
-"""As :data:`spanreplay.replay.joins.JOINS`, which ``--help`` does not import."""
+"""As :data:`spanreplay.replay.rebuilding.joins.JOINS`, which ``--help`` does not import."""
 _KEPT: Final = "spanreplay.join"
 _APART_NS: Final = 3600 * 10**9
 """Traces of a store that began further from a run are not looked at for its calls."""

@@ -119,7 +119,7 @@ def complain(text: str) -> None:
 
 def print_json(document: object) -> None:
     """One JSON document on stdout: strict, and with nothing in it that a terminal would obey."""
-    from spanreplay.replay.fields import strict
+    from spanreplay.replay.reading.fields import strict
 
     plain = strict(document)
     text = json.dumps(plain, ensure_ascii=False, allow_nan=False, indent=2)

@@ -16,7 +16,7 @@ from spanreplay.cli.sending import Address, address_of
 if TYPE_CHECKING:
     import requests
 
-    from spanreplay.replay.remote import Access
+    from spanreplay.replay.inputs.remote import Access
 
 MIB: Final = 1 << 20
 WANTED: Final = 64 * MIB

@@ -157,8 +157,8 @@ class Beside:
                 urllib.request.build_opener(urllib.request.ProxyHandler({})).open(asked, timeout=10).close()
 
     def _environment(self, proxy: str) -> dict[str, str]:
-        from spanreplay.replay.credentials import PLACEHOLDER
         from spanreplay.replay.proxy.upstreams import addresses
+        from spanreplay.replay.reexecution.credentials import PLACEHOLDER
 
         made = {**os.environ, **addresses(proxy, self.upstreams), "SPANREPLAY_PROXY": proxy}
         if self.replaying:
@@ -172,7 +172,7 @@ def _record(served: list[str], path: Path, beside: Beside, *, as_json: bool) -> 
     from spanreplay.cli.stored import ready_store
     from spanreplay.exporter import environment_variables as env
     from spanreplay.recording.children import child_environment, finish_command
-    from spanreplay.replay.command import run_attached
+    from spanreplay.replay.reexecution.command import run_attached
 
     command_id = os.urandom(16).hex()
     environment = child_environment(command_id, os.urandom(16).hex(), path, "record", {env.SPANREPLAY_RUN_PER: "auto"})
@@ -188,7 +188,7 @@ def _record(served: list[str], path: Path, beside: Beside, *, as_json: bool) -> 
 
 
 def _replay(served: list[str], loaded: "Loaded", beside: Beside, *, as_json: bool) -> int:
-    from spanreplay.replay.command import replay_command
+    from spanreplay.replay.reexecution.command import replay_command
     from spanreplay.replay.reports.verdict import render_verdict
 
     focus = [run.run_id for run in loaded.runs if not run.is_command] if loaded.asked else []
@@ -256,7 +256,7 @@ def _recorded_mcp(run: Callable[[], int], argv: list[str], name: str | None, sto
 
 def _replayed_mcp(run: Callable[[], int], loaded: "Loaded", name: str | None) -> int:
     from spanreplay.instrumentation.manual import agent_run
-    from spanreplay.replay.engine import Replayer
+    from spanreplay.replay.reexecution.engine import Replayer
     from spanreplay.replay.reports.verdict import render_verdict
 
     def serve() -> Any:

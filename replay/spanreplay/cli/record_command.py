@@ -36,7 +36,7 @@ def command(context: click.Context, run_per: str, store: Path | None, as_json: b
     from spanreplay.cli.stored import ready_store
     from spanreplay.exporter import environment_variables as env
     from spanreplay.recording.children import child_environment, finish_command
-    from spanreplay.replay.command import CommandMissing, run_attached
+    from spanreplay.replay.reexecution.command import CommandMissing, run_attached
     from spanreplay.store.errors import StoreError
 
     output = sys.stderr if as_json else None
@@ -74,7 +74,7 @@ def command(context: click.Context, run_per: str, store: Path | None, as_json: b
 
 def _inside(mode: str, argv: list[str], *, as_json: bool) -> int:
     """A ``record`` inside a recorded or replayed command: that one goes on, so the command just runs."""
-    from spanreplay.replay.command import run_attached
+    from spanreplay.replay.reexecution.command import run_attached
 
     say(f"this runs inside a command that is being {mode}ed already; its steps are part of that")
     code = run_attached(argv, dict(os.environ), output=sys.stderr if as_json else None)

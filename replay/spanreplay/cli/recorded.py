@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from spanreplay.cli.options import many
 from spanreplay.cli.stored import processes_of, records_of, runs_of
 from spanreplay.replay.model import GRADE_WORDS, Grade, Run
-from spanreplay.replay.origin import told_by_others
 from spanreplay.replay.reasons import untaped
+from spanreplay.replay.rebuilding.origin import told_by_others
 from spanreplay.replay.showing import short_id
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from spanreplay.replay.showing import short_id
 
 if TYPE_CHECKING:
     from spanreplay.cli.target import Loaded
-    from spanreplay.replay.plan import Isolate
+    from spanreplay.replay.reexecution.plan import Isolate
 
 
 @click.command("replay")
@@ -115,7 +115,7 @@ def _re_execute(
     as_json: bool,
     cwd: Path | None = None,
 ) -> int:
-    from spanreplay.replay.command import CommandMissing, replay_command
+    from spanreplay.replay.reexecution.command import CommandMissing, replay_command
     from spanreplay.replay.reports.json import document
     from spanreplay.replay.reports.verdict import render_verdict
 

@@ -57,7 +57,7 @@ def command(
 
     from spanreplay.receiver.receiver import Receiver
     from spanreplay.receiver.settings import ReceiverError, Settings, tokens_in
-    from spanreplay.replay.runs import index
+    from spanreplay.replay.rebuilding.runs import index
 
     for secret in (token_file, tls_key):
         if secret is not None and os.name == "posix" and secret.stat().st_mode & 0o077:

@@ -14,7 +14,7 @@ from spanreplay.semconv.attributes import PROCESS_ID
 from spanreplay.spans.record import Record, SpanRecord
 
 if TYPE_CHECKING:
-    from spanreplay.replay.joins import Join
+    from spanreplay.replay.rebuilding.joins import Join
     from spanreplay.store.compaction import CompactionReport
     from spanreplay.store.store import Store
 
@@ -36,7 +36,7 @@ def ready_store(path: Path, *, create: bool = False, whole: bool = False) -> "It
     Raises:
         StoreError: it is not there, or cannot be read; or written, where it has to be.
     """
-    from spanreplay.replay.runs import index
+    from spanreplay.replay.rebuilding.runs import index
     from spanreplay.store.compaction import pending, size_of
     from spanreplay.store.errors import FullStoreError, LockedStoreError, ReadOnlyStoreError
     from spanreplay.store.store import Store
@@ -93,7 +93,7 @@ def processes_of(records: Sequence[Record]) -> list[str]:
 
 def runs_of(store: "Store", records: Sequence[Record], join: "Join | None" = None) -> list[Run]:
     """The runs in these records, with what their processes are known to have lost."""
-    from spanreplay.replay.runs import build_runs
+    from spanreplay.replay.rebuilding.runs import build_runs
 
     traces = sorted({record.trace_id for record in records if isinstance(record, SpanRecord)})
     runs = build_runs(records, losses=store.losses(processes_of(records)), source_losses=store.source_losses(traces), join=join)
@@ -103,7 +103,7 @@ def runs_of(store: "Store", records: Sequence[Record], join: "Join | None" = Non
 
 def told_versions(runs: Sequence[Run], records: Sequence[Record]) -> list[Run]:
     """The runs, with a remark where the records have a span twice and say different things of it."""
-    from spanreplay.replay.tree import disagree
+    from spanreplay.replay.rebuilding.tree import disagree
 
     first: dict[tuple[str, str], SpanRecord] = {}
     found: dict[tuple[str, str], None] = {}

@@ -16,7 +16,7 @@ from spanreplay.replay.showing import begins, short_id
 from spanreplay.spans.record import Record, SpanRecord
 
 if TYPE_CHECKING:
-    from spanreplay.replay.source import Opened
+    from spanreplay.replay.inputs.source import Opened
     from spanreplay.store.store import Store
 
 TARGET_HELP: Final = "TARGET is last, last~2, a run id or its beginning, a file or folder of traces, - for standard input, or FILE#RUN."
@@ -95,9 +95,9 @@ def open_any(where: str, run: str = "") -> "Opened":
         WrongUse: it is a URL that does not say which back end is there.
         UnreadableSource: it cannot be read.
     """
-    from spanreplay.replay.archive import is_archive, open_archive
-    from spanreplay.replay.remote import is_remote, open_remote, registry
-    from spanreplay.replay.source import open_source
+    from spanreplay.replay.inputs.archive import is_archive, open_archive
+    from spanreplay.replay.inputs.remote import is_remote, open_remote, registry
+    from spanreplay.replay.inputs.source import open_source
 
     if is_remote(where):
         from spanreplay.cli.fetching import access
@@ -230,7 +230,7 @@ def _tell_pruned(name: str, path: Path) -> None:
 
 def _from_source(where: str, name: str) -> Loaded:
     from spanreplay.cli.progress import counted, working
-    from spanreplay.replay.runs import build_runs
+    from spanreplay.replay.rebuilding.runs import build_runs
 
     name = _in_archive(where, name)
     opened = open_any(where, name)
@@ -255,7 +255,7 @@ def _from_source(where: str, name: str) -> Loaded:
 
 def _in_archive(where: str, name: str) -> str:
     """The id of the run that began last, where that is asked of an archive: it knows without being read."""
-    from spanreplay.replay.archive import is_archive, latest_run
+    from spanreplay.replay.inputs.archive import is_archive, latest_run
 
     last = _LAST.fullmatch(name)
     if last is None or not is_archive(where):

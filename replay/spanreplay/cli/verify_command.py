@@ -11,8 +11,8 @@ from spanreplay.cli.joining import joining
 from spanreplay.cli.options import common, many, print_json, print_text, verbose
 
 if TYPE_CHECKING:
-    from spanreplay.replay.completeness import Gap
     from spanreplay.replay.model import Run
+    from spanreplay.replay.rebuilding.completeness import Gap
 
 _SHOWN = 20
 """Gaps of a run that are printed without ``-v``."""
@@ -37,7 +37,7 @@ def command(context: click.Context, target: str, store: Path | None, as_json: bo
     spanreplay verify traces.json
     """  # noqa: D301
     from spanreplay.cli.target import load
-    from spanreplay.replay.completeness import gaps, losses
+    from spanreplay.replay.rebuilding.completeness import gaps, losses
 
     loaded = load(target, store)
     found = gaps(loaded.runs, loaded.records)

@@ -8,20 +8,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spanreplay.replay.engine import Replayer, ReplayResult
+    from spanreplay.replay.inputs.source import open_source
     from spanreplay.replay.model import Run, Step
-    from spanreplay.replay.runs import build_runs
-    from spanreplay.replay.source import open_source
+    from spanreplay.replay.rebuilding.runs import build_runs
+    from spanreplay.replay.reexecution.engine import Replayer, ReplayResult
 
 __all__ = ["ReplayResult", "Replayer", "Run", "Step", "build_runs", "open_source"]
 
 _HOMES = {
-    "ReplayResult": "engine",
-    "Replayer": "engine",
+    "ReplayResult": "reexecution.engine",
+    "Replayer": "reexecution.engine",
     "Run": "model",
     "Step": "model",
-    "build_runs": "runs",
-    "open_source": "source",
+    "build_runs": "rebuilding.runs",
+    "open_source": "inputs.source",
 }
 
 

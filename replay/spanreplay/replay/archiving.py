@@ -1,4 +1,4 @@
-"""Runs out of a store into an archive; :mod:`spanreplay.replay.archive` says what is where, and reads it."""
+"""Runs out of a store into an archive; :mod:`spanreplay.replay.inputs.archive` says what is where, and reads it."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final
 
-from spanreplay.replay.archive import MARKER, ROWS, VERSION, as_json, check_marker
+from spanreplay.replay.inputs.archive import MARKER, ROWS, VERSION, as_json, check_marker
 from spanreplay.replay.writers import parquet
 from spanreplay.semconv.attributes import PROCESS_ID, RUN_ID
 from spanreplay.spans.record import Record, SpanRecord

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from spanreplay.replay.runs import derive, index
-from spanreplay.replay.source_losses import Losses
+from spanreplay.replay.inputs.source_losses import Losses
+from spanreplay.replay.rebuilding.runs import derive, index
 from spanreplay.spans.record import Record, SpanRecord
 from spanreplay.store.rows import RunRow, StepRow
 

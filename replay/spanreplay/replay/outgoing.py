@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from spanreplay.boundary.contents import content_digests
 from spanreplay.content.canonical import canonical_json
+from spanreplay.replay.inputs.source_losses import with_losses
 from spanreplay.replay.model import Run
-from spanreplay.replay.source_losses import with_losses
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import Record, SpanRecord
 

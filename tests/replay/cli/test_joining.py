@@ -7,7 +7,7 @@ import pytest
 
 from fixtures.runs.spans import agent, chat, tool
 from spanreplay.cli.joining import NAMES
-from spanreplay.replay.joins import JOINS
+from spanreplay.replay.rebuilding.joins import JOINS
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import SpanRecord
 from support.command_line import CommandLine

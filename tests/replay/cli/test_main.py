@@ -111,7 +111,7 @@ def test_everything_after_the_first_dashes_is_the_users_command(spanreplay: Comm
         ran.append(argv)
         return 7
 
-    monkeypatch.setattr("spanreplay.replay.command.run_attached", run)
+    monkeypatch.setattr("spanreplay.replay.reexecution.command.run_attached", run)
     words = ["tool", "--json", "--help", "--store", "x", "--", "-v", "--nonesuch", ""]
     done = spanreplay("record", "--", *words)
     assert (done.code, ran) == (7, [words])

@@ -7,7 +7,7 @@ import pytest
 
 from fixtures.runs.spans import tool
 from spanreplay.cli import progress
-from spanreplay.replay.source import open_source
+from spanreplay.replay.inputs.source import open_source
 from spanreplay.spans import otlp_json
 from support.command_line import CommandLine
 

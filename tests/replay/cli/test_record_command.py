@@ -12,7 +12,7 @@ import pytest
 
 from fixtures.runs.spans import own, own_root
 from spanreplay.cli.recorded import Kept
-from spanreplay.replay.runs import build_runs
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.semconv import attributes as a
 
 AGENT = """

@@ -4,10 +4,10 @@ from typing import Any
 import pytest
 
 from fixtures.runs.spans import chat, event, log, span
-from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.dialects.adk import DIALECT
-from spanreplay.replay.events import with_content
-from spanreplay.replay.runs import build_runs
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.reading.events import with_content
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_ERROR, Scope, SpanRecord, Value
 

@@ -2,7 +2,7 @@ import pytest
 
 from fixtures.runs.spans import agent, chat, event, span
 from spanreplay.replay.dialects.agent_framework import DIALECT
-from spanreplay.replay.runs import build_runs
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.spans.record import STATUS_ERROR, Scope
 
 SCOPE = Scope(name="agent_framework")

@@ -3,8 +3,8 @@ import json
 import pytest
 
 from fixtures.runs.spans import span
-from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.dialects.any_agent import DIALECT
+from spanreplay.replay.reading.dialect import StepDraft
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_ERROR, SpanRecord, Value
 

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.runs.spans import event, log, span
-from spanreplay.replay import dialects, messages, spoken
-from spanreplay.replay.dialect import Dialect, registry
-from spanreplay.replay.events import with_content
-from spanreplay.replay.gathering import gathered
-from spanreplay.replay.tree import build
+from spanreplay.replay import dialects
+from spanreplay.replay.reading import messages, spoken
+from spanreplay.replay.reading.dialect import Dialect, registry
+from spanreplay.replay.reading.events import with_content
+from spanreplay.replay.rebuilding.gathering import gathered
+from spanreplay.replay.rebuilding.tree import build
 from spanreplay.semconv import attributes as conventions
 from spanreplay.spans.record import Scope
 from support.size import FULL

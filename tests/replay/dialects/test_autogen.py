@@ -1,9 +1,9 @@
 import json
 
 from fixtures.runs.spans import asking, chat, span
-from spanreplay.replay.claimants import claimants
 from spanreplay.replay.dialects.autogen import DIALECT
-from spanreplay.replay.runs import build_runs
+from spanreplay.replay.reading.claimants import claimants
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_ERROR, SpanRecord, Value
 from support.handmade import given

@@ -6,7 +6,7 @@ import pytest
 from fixtures.runs.spans import event, log, span
 from spanreplay.replay.dialects.claude_code import DIALECT, SCOPE
 from spanreplay.replay.model import Run, Step
-from spanreplay.replay.runs import build_runs
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.spans.record import STATUS_ERROR, LogRecord, Record, Resource, Scope, SpanRecord, Value
 from support.handmade import given
 

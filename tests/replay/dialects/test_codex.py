@@ -5,7 +5,7 @@ import pytest
 from fixtures.runs.spans import event, log, span
 from spanreplay.replay.dialects.codex import DIALECT
 from spanreplay.replay.model import Run, Step
-from spanreplay.replay.runs import build_runs
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.spans.record import LogRecord, Record, Resource, Scope, SpanRecord, Value
 
 CODEX = Scope(name="codex_cli_rs")

@@ -8,9 +8,9 @@ import pytest
 from fixtures.runs.spans import agent, chat, own, own_root, span, tool, wired
 from spanreplay.boundary.call import Kind, OutcomeName
 from spanreplay.replay import dialects
-from spanreplay.replay.claimants import claimants
-from spanreplay.replay.dialect import Dialect, registry
 from spanreplay.replay.model import GRADE_ORDER
+from spanreplay.replay.reading.claimants import claimants
+from spanreplay.replay.reading.dialect import Dialect, registry
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import SpanRecord
 

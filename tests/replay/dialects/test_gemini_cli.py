@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 
 from fixtures.runs.spans import log, span
-from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.dialects.gemini_cli import DIALECT
-from spanreplay.replay.runs import build_runs
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, Resource, Scope, SpanRecord, Value
 from support.handmade import given

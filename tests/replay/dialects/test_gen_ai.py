@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.runs.spans import agent, asking, chat, event, log, said, span, tool
-from spanreplay.replay.dialect import StepDraft, registry
 from spanreplay.replay.dialects.gen_ai import DIALECT
-from spanreplay.replay.events import with_content
-from spanreplay.replay.runs import build_runs
+from spanreplay.replay.reading.dialect import StepDraft, registry
+from spanreplay.replay.reading.events import with_content
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_ERROR, STATUS_OK, SpanRecord, Value
 

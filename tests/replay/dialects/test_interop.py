@@ -8,7 +8,7 @@ import pytest
 
 from fixtures.runs.spans import span
 from spanreplay.replay.model import Step
-from spanreplay.replay.runs import build_runs
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.spans.record import Scope
 
 INTEROP = Path(__file__).parents[4] / "shared" / "material" / "interop"

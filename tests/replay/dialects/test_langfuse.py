@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from fixtures.runs.spans import span
-from spanreplay.replay.claimants import claimants
-from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.dialects.langfuse import DIALECT
-from spanreplay.replay.runs import build_runs
+from spanreplay.replay.reading.claimants import claimants
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.spans.record import STATUS_ERROR, SpanRecord
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"n": 1}'}}

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from fixtures.runs.spans import span
-from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.dialects.langsmith import DIALECT
+from spanreplay.replay.reading.dialect import StepDraft
 from spanreplay.spans.record import STATUS_ERROR, EventRecord, Scope, SpanRecord
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"n": 1}'}}

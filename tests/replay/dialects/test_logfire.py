@@ -2,9 +2,9 @@ import json
 from typing import Any
 
 from fixtures.runs.spans import agent, span
-from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.dialects.logfire import DIALECT
-from spanreplay.replay.runs import build_runs
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_ERROR, Scope, SpanRecord, Value
 

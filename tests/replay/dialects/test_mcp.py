@@ -3,10 +3,10 @@ import json
 import pytest
 
 from fixtures.runs.spans import span
-from spanreplay.replay.claimants import claimants
-from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.dialects.mcp import DIALECT
-from spanreplay.replay.runs import build_runs
+from spanreplay.replay.reading.claimants import claimants
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import KIND_CLIENT, KIND_SERVER, STATUS_ERROR, Scope, SpanRecord, Value
 from support.handmade import given

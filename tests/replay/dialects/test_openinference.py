@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.runs.spans import event, span
-from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.dialects.openinference import DIALECT
-from spanreplay.replay.grouping import read_spans
-from spanreplay.replay.runs import build_runs
-from spanreplay.replay.tree import build
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.rebuilding.grouping import read_spans
+from spanreplay.replay.rebuilding.runs import build_runs
+from spanreplay.replay.rebuilding.tree import build
 from spanreplay.spans.record import STATUS_ERROR, STATUS_OK, Scope, SpanRecord, Value
 
 INTEROP = Path(__file__).parents[4] / "shared" / "material" / "interop" / "openinference-js"

@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 
 from fixtures.runs.spans import asking, said, span
-from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.dialects.openlit import DIALECT
-from spanreplay.replay.runs import build_runs
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import Scope, SpanRecord, Value
 

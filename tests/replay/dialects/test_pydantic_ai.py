@@ -4,10 +4,10 @@ from typing import Any
 import pytest
 
 from fixtures.runs.spans import event, span
-from spanreplay.replay.claimants import claimants
-from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.dialects.pydantic_ai import DIALECT
-from spanreplay.replay.runs import build_runs
+from spanreplay.replay.reading.claimants import claimants
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_ERROR, Scope, SpanRecord, Value
 

@@ -4,11 +4,11 @@ from typing import Any
 import pytest
 
 from fixtures.runs.spans import log, span
-from spanreplay.replay.claimants import claimants
-from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.dialects.semantic_kernel import DIALECT
-from spanreplay.replay.events import with_content
-from spanreplay.replay.runs import build_runs
+from spanreplay.replay.reading.claimants import claimants
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.reading.events import with_content
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_ERROR, LogRecord, Scope, SpanRecord, Value
 

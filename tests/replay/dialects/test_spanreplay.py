@@ -7,9 +7,9 @@ import pytest
 from fixtures.runs.spans import RUN, asking, digests, own, own_root, said, span, wired
 from spanreplay.boundary.call import OutcomeName
 from spanreplay.content.codec import encode
-from spanreplay.replay.dialect import StepDraft
 from spanreplay.replay.dialects.spanreplay import DIALECT
-from spanreplay.replay.runs import build_runs
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import SpanRecord, Value
 

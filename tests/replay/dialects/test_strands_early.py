@@ -2,7 +2,7 @@ from typing import Any
 
 from fixtures.runs.spans import span
 from spanreplay.replay.dialects.strands_early import DIALECT
-from spanreplay.replay.runs import build_runs
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_OK, Scope, SpanRecord, Value
 

@@ -46,7 +46,11 @@ FIND = ("importlib._bootstrap", "_find_and_load", IMPORT)
         ([("tools", "<module>", "/app/tools.py"), FIND, ("agent", "<module>", USER)], "/app/tools.py:7", False),
         ([("lib", "f", SITE), ("agent", "f", USER), FIND, ("runner", "main", SITE)], f"{USER}:7", False),
         ([OURS, ("lib", "f", SITE), ("os", "f", f"{STD}os.py")], f"{SITE}:7", False),
-        ([("spanreplay.replay.engine", "_run", "/s/engine.py"), ("__main__", "<module>", "/v/bin/spanreplay")], "unknown", False),
+        (
+            [("spanreplay.replay.reexecution.engine", "_run", "/s/engine.py"), ("__main__", "<module>", "/v/bin/spanreplay")],
+            "unknown",
+            False,
+        ),
         ([("os", "f", f"{STD}os.py")], f"{STD}os.py:7", False),
         ([], "unknown", False),
     ],

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from spanreplay.replay.isolation import naming
-from spanreplay.replay.ledger import Ledger, Totals
+from spanreplay.replay.reexecution.ledger import Ledger, Totals
 
 CONFINED = """
 import sys

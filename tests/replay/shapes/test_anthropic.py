@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from spanreplay.replay.messages import input_view, output_view
+from spanreplay.replay.reading.messages import input_view, output_view
 from spanreplay.replay.shapes import anthropic
 
 CALLS: dict[str, Any] = {

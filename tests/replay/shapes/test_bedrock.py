@@ -1,4 +1,4 @@
-from spanreplay.replay.messages import input_view, messages, output_view
+from spanreplay.replay.reading.messages import input_view, messages, output_view
 from spanreplay.replay.shapes import bedrock
 
 CALL = {"toolUse": {"toolUseId": "t1", "name": "add", "input": {"a": 1}}}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanreplay.replay.messages import input_view, output_view
-from spanreplay.replay.shape import Shape, registry
+from spanreplay.replay.reading.messages import input_view, output_view
+from spanreplay.replay.reading.shape import Shape, registry
 
 NAMES = (
     "role content parts type text kind part_kind tool_name args contents config system_instruction tools candidates function_call "

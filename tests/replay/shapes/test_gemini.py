@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from spanreplay.replay.messages import input_view, messages, output_view
+from spanreplay.replay.reading.messages import input_view, messages, output_view
 from spanreplay.replay.shapes import gemini
 
 SNAKE: dict[str, Any] = {

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanreplay.replay.messages import input_view, output_view
+from spanreplay.replay.reading.messages import input_view, output_view
 from spanreplay.replay.shapes import langchain
 
 CALL: dict[str, Any] = {"name": "get_weather", "args": {"city": "Paris"}, "id": "call_1", "type": "tool_call"}

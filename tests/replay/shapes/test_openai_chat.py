@@ -1,4 +1,4 @@
-from spanreplay.replay.messages import definitions, input_view, output_view
+from spanreplay.replay.reading.messages import definitions, input_view, output_view
 
 CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"n": 1}'}}
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}

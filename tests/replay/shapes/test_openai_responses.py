@@ -1,6 +1,6 @@
 from typing import Any
 
-from spanreplay.replay.messages import input_view, output_view
+from spanreplay.replay.reading.messages import input_view, output_view
 from spanreplay.replay.shapes import openai_responses
 
 ITEMS: list[dict[str, Any]] = [

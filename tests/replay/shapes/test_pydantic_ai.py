@@ -1,6 +1,6 @@
 from typing import Any
 
-from spanreplay.replay.messages import messages, output_view
+from spanreplay.replay.reading.messages import messages, output_view
 from spanreplay.replay.shapes import pydantic_ai
 
 REQUEST: dict[str, Any] = {

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from spanreplay.replay.messages import input_view, messages
+from spanreplay.replay.reading.messages import input_view, messages
 from spanreplay.replay.shapes import vercel
 
 CALL = {"type": "tool-call", "toolCallId": "c", "toolName": "add", "input": {"a": 1}}

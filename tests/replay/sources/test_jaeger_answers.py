@@ -4,7 +4,7 @@ import io
 import json
 from typing import Any
 
-from spanreplay.replay.source import open_source
+from spanreplay.replay.inputs.source import open_source
 
 
 def answer(**changes: Any) -> bytes:

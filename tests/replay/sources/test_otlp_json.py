@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanreplay.replay.json_stream import documents, key_paths, whole_elements
-from spanreplay.replay.source import ReadReport
+from spanreplay.replay.inputs.json_stream import documents, key_paths, whole_elements
+from spanreplay.replay.inputs.source import ReadReport
 from spanreplay.replay.sources import otlp_json
 
 

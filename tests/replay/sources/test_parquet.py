@@ -7,8 +7,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from spanreplay.replay.runs import build_runs
-from spanreplay.replay.source import UnreadableSource, open_source
+from spanreplay.replay.inputs.source import UnreadableSource, open_source
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.spans.record import SpanRecord
 from spanreplay.store.parquet import ParquetError, rows
 

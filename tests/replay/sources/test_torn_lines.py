@@ -6,7 +6,7 @@ import json
 import pytest
 
 from fixtures.runs.spans import agent, chat, tool
-from spanreplay.replay.source import open_source
+from spanreplay.replay.inputs.source import open_source
 from spanreplay.spans import otlp_json
 from spanreplay.spans.record import SpanRecord
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from spanreplay.replay.formats.go_json import go_float, go_json
-from spanreplay.replay.source import open_source
+from spanreplay.replay.inputs.formats.go_json import go_float, go_json
+from spanreplay.replay.inputs.source import open_source
 from spanreplay.replay.writers import jaeger_json
 from spanreplay.spans.record import LogRecord, SpanRecord
 

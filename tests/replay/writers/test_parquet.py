@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from fixtures.runs.spans import agent, chat, tool
 from span_strategies import logs, spans
-from spanreplay.replay.runs import build_runs
-from spanreplay.replay.source import open_source
+from spanreplay.replay.inputs.source import open_source
+from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.replay.writers import parquet
 from spanreplay.spans import otlp_json
 from spanreplay.spans.record import LogRecord, Record

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from spanreplay.boundary.call import Kind
-from spanreplay.replay.dialect import StepDraft
-from spanreplay.replay.drafting import Found, drafted
-from spanreplay.replay.fields import Fields
-from spanreplay.replay.messages import finish_reason, model_input, output_view
 from spanreplay.replay.model import Json
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.reading.drafting import Found, drafted
+from spanreplay.replay.reading.fields import Fields
+from spanreplay.replay.reading.messages import finish_reason, model_input, output_view
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord
 

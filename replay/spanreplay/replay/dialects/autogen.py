@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import Final
 
 from spanreplay.boundary.call import Kind
-from spanreplay.replay.dialect import StepDraft
-from spanreplay.replay.drafting import Found, drafted
-from spanreplay.replay.fields import Fields
-from spanreplay.replay.messages import OLD_SYSTEM
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.reading.drafting import Found, drafted
+from spanreplay.replay.reading.fields import Fields
+from spanreplay.replay.reading.messages import OLD_SYSTEM
 from spanreplay.replay.reasons import INPUT_ABSENT, OUTPUT_ABSENT
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord

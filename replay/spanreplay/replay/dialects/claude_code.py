@@ -13,15 +13,15 @@ from dataclasses import replace
 from typing import Any, Final
 
 from spanreplay.boundary.call import OutcomeName
-from spanreplay.replay.cut_json import whole_members
-from spanreplay.replay.dialect import StepDraft
-from spanreplay.replay.drafting import Found, drafted
-from spanreplay.replay.events import event_name
-from spanreplay.replay.fields import NOT_CAPTURED, Fields, decoded_json
-from spanreplay.replay.gathering import FAILED
-from spanreplay.replay.messages import input_view, output_view
 from spanreplay.replay.model import Json, Reason
+from spanreplay.replay.reading.cut_json import whole_members
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.reading.drafting import Found, drafted
+from spanreplay.replay.reading.events import event_name
+from spanreplay.replay.reading.fields import NOT_CAPTURED, Fields, decoded_json
+from spanreplay.replay.reading.messages import input_view, output_view
 from spanreplay.replay.reasons import CONTENT_ELSEWHERE, INPUT_ABSENT, LOSSY, OUTPUT_ABSENT
+from spanreplay.replay.rebuilding.gathering import FAILED
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_ERROR, LogRecord, SpanRecord
 

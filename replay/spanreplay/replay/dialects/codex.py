@@ -9,11 +9,11 @@ asked and answered. Seen in what ``@openai/codex`` 0.171.0 exports, and in its s
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from spanreplay.replay.dialect import StepDraft
-from spanreplay.replay.drafting import Found, drafted
-from spanreplay.replay.fields import Fields, decoded_json, whole
-from spanreplay.replay.messages import input_view
 from spanreplay.replay.model import Json
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.reading.drafting import Found, drafted
+from spanreplay.replay.reading.fields import Fields, decoded_json, whole
+from spanreplay.replay.reading.messages import input_view
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord
 

@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from spanreplay.boundary.call import Kind, OutcomeName
-from spanreplay.replay.cut_json import whole_members
-from spanreplay.replay.dialect import StepDraft
-from spanreplay.replay.drafting import Found, drafted
-from spanreplay.replay.events import event_name
-from spanreplay.replay.fields import Fields, decoded_json
-from spanreplay.replay.messages import input_view, output_view, params
 from spanreplay.replay.model import Json
+from spanreplay.replay.reading.cut_json import whole_members
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.reading.drafting import Found, drafted
+from spanreplay.replay.reading.events import event_name
+from spanreplay.replay.reading.fields import Fields, decoded_json
+from spanreplay.replay.reading.messages import input_view, output_view, params
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord
 

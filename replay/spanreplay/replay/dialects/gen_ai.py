@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from spanreplay.boundary.call import Kind
-from spanreplay.replay.dialect import StepDraft
-from spanreplay.replay.drafting import Found, drafted
-from spanreplay.replay.fields import Fields
-from spanreplay.replay.messages import definitions, finish_reason, input_view, model_input, model_output, output_view, params
 from spanreplay.replay.model import Json
-from spanreplay.replay.operations import KINDS, operation_kind
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.reading.drafting import Found, drafted
+from spanreplay.replay.reading.fields import Fields
+from spanreplay.replay.reading.messages import definitions, finish_reason, input_view, model_input, model_output, output_view, params
+from spanreplay.replay.reading.operations import KINDS, operation_kind
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord
 

@@ -10,17 +10,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from spanreplay.boundary.call import Kind
-from spanreplay.replay.calls import called_with, question
-from spanreplay.replay.dialect import StepDraft
-from spanreplay.replay.drafting import Found, drafted
-from spanreplay.replay.fields import Fields, whole
-from spanreplay.replay.messages import input_view, output_view
 from spanreplay.replay.model import Json
-from spanreplay.replay.operations import operation_kind
-from spanreplay.replay.python_text import python_value
-from spanreplay.replay.rebuilt import chat_messages
+from spanreplay.replay.reading.calls import called_with, question
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.reading.drafting import Found, drafted
+from spanreplay.replay.reading.fields import Fields, whole
+from spanreplay.replay.reading.messages import input_view, output_view
+from spanreplay.replay.reading.operations import operation_kind
+from spanreplay.replay.reading.python_text import python_value
+from spanreplay.replay.reading.rebuilt import chat_messages
+from spanreplay.replay.reading.spoken import CHOICE, EVENT_NAME, spoken
 from spanreplay.replay.shapes.langchain import ToolAnswer, tool_answer
-from spanreplay.replay.spoken import CHOICE, EVENT_NAME, spoken
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord
 

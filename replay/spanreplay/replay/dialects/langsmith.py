@@ -10,14 +10,14 @@ from dataclasses import replace
 from typing import Any, Final
 
 from spanreplay.boundary.call import Kind
-from spanreplay.replay.calls import question
-from spanreplay.replay.dialect import StepDraft
-from spanreplay.replay.drafting import Found, drafted
-from spanreplay.replay.fields import Fields, whole
-from spanreplay.replay.messages import definitions, finish_reason, input_view, output_view, params, usage
 from spanreplay.replay.model import Json
-from spanreplay.replay.outcomes import failure, named_outcome
-from spanreplay.replay.python_text import python_value
+from spanreplay.replay.reading.calls import question
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.reading.drafting import Found, drafted
+from spanreplay.replay.reading.fields import Fields, whole
+from spanreplay.replay.reading.messages import definitions, finish_reason, input_view, output_view, params, usage
+from spanreplay.replay.reading.outcomes import failure, named_outcome
+from spanreplay.replay.reading.python_text import python_value
 from spanreplay.replay.shapes.langchain import tool_answer
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord

@@ -8,15 +8,15 @@ Source: ``logfire/_internal/integrations/llm_providers/`` of 3.25 and 5.4.
 from collections.abc import Sequence
 from typing import Final
 
-from spanreplay.replay.dialect import StepDraft
-from spanreplay.replay.drafting import Found, drafted
-from spanreplay.replay.fields import Fields
-from spanreplay.replay.messages import finish_reason, input_view, model_input, model_output, output_view, params
 from spanreplay.replay.model import Json
-from spanreplay.replay.pending import SPAN_TYPE
-from spanreplay.replay.spoken import EVENT_NAME, spoken
-from spanreplay.replay.streamed import REMARK, REQUEST, RESPONSE
-from spanreplay.replay.versions import offered
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.reading.drafting import Found, drafted
+from spanreplay.replay.reading.fields import Fields
+from spanreplay.replay.reading.messages import finish_reason, input_view, model_input, model_output, output_view, params
+from spanreplay.replay.reading.pending import SPAN_TYPE
+from spanreplay.replay.reading.spoken import EVENT_NAME, spoken
+from spanreplay.replay.reading.streamed import REMARK, REQUEST, RESPONSE
+from spanreplay.replay.reading.versions import offered
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord
 

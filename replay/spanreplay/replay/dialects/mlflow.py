@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from spanreplay.boundary.call import Kind
-from spanreplay.replay.calls import called_with, question
-from spanreplay.replay.dialect import StepDraft
-from spanreplay.replay.drafting import Found, drafted
-from spanreplay.replay.fields import Fields, whole
-from spanreplay.replay.messages import definitions, input_view, output_view
 from spanreplay.replay.model import Json
-from spanreplay.replay.outcomes import failure
-from spanreplay.replay.python_text import python_value
+from spanreplay.replay.reading.calls import called_with, question
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.reading.drafting import Found, drafted
+from spanreplay.replay.reading.fields import Fields, whole
+from spanreplay.replay.reading.messages import definitions, input_view, output_view
+from spanreplay.replay.reading.outcomes import failure
+from spanreplay.replay.reading.python_text import python_value
 from spanreplay.replay.shapes.langchain import tool_answer
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord

@@ -8,16 +8,16 @@ from dataclasses import replace
 from typing import Final
 
 from spanreplay.content.canonical import digest
-from spanreplay.replay.calls import called_with, is_schema, parameter_names, returned
-from spanreplay.replay.dialect import StepDraft
-from spanreplay.replay.drafting import Found, drafted
-from spanreplay.replay.fields import Fields, decoded_json, json_value, whole
-from spanreplay.replay.flattened import Node, inner, leaf, listed, unflattened
-from spanreplay.replay.messages import input_view, is_talk, output_view
 from spanreplay.replay.model import Json, Reason
-from spanreplay.replay.openinference_messages import INPUT, OUTPUT, PARAMETERS, exchange
+from spanreplay.replay.reading.calls import called_with, is_schema, parameter_names, returned
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.reading.drafting import Found, drafted
+from spanreplay.replay.reading.fields import Fields, decoded_json, json_value, whole
+from spanreplay.replay.reading.flattened import Node, inner, leaf, listed, unflattened
+from spanreplay.replay.reading.messages import input_view, is_talk, output_view
+from spanreplay.replay.reading.openinference_messages import INPUT, OUTPUT, PARAMETERS, exchange
+from spanreplay.replay.reading.versions import offered
 from spanreplay.replay.reasons import MESSAGE_ABSENT
-from spanreplay.replay.versions import offered
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_ERROR, LogRecord, SpanRecord
 

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from spanreplay.boundary.call import Kind
-from spanreplay.replay.calls import literal, returned
-from spanreplay.replay.dialect import StepDraft
-from spanreplay.replay.drafting import Found, drafted
-from spanreplay.replay.fields import Fields
-from spanreplay.replay.messages import model_input, model_output
 from spanreplay.replay.model import Json, Reason
+from spanreplay.replay.reading.calls import literal, returned
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.reading.drafting import Found, drafted
+from spanreplay.replay.reading.fields import Fields
+from spanreplay.replay.reading.messages import model_input, model_output
 from spanreplay.replay.reasons import MESSAGE_ABSENT
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord

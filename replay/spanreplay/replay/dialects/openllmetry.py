@@ -8,14 +8,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from spanreplay.replay.calls import called_with, returned
-from spanreplay.replay.dialect import StepDraft
-from spanreplay.replay.drafting import Found, drafted
-from spanreplay.replay.fields import Fields, decoded_json
-from spanreplay.replay.flattened import Node, inner, items, leaf, listed, unflattened
-from spanreplay.replay.messages import definitions, input_view, is_talk, messages, model_input, model_output, output_view, params, unpacked
 from spanreplay.replay.model import Json
-from spanreplay.replay.versions import offered
+from spanreplay.replay.reading.calls import called_with, returned
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.reading.drafting import Found, drafted
+from spanreplay.replay.reading.fields import Fields, decoded_json
+from spanreplay.replay.reading.flattened import Node, inner, items, leaf, listed, unflattened
+from spanreplay.replay.reading.messages import (
+    definitions,
+    input_view,
+    is_talk,
+    messages,
+    model_input,
+    model_output,
+    output_view,
+    params,
+    unpacked,
+)
+from spanreplay.replay.reading.versions import offered
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord
 

@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from spanreplay.boundary.call import Kind, OutcomeName
-from spanreplay.replay.dialect import StepDraft
-from spanreplay.replay.drafting import Found, drafted
-from spanreplay.replay.fields import Fields, whole
-from spanreplay.replay.messages import finish_reason, messages, model_input, model_output, params
 from spanreplay.replay.model import Json
-from spanreplay.replay.spoken import EVENT_NAME, spoken
-from spanreplay.replay.versions import offered
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.reading.drafting import Found, drafted
+from spanreplay.replay.reading.fields import Fields, whole
+from spanreplay.replay.reading.messages import finish_reason, messages, model_input, model_output, params
+from spanreplay.replay.reading.spoken import EVENT_NAME, spoken
+from spanreplay.replay.reading.versions import offered
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord
 

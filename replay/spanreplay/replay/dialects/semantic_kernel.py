@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from spanreplay.boundary.call import Kind
-from spanreplay.replay.dialect import StepDraft
-from spanreplay.replay.drafting import Found, drafted
-from spanreplay.replay.fields import Fields
-from spanreplay.replay.messages import model_input, model_output
 from spanreplay.replay.model import Json
-from spanreplay.replay.outcomes import failure
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.reading.drafting import Found, drafted
+from spanreplay.replay.reading.fields import Fields
+from spanreplay.replay.reading.messages import model_input, model_output
+from spanreplay.replay.reading.outcomes import failure
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord
 

@@ -9,15 +9,15 @@ from dataclasses import replace
 from typing import Final, get_args
 
 from spanreplay.boundary.call import INTENT_EFFECTS, Kind, OutcomeName
-from spanreplay.replay.dialect import RunDraft, StepDraft
-from spanreplay.replay.evidence import proof, typed_view
-from spanreplay.replay.fields import Fields
-from spanreplay.replay.messages import model_input, model_output, usage
 from spanreplay.replay.model import Grade, Json, Reason, Wire
-from spanreplay.replay.outcomes import failure, outcome
+from spanreplay.replay.reading.dialect import RunDraft, StepDraft
+from spanreplay.replay.reading.evidence import proof, typed_view
+from spanreplay.replay.reading.fields import Fields
+from spanreplay.replay.reading.messages import model_input, model_output, usage
+from spanreplay.replay.reading.outcomes import failure, outcome
+from spanreplay.replay.reading.versions import step_versions
+from spanreplay.replay.reading.wire import read_wire, wire_gap
 from spanreplay.replay.reasons import ATTESTED, CUT, EFFECT_UNKNOWN, INPUT_ABSENT, NEVER_ENDED, OUTPUT_ABSENT, WIRE_ABSENT, worst
-from spanreplay.replay.versions import step_versions
-from spanreplay.replay.wire import read_wire, wire_gap
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord
 

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from spanreplay.boundary.call import Kind, OutcomeName
-from spanreplay.replay.dialect import StepDraft
-from spanreplay.replay.drafting import Found, drafted
-from spanreplay.replay.fields import Fields
-from spanreplay.replay.messages import OLD_SYSTEM, messages, model_input, model_output
 from spanreplay.replay.model import Json
-from spanreplay.replay.outcomes import TOOL_ERROR
-from spanreplay.replay.versions import offered
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.reading.drafting import Found, drafted
+from spanreplay.replay.reading.fields import Fields
+from spanreplay.replay.reading.messages import OLD_SYSTEM, messages, model_input, model_output
+from spanreplay.replay.reading.outcomes import TOOL_ERROR
+from spanreplay.replay.reading.versions import offered
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_ERROR, LogRecord, SpanRecord
 

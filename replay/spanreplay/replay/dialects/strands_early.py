@@ -7,13 +7,13 @@ The agent's name > ``Cycle ID`` > ``Model invoke``, ``Tool: NAME``; messages are
 from collections.abc import Sequence
 from typing import Final
 
-from spanreplay.replay.dialect import StepDraft
-from spanreplay.replay.drafting import Found, drafted
-from spanreplay.replay.fields import Fields
-from spanreplay.replay.messages import OLD_SYSTEM, input_view, output_view, params
 from spanreplay.replay.model import Json
-from spanreplay.replay.outcomes import TOOL_ERROR
-from spanreplay.replay.parts import parts
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.reading.drafting import Found, drafted
+from spanreplay.replay.reading.fields import Fields
+from spanreplay.replay.reading.messages import OLD_SYSTEM, input_view, output_view, params
+from spanreplay.replay.reading.outcomes import TOOL_ERROR
+from spanreplay.replay.reading.parts import parts
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord
 

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from spanreplay.boundary.call import Kind
-from spanreplay.replay.dialect import StepDraft
-from spanreplay.replay.drafting import Found, drafted
-from spanreplay.replay.fields import Fields, decoded_json
-from spanreplay.replay.messages import definitions, finish_reason, messages, model_input, model_output, params
 from spanreplay.replay.model import Json, Reason
-from spanreplay.replay.parts import parts
+from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.reading.drafting import Found, drafted
+from spanreplay.replay.reading.fields import Fields, decoded_json
+from spanreplay.replay.reading.messages import definitions, finish_reason, messages, model_input, model_output, params
+from spanreplay.replay.reading.parts import parts
+from spanreplay.replay.reading.versions import offered
 from spanreplay.replay.reasons import INPUT_ABSENT
-from spanreplay.replay.versions import offered
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import KIND_INTERNAL, LogRecord, SpanRecord
 

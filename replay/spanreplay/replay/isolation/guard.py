@@ -61,7 +61,7 @@ _arming: Final = threading.Lock()
 
 
 def _takes_part(act: Act, args: tuple[Any, ...]) -> bool:
-    """A program that answers its own calls, see :mod:`spanreplay.replay.commands`, is started, or given a signal."""
+    """A program that answers its own calls, see :mod:`spanreplay.replay.reexecution.commands`, is started, or given a signal."""
     if act.action == "process":
         return commands.permit.now
     return act.action == "signal" and bool(args) and args[0] in commands.permitted

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple, Self
 from urllib.parse import urlsplit
 
 from spanreplay.replay.isolation.refusal import Action, Refusal
-from spanreplay.replay.ledger import Ledger
+from spanreplay.replay.reexecution.ledger import Ledger
 
 HELD: Final = "held"
 _TAKEN: Final = ".taken"

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from spanreplay.replay.fields import strict
 from spanreplay.replay.model import SCHEMA, Json, Run
+from spanreplay.replay.reading.fields import strict
 
 
 def document(runs: Sequence[Run], *, format: str, spans: int, fidelity: Sequence[Mapping[str, Any]] = ()) -> dict[str, Json]:  # noqa: A002 — its name in the JSON

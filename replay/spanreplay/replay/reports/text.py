@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from spanreplay.replay.assembly import notes
-from spanreplay.replay.grouping import read_spans
 from spanreplay.replay.lines import BAD, DIM, GOOD, LOUD, Line, Piece, rendered
-from spanreplay.replay.messages import asked_for
 from spanreplay.replay.model import GRADE_WORDS, Json, Reason, Run, Step, Wire
+from spanreplay.replay.reading.messages import asked_for
+from spanreplay.replay.rebuilding.assembly import notes
+from spanreplay.replay.rebuilding.grouping import read_spans
+from spanreplay.replay.rebuilding.tree import Forest, SpanKey, build
 from spanreplay.replay.showing import call_text, duration, json_text, moment, safe, safe_lines, short, short_id, size, width
-from spanreplay.replay.tree import Forest, SpanKey, build
 from spanreplay.spans.record import STATUS_ERROR, Record
 from spanreplay.store.rows import RunRow
 

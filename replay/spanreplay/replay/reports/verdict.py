@@ -4,11 +4,11 @@ import shlex
 from collections.abc import Sequence
 
 from spanreplay.replay.isolation.refusal import FILES
-from spanreplay.replay.ledger import Difference
 from spanreplay.replay.lines import BAD, DIM, GOOD, LOUD, Line, Piece, rendered
 from spanreplay.replay.model import GRADE_ORDER, GRADE_WORDS, Grade, Run
+from spanreplay.replay.reexecution.ledger import Difference
+from spanreplay.replay.reexecution.verdict import Verdict
 from spanreplay.replay.showing import safe
-from spanreplay.replay.verdict import Verdict
 
 _DIFF_LINES = 12
 _NAMED = 6

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from spanreplay.replay.bodies import request_view, response_view
 from spanreplay.replay.model import Json
+from spanreplay.replay.reading.bodies import request_view, response_view
 
 NAME: Final = "anthropic"
 PROVIDER: Final = "anthropic.messages"

@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from spanreplay.replay.bodies import request_view, response_view
 from spanreplay.replay.model import Json
-from spanreplay.replay.parts import role_of
+from spanreplay.replay.reading.bodies import request_view, response_view
+from spanreplay.replay.reading.parts import role_of
 
 NAME: Final = "gemini"
 PROVIDER: Final = "gemini"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from spanreplay.replay.model import Json
-from spanreplay.replay.parts import part, parts, role_of
+from spanreplay.replay.reading.parts import part, parts, role_of
 
 NAME: Final = "langchain"
 

@@ -6,8 +6,8 @@ Source: <https://platform.openai.com/docs/api-reference/chat>.
 from collections.abc import Mapping
 from typing import Final
 
-from spanreplay.replay.bodies import request_view, response_view
 from spanreplay.replay.model import Json
+from spanreplay.replay.reading.bodies import request_view, response_view
 
 NAME: Final = "openai-chat"
 PROVIDER: Final = "openai.chat"

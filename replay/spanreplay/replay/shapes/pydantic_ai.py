@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from spanreplay.replay.model import Json
-from spanreplay.replay.parts import part, parts, role_of
+from spanreplay.replay.reading.parts import part, parts, role_of
 
 NAME: Final = "pydantic-ai"
 

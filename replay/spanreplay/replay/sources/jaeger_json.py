@@ -7,14 +7,14 @@ them (``_source`` of a hit or of a dump, one a line). Form: ``internal/uimodel``
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Final
 
-from spanreplay.replay.formats.jaeger_losses import Losses
-from spanreplay.replay.formats.jaeger_names import NO_SERVICE
-from spanreplay.replay.formats.jaeger_span import read_span
-from spanreplay.replay.formats.jaeger_tags import as_attributes, read_tags
-from spanreplay.replay.formats.plain import at, shown, tell
-from spanreplay.replay.input_stream import document_limit
-from spanreplay.replay.json_stream import documents, key_paths
-from spanreplay.replay.source import ReadReport
+from spanreplay.replay.inputs.formats.jaeger_losses import Losses
+from spanreplay.replay.inputs.formats.jaeger_names import NO_SERVICE
+from spanreplay.replay.inputs.formats.jaeger_span import read_span
+from spanreplay.replay.inputs.formats.jaeger_tags import as_attributes, read_tags
+from spanreplay.replay.inputs.formats.plain import at, shown, tell
+from spanreplay.replay.inputs.input_stream import document_limit
+from spanreplay.replay.inputs.json_stream import documents, key_paths
+from spanreplay.replay.inputs.source import ReadReport
 from spanreplay.semconv.attributes import SERVICE_NAME
 from spanreplay.spans._anyvalue import Fault
 from spanreplay.spans.errors import REJECTED, RESOURCE_DROPPED, FormatError, Problem, Problems, describe, join
@@ -48,7 +48,7 @@ def handles(head: bytes) -> bool:
 
 
 def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
-    """Reads the spans trace by trace; see :class:`spanreplay.replay.source.Source`."""
+    """Reads the spans trace by trace; see :class:`spanreplay.replay.inputs.source.Source`."""
     problems = report.problems(where)
     losses = Losses(report)
     limit = document_limit(stream)

@@ -2,20 +2,20 @@
 
 Read are the download of the trace page (``{"trace", "observations"}``), the answers of the public API (a trace with its observations;
 ``{"data", "meta"}`` of both versions), the observations of the blob storage export, and arrays of any of these. How an observation becomes
-a span: :mod:`spanreplay.replay.tables.langfuse`.
+a span: :mod:`spanreplay.replay.inputs.tables.langfuse`.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import BinaryIO, Final, NamedTuple
 
-from spanreplay.replay.fields import whole
-from spanreplay.replay.identifiers import SpanIds
-from spanreplay.replay.input_stream import document_limit
-from spanreplay.replay.json_stream import documents, key_paths
+from spanreplay.replay.inputs.identifiers import SpanIds
+from spanreplay.replay.inputs.input_stream import document_limit
+from spanreplay.replay.inputs.json_stream import documents, key_paths
+from spanreplay.replay.inputs.source import ReadReport
+from spanreplay.replay.inputs.tables.langfuse import Row, row_of, span_of, trace_attributes
 from spanreplay.replay.model import Json
-from spanreplay.replay.source import ReadReport
-from spanreplay.replay.tables.langfuse import Row, row_of, span_of, trace_attributes
+from spanreplay.replay.reading.fields import whole
 from spanreplay.spans.record import Record
 
 NAME: Final = "langfuse-json"
@@ -39,7 +39,7 @@ def handles(head: bytes) -> bool:
 
 
 def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
-    """Reads the spans document by document; see :class:`spanreplay.replay.source.Source`."""
+    """Reads the spans document by document; see :class:`spanreplay.replay.inputs.source.Source`."""
     ids = SpanIds()
     pages = _Pages()
     limit = document_limit(stream)

@@ -1,17 +1,17 @@
 """LangSmith: runs as its API and SDK give them, as an array, a line each, or in pages (``{"runs": […], "cursors": {…}}``).
 
-A run may have its ``child_runs`` in it. How a run becomes a span: :mod:`spanreplay.replay.tables.langsmith`.
+A run may have its ``child_runs`` in it. How a run becomes a span: :mod:`spanreplay.replay.inputs.tables.langsmith`.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import BinaryIO, Final
 
-from spanreplay.replay.identifiers import SpanIds
-from spanreplay.replay.input_stream import document_limit
-from spanreplay.replay.json_stream import documents, key_paths
+from spanreplay.replay.inputs.identifiers import SpanIds
+from spanreplay.replay.inputs.input_stream import document_limit
+from spanreplay.replay.inputs.json_stream import documents, key_paths
+from spanreplay.replay.inputs.source import ReadReport
+from spanreplay.replay.inputs.tables.langsmith import order_of, span_of
 from spanreplay.replay.model import Json
-from spanreplay.replay.source import ReadReport
-from spanreplay.replay.tables.langsmith import order_of, span_of
 from spanreplay.spans.record import Record
 
 NAME: Final = "langsmith-json"
@@ -30,7 +30,7 @@ def handles(head: bytes) -> bool:
 
 
 def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
-    """Reads the spans document by document; see :class:`spanreplay.replay.source.Source`."""
+    """Reads the spans document by document; see :class:`spanreplay.replay.inputs.source.Source`."""
     ids = SpanIds()
     limit = document_limit(stream)
     for place, document in documents(stream, where, report, limit=limit, starts=("runs", "run_type"), lists=_LISTS):

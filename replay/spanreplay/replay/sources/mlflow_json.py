@@ -9,13 +9,13 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Final, NamedTuple
 
-from spanreplay.replay.fields import jsonable, too_deep, whole
-from spanreplay.replay.identifiers import SpanIds, trace_id
-from spanreplay.replay.input_stream import document_limit
-from spanreplay.replay.json_stream import documents, key_paths
+from spanreplay.replay.inputs.identifiers import SpanIds, trace_id
+from spanreplay.replay.inputs.input_stream import document_limit
+from spanreplay.replay.inputs.json_stream import documents, key_paths
+from spanreplay.replay.inputs.source import ReadReport
+from spanreplay.replay.inputs.tables.values import plain
 from spanreplay.replay.model import Json
-from spanreplay.replay.source import ReadReport
-from spanreplay.replay.tables.values import plain
+from spanreplay.replay.reading.fields import jsonable, too_deep, whole
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_ERROR, STATUS_OK, STATUS_UNSET, EventRecord, LinkRecord, Record, SpanRecord, Value
 
@@ -44,7 +44,7 @@ def handles(head: bytes) -> bool:
 
 
 def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
-    """Reads the spans document by document; see :class:`spanreplay.replay.source.Source`."""
+    """Reads the spans document by document; see :class:`spanreplay.replay.inputs.source.Source`."""
     limit = document_limit(stream)
     for place, document in documents(stream, where, report, limit=limit, starts=_STARTS, lists=_LISTS):
         for trace in _traces(document, place):

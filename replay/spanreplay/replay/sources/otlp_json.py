@@ -1,16 +1,17 @@
 """OTLP JSON: files of the Collector's file exporter, saved request bodies, and what back ends make of it (Jaeger v3, Tempo).
 
-What a document may look like: :mod:`spanreplay.spans.otlp_json`; how documents may lie in the input: :mod:`spanreplay.replay.json_stream`.
+What a document may look like: :mod:`spanreplay.spans.otlp_json`; how documents may lie in the input:
+:mod:`spanreplay.replay.inputs.json_stream`.
 """
 
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
-from spanreplay.replay.formats.jaeger_answers import is_of_jaeger, restored
-from spanreplay.replay.formats.otlp_answers import is_of_grafana, is_partial, note_grafana, note_part, refuse_error
-from spanreplay.replay.input_stream import document_limit
-from spanreplay.replay.json_stream import documents, key_paths
-from spanreplay.replay.source import ReadReport
+from spanreplay.replay.inputs.formats.jaeger_answers import is_of_jaeger, restored
+from spanreplay.replay.inputs.formats.otlp_answers import is_of_grafana, is_partial, note_grafana, note_part, refuse_error
+from spanreplay.replay.inputs.input_stream import document_limit
+from spanreplay.replay.inputs.json_stream import documents, key_paths
+from spanreplay.replay.inputs.source import ReadReport
 from spanreplay.spans.errors import FormatError
 from spanreplay.spans.otlp_json import LOG_CONTAINERS, OTHER_SIGNALS, SPAN_CONTAINERS, WRAPPERS, decode
 from spanreplay.spans.record import Record
@@ -31,7 +32,7 @@ def handles(head: bytes) -> bool:
 
 
 def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
-    """Reads the records document by document; see :class:`spanreplay.replay.source.Source`."""
+    """Reads the records document by document; see :class:`spanreplay.replay.inputs.source.Source`."""
     problems = report.problems(where)
     limit = document_limit(stream)
     for place, document in documents(stream, where, report, limit=limit, starts=_CONTAINERS, lists=_LISTS):

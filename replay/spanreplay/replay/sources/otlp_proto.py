@@ -8,9 +8,9 @@ around it.
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
-from spanreplay.replay.formats.otlp_answers import Answer, note_part, unwrapped
-from spanreplay.replay.input_stream import document_limit
-from spanreplay.replay.source import ReadReport
+from spanreplay.replay.inputs.formats.otlp_answers import Answer, note_part, unwrapped
+from spanreplay.replay.inputs.input_stream import document_limit
+from spanreplay.replay.inputs.source import ReadReport
 from spanreplay.spans._wire import looks_like
 from spanreplay.spans.errors import FormatError
 from spanreplay.spans.otlp_proto import decode
@@ -36,7 +36,7 @@ def handles(head: bytes) -> bool:
 
 
 def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
-    """Reads the records message by message; see :class:`spanreplay.replay.source.Source`."""
+    """Reads the records message by message; see :class:`spanreplay.replay.inputs.source.Source`."""
     limit = document_limit(stream)
     header = stream.read(_LENGTH)
     if header[:1] == _RAW:

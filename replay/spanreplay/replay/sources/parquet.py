@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeAlias
 
-from spanreplay.replay.identifiers import SpanIds
-from spanreplay.replay.source import ReadReport
-from spanreplay.replay.tables import langsmith, own, phoenix
+from spanreplay.replay.inputs.identifiers import SpanIds
+from spanreplay.replay.inputs.source import ReadReport
+from spanreplay.replay.inputs.tables import langsmith, own, phoenix
 from spanreplay.spans.errors import FormatError
 from spanreplay.spans.record import Record
 from spanreplay.store.parquet import ParquetError, rows
@@ -28,7 +28,7 @@ def handles(head: bytes) -> bool:
 
 
 def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
-    """Reads the spans row by row; see :class:`spanreplay.replay.source.Source`."""
+    """Reads the spans row by row; see :class:`spanreplay.replay.inputs.source.Source`."""
     ids = SpanIds()
     with tempfile.TemporaryDirectory(prefix="spanreplay-") as folder:
         copy = Path(folder, "spans.parquet")

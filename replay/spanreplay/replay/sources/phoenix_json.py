@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, BinaryIO, Final
 
-from spanreplay.replay.identifiers import SpanIds
-from spanreplay.replay.input_stream import document_limit
-from spanreplay.replay.json_stream import documents, key_paths
+from spanreplay.replay.inputs.identifiers import SpanIds
+from spanreplay.replay.inputs.input_stream import document_limit
+from spanreplay.replay.inputs.json_stream import documents, key_paths
+from spanreplay.replay.inputs.source import ReadReport
+from spanreplay.replay.inputs.tables.phoenix import joined, span_of, tell
 from spanreplay.replay.model import Json
-from spanreplay.replay.source import ReadReport
-from spanreplay.replay.tables.phoenix import joined, span_of, tell
 from spanreplay.spans import otlp_json
 from spanreplay.spans.errors import FormatError
 from spanreplay.spans.record import Record, SpanRecord
@@ -32,7 +32,7 @@ def handles(head: bytes) -> bool:
 
 
 def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
-    """Reads the spans document by document; see :class:`spanreplay.replay.source.Source`."""
+    """Reads the spans document by document; see :class:`spanreplay.replay.inputs.source.Source`."""
     ids = SpanIds()
     limit = document_limit(stream)
     for place, document in documents(stream, where, report, limit=limit, starts=_STARTS, lists=_LISTS):

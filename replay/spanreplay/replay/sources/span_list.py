@@ -1,20 +1,20 @@
 """Lists of spans as evaluation tools and test suites keep them: plain JSON objects in an array, in ``{"spans": […]}``, or one a line.
 
-What a span may look like: :mod:`spanreplay.replay.formats.plain_span`. Lists may be grouped by trace: ``[{"trace_id": …, "spans": […]}]``,
-``{"TRACE": […]}``, arrays of arrays.
+What a span may look like: :mod:`spanreplay.replay.inputs.formats.plain_span`. Lists may be grouped by trace: ``[{"trace_id": …, "spans":
+[…]}]``, ``{"TRACE": […]}``, arrays of arrays.
 """
 
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Final
 
-from spanreplay.replay.formats.notes import Notes
-from spanreplay.replay.formats.plain import at, first, tell
-from spanreplay.replay.formats.plain_heads import form
-from spanreplay.replay.formats.plain_ids import Ids
-from spanreplay.replay.formats.plain_span import CONTEXTS, SPAN_IDS, STARTS, TABLE, TRACE_IDS, Reading, read_record
-from spanreplay.replay.input_stream import document_limit
-from spanreplay.replay.json_stream import documents
-from spanreplay.replay.source import ReadReport
+from spanreplay.replay.inputs.formats.notes import Notes
+from spanreplay.replay.inputs.formats.plain import at, first, tell
+from spanreplay.replay.inputs.formats.plain_heads import form
+from spanreplay.replay.inputs.formats.plain_ids import Ids
+from spanreplay.replay.inputs.formats.plain_span import CONTEXTS, SPAN_IDS, STARTS, TABLE, TRACE_IDS, Reading, read_record
+from spanreplay.replay.inputs.input_stream import document_limit
+from spanreplay.replay.inputs.json_stream import documents
+from spanreplay.replay.inputs.source import ReadReport
 from spanreplay.spans.errors import REJECTED, FormatError, Problem, Problems, describe, join
 from spanreplay.spans.record import Record
 
@@ -31,7 +31,7 @@ def handles(head: bytes) -> bool:
 
 
 def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
-    """Reads the spans document by document; see :class:`spanreplay.replay.source.Source`."""
+    """Reads the spans document by document; see :class:`spanreplay.replay.inputs.source.Source`."""
     problems = report.problems(where)
     reading = Reading(Ids(), Notes(report, TABLE), [])
     limit = document_limit(stream)

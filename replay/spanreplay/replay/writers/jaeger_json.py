@@ -1,7 +1,8 @@
 """Jaeger's own JSON, as Jaeger makes it of OTLP: its UI loads the file without a back end.
 
-The form is that of the answer of its ``/api/transform`` (v2.20); see :mod:`spanreplay.replay.formats.jaeger_names`. Where Jaeger would
-write what its own UI cannot show, this differs: a span without an end, or with an end before its start, has the duration 0 and a warning.
+The form is that of the answer of its ``/api/transform`` (v2.20); see :mod:`spanreplay.replay.inputs.formats.jaeger_names`. Where Jaeger
+would write what its own UI cannot show, this differs: a span without an end, or with an end before its start, has the duration 0 and a
+warning.
 """
 
 import base64
@@ -10,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from math import isfinite
 from typing import Any, Final
 
-from spanreplay.replay.formats.go_json import go_json, no_number
-from spanreplay.replay.formats.jaeger_names import (
+from spanreplay.replay.inputs.formats.go_json import go_json, no_number
+from spanreplay.replay.inputs.formats.jaeger_names import (
     CHILD_OF,
     DROPPED_ATTRIBUTES,
     DROPPED_EVENTS,

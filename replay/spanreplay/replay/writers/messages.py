@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from spanreplay.replay.model import Json, Run
+from spanreplay.replay.rebuilding.transcript import Conversation, conversations
 from spanreplay.replay.showing import safe_json
-from spanreplay.replay.transcript import Conversation, conversations
 from spanreplay.spans.record import Record
 
 NAME: Final = "messages"

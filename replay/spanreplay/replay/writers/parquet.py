@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from spanreplay.replay.fields import Fields
 from spanreplay.replay.model import Run
+from spanreplay.replay.reading.fields import Fields
 from spanreplay.semconv import attributes as a
 from spanreplay.spans import otlp_json
 from spanreplay.spans.record import Record, SpanRecord, Value

@@ -1,0 +1,107 @@
+"""What a function was called with and what it gave, from what instrumentations of functions and of LangChain's tools write."""
+
+import ast
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from spanreplay.replay.model import Json
+from spanreplay.replay.reading.fields import Fields, jsonable, too_deep
+
+_CALLED: Final = frozenset({"args", "kwargs"})
+_SWITCHES: Final = frozenset({"sanitize_inputs_outputs"})
+"""What a framework hands to every tool beside its arguments."""
+_LONGEST: Final = 200_000
+"""Characters of a Python literal that is read; a longer one stays text."""
+_TOOL_MESSAGE: Final = re.compile(r"""content=('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*") (?:.* )?tool_call_id='([^']*)'(.*)""", re.DOTALL)
+"""What ``str()`` makes of a tool message of LangChain."""
+
+
+def called_with(value: Json, names: Sequence[str] = ()) -> Json:
+    """The arguments of a call that was written as ``{"args": […], "kwargs": {…}}``; any other value is itself.
+
+    Args:
+        value: what was written, decoded.
+        names: of the function's parameters, in order, where they are known: positional arguments get theirs. Without them, or with fewer,
+            a call that has positional arguments stays as it was written.
+    """
+    if not isinstance(value, dict) or not value.keys() >= _CALLED or not value.keys() <= _CALLED | _SWITCHES:
+        return value
+    given, named = value["args"], value["kwargs"]
+    if not isinstance(given, list) or not isinstance(named, dict):
+        return value
+    if len(given) > len(names):
+        return value if given else named
+    return {**dict(zip(names, given, strict=False)), **named}
+
+
+def question(value: Json) -> Json:
+    """What somebody was asked by a call: its only argument, if that is a text; else its arguments, as :func:`called_with` gives them.
+
+    Args:
+        value: what was written of the arguments, decoded.
+    """
+    called = called_with(value)
+    if not isinstance(called, dict):
+        return called
+    given = [*called["args"], *called["kwargs"].values()] if called.keys() == _CALLED and called is value else list(called.values())
+    return given[0] if len(given) == 1 and isinstance(given[0], str) else called
+
+
+def parameter_names(schema: Json) -> list[str]:
+    """The parameters of a tool, from the JSON schema of its arguments or from an object of their descriptions."""
+    if not is_schema(schema):
+        return []
+    properties = schema.get("properties", {} if "type" in schema and isinstance(schema["type"], str) else schema)
+    return list(properties) if isinstance(properties, dict) else []
+
+
+def is_schema(value: Json) -> bool:
+    """Whether a value describes arguments, and is not arguments itself."""
+    if not isinstance(value, dict):
+        return False
+    if isinstance(value.get("properties"), dict) or "$schema" in value or value.get("type") == "object":
+        return True
+    return bool(value) and all(isinstance(member, dict) and isinstance(member.get("type"), str) for member in value.values())
+
+
+class Returned(NamedTuple):
+    """What a tool gave."""
+
+    value: Json
+    call_id: str | None = None
+    failed: bool = False
+    """The tool says itself that it failed."""
+
+
+def returned(value: Json) -> Returned:
+    """What a tool gave: the content of a tool message of LangChain, in whichever of its forms; any other value is itself.
+
+    Args:
+        value: what was written, decoded.
+    """
+    if isinstance(value, str):
+        shown = _TOOL_MESSAGE.fullmatch(value) if value.startswith("content=") and len(value) < _LONGEST else None
+        return Returned(value) if shown is None else Returned(literal(shown[1]), shown[2] or None, "status='error'" in shown[3])
+    message = value
+    for name in ("output", "data", "kwargs"):
+        inner = message.get(name) if isinstance(message, dict) else None
+        if isinstance(inner, dict) and (name == "output" or "tool_call_id" in inner):
+            message = inner
+    if not isinstance(message, dict) or "content" not in message or "tool_call_id" not in message:
+        return Returned(value)
+    return Returned(message["content"], Fields(message).identifier("tool_call_id"), message.get("status") == "error")
+
+
+def literal(text: str) -> Json:
+    """The value that Python shows as this text (``{'city': 'Paris'}``); the text itself where it shows none."""
+    start = text.lstrip()[:1]
+    if start not in ("{", "[", "'", '"') or len(text) > _LONGEST or text.count("[") + text.count("{") + text.count("(") > 1000:
+        return text
+    try:
+        value = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return text
+    if not isinstance(value, dict | list | str) or too_deep(value):
+        return text
+    return jsonable(value)

@@ -1,0 +1,62 @@
+"""How a span ended, from its status, its error and its events; shared by all dialects."""
+
+from typing import Final
+
+from spanreplay.boundary.call import OutcomeName
+from spanreplay.replay.model import Json
+from spanreplay.replay.reading.fields import Fields
+from spanreplay.semconv import attributes as a
+from spanreplay.spans.record import STATUS_ERROR, SpanRecord
+
+TOOL_ERROR: Final = "tool_error"
+"""``error.type`` of a failure that the tool reported in its answer."""
+
+
+def failure(span: SpanRecord, fields: Fields) -> dict[str, str | None] | None:
+    """``{"type", "message"}`` of what went wrong, ``None`` where nothing did.
+
+    A status of ERROR, or an ``error.type``, says that something did; an exception event alone does not (it may have been handled).
+    """
+    kind = fields.text(a.ERROR_TYPE)
+    if span.status != STATUS_ERROR and kind is None:
+        return None
+    message = span.status_message or None
+    for event in reversed(span.events):
+        if event.name == a.EXCEPTION_EVENT:
+            raised = Fields(event.attributes)
+            kind = kind or raised.text(a.EXCEPTION_TYPE)
+            said = raised.text(a.EXCEPTION_MESSAGE)
+            if message is None or (said and message == f"{(raised.text(a.EXCEPTION_TYPE) or '').rpartition('.')[2]}: {said}"):
+                message = said  # OpenTelemetry's SDK writes "TYPE: message" as the text of the status
+            break
+    return {"type": kind, "message": message}
+
+
+def outcome(span: SpanRecord, error: Json, result: Json = None) -> OutcomeName:
+    """How the step ended.
+
+    Args:
+        span: the span.
+        error: what :func:`failure` gave.
+        result: a tool's result: one that says ``isError`` is a failure reported by the tool.
+    """
+    if error is not None:
+        kind = error.get("type") if isinstance(error, dict) else None
+        return named_outcome(kind) if isinstance(kind, str) else "error"
+    if span.end_ns is None:
+        return "unknown"
+    if isinstance(result, dict) and (result.get("isError") is True or result.get("is_error") is True):
+        return "tool_error"
+    return "ok"
+
+
+def named_outcome(error_type: str) -> OutcomeName:
+    """The outcome that the name of an error tells."""
+    if error_type == TOOL_ERROR:
+        return "tool_error"
+    last = error_type.rpartition(".")[2].lower()
+    if "timeout" in last or "timedout" in last or last == "deadline_exceeded":
+        return "timeout"
+    if last in ("cancellederror", "cancelled", "canceled"):
+        return "cancelled"
+    return "error"

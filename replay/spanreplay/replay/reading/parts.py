@@ -1,0 +1,96 @@
+"""The parts of a message as the GenAI conventions write them, from whatever spelling they came in.
+
+A part of an unknown type is kept as it is.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from spanreplay.replay.model import Json
+from spanreplay.replay.reading.fields import decoded_json
+
+_PART_TYPES: Final[Mapping[str, str]] = {
+    "input_text": "text",
+    "output_text": "text",
+    "thinking": "reasoning",
+    "tool-call": "tool_call",
+    "tool_use": "tool_call",
+    "function_call": "tool_call",
+    "tool-result": "tool_call_response",
+    "tool_result": "tool_call_response",
+    "tool_response": "tool_call_response",
+}
+_RENAMED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "text": {"content": ("text", "thinking")},
+    "reasoning": {"content": ("text", "thinking")},
+    "tool_call_response": {"response": ("result", "output", "content"), "id": ("tool_use_id", "tool_call_id", "call_id")},
+    "tool_call": {"arguments": ("input", "args"), "name": ("function_name",)},
+}
+"""Fields by part type, and what else they are called."""
+_ROLES: Final[Mapping[str, str]] = {
+    "model": "assistant",
+    "ai": "assistant",
+    "human": "user",
+    "developer": "system",
+    "tool-call": "assistant",  # smolagents', which sends them as these
+    "tool-response": "user",
+}
+
+
+def role_of(given: Json, otherwise: str) -> str:
+    """The role by its name in the conventions; another name is kept.
+
+    Args:
+        given: as recorded.
+        otherwise: where none is given.
+    """
+    return _ROLES.get(given, given) if isinstance(given, str) and given else otherwise
+
+
+def parts(value: Json) -> list[dict[str, Json]]:
+    """The parts of a message, from a list of parts, one part, or bare text."""
+    if isinstance(value, list):
+        return [part(item) for item in value]
+    return [part(value)]
+
+
+def part(item: Json) -> dict[str, Json]:
+    """One part, from any spelling; what is no object is text."""
+    if not isinstance(item, dict):
+        return {"type": "text", "content": item}
+    function = item.get("function")
+    if isinstance(function, dict):
+        item = {**{k: v for k, v in item.items() if k != "function"}, **function, "type": "tool_call"}
+    kind = item.get("type")
+    if kind is None:
+        kind = "text" if "text" in item or "content" in item else "generic"
+    kind = _PART_TYPES.get(kind, kind) if isinstance(kind, str) else str(kind)
+    made: dict[str, Json] = {**item, "type": kind}
+    for name, olds in _RENAMED.get(kind, {}).items():
+        known = next((old for old in olds if old in made), None)
+        if known is not None and name not in made:
+            made[name] = made.pop(known)
+    if kind == "tool_call" and isinstance(made.get("call_id"), str):  # the Responses API: ``id`` is the item's there
+        made["id"] = made.pop("call_id")
+    if kind == "tool_call" and isinstance(made.get("arguments"), str):  # the APIs that have a text there have JSON in it
+        decoded, _ = decoded_json(made["arguments"])
+        if isinstance(decoded, dict | list):
+            made["arguments"] = decoded
+    return made
+
+
+def media_part(url: Json, modality: str, mime_type: Json = None) -> dict[str, Json] | None:
+    """A ``blob`` part of a base64 data URL, a ``uri`` part of any other URL, ``None`` of what is none.
+
+    Args:
+        url: as recorded.
+        modality: ``image``, ``audio``, ``video`` or ``document``.
+        mime_type: where it is told beside the URL.
+    """
+    if not isinstance(url, str) or not url:
+        return None
+    head, comma, data = url.partition(",")
+    if comma and head.startswith("data:") and head.endswith(";base64"):
+        told = head.removeprefix("data:").partition(";")[0]
+        return {"type": "blob", "mime_type": told or mime_type, "modality": modality, "content": data}
+    return {"type": "uri", "mime_type": mime_type, "modality": modality, "uri": url}

@@ -1,0 +1,128 @@
+"""Which spans make up which run."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from spanreplay.replay.model import Reason
+from spanreplay.replay.reading.claimants import claimants
+from spanreplay.replay.reading.dialect import OWN, Dialect, StepDraft
+from spanreplay.replay.reading.drafting import filled, lacks
+from spanreplay.replay.reading.events import with_content
+from spanreplay.replay.reading.fields import Fields
+from spanreplay.replay.reasons import UNREADABLE
+from spanreplay.replay.rebuilding.at_limit import cut_contents, limits_of
+from spanreplay.replay.rebuilding.gathering import Gathered, gathered
+from spanreplay.replay.rebuilding.tree import Forest, SpanKey
+from spanreplay.semconv.attributes import RUN_ID
+from spanreplay.spans.record import LogRecord, SpanRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What the dialects made of one span."""
+
+    dialect: str | None = None
+    draft: StepDraft | None = None
+    fault: Reason | None = None
+    """Why a claimed span could not be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The spans of one run, in order of appearance."""
+
+    run_id: str
+    keys: tuple[SpanKey, ...]
+    named: bool
+    """The spans say which run they belong to; else a trace is taken for a run."""
+    joined: str | None = None
+    """Why spans of several traces are one run, where that was asked for."""
+
+
+def read_spans(forest: Forest) -> dict[SpanKey, Reading]:
+    """Every span, read by the dialects that claim it. A span that no dialect can read is kept as it is: it never costs the others."""
+    told = gathered(forest)
+    readings: dict[SpanKey, Reading] = {}
+    limits = limits_of(forest.spans.values())
+    for key, span in forest.spans.items():
+        seen = told.get(key) or Gathered(span, forest.logs.get(key, ()))
+        reading = Reading() if seen.part else _reading(seen.span, seen.logs)
+        readings[key] = _as_cut(reading, cut_contents(span, reading.draft, limits)) if limits and reading.draft is not None else reading
+    return readings
+
+
+def _reading(span: SpanRecord, logs: Sequence[LogRecord]) -> Reading:
+    full, cut = with_content(span, logs)
+    first, *others = claimants(full) or (None,)
+    if first is None:
+        return Reading()
+    reading = _read_as(first, full, logs)
+    for other in others if first.PRIORITY > OWN else ():
+        if reading.draft is None or not lacks(reading.draft):
+            break
+        more = _read_as(other, full, logs).draft
+        if more is not None and more.kind == reading.draft.kind:
+            reading = replace(reading, draft=filled(reading.draft, more))
+    return _as_cut(reading, cut)
+
+
+def _as_cut(reading: Reading, cut: Sequence[Reason]) -> Reading:
+    if not cut or reading.draft is None:
+        return reading
+    return replace(reading, draft=replace(reading.draft, grade="incomplete", reasons=(*reading.draft.reasons, *cut)))
+
+
+def _read_as(dialect: Dialect, span: SpanRecord, logs: Sequence[LogRecord]) -> Reading:
+    try:
+        return Reading(dialect=dialect.NAME, draft=dialect.read(span, logs))
+    except Exception as error:  # noqa: BLE001 — a reader of other people's data may be wrong about it in any way
+        detail = f"span {span.span_id} ({span.name}) could not be read as {dialect.NAME}: {type(error).__name__}: {error}"
+        return Reading(dialect=dialect.NAME, fault=Reason(code=UNREADABLE, detail=detail))
+
+
+def group(forest: Forest, readings: Mapping[SpanKey, Reading]) -> list[Group]:
+    """All spans, each in exactly one run, the runs in order of appearance.
+
+    Spans that name a run belong to it, in whatever trace or process they are. Others belong to the run of the nearest span around them
+    that names one, to the only run of their trace, or, in a trace without named runs, to the run that the trace is.
+    """
+    named = {key: run for key, span in forest.spans.items() if (run := Fields(span.attributes).identifier(RUN_ID)) is not None}
+    of_trace: dict[str, dict[str, None]] = {}
+    for key, run in named.items():
+        of_trace.setdefault(key.trace_id, {})[run] = None
+    inherited = _inherited(forest, named)
+    members: dict[tuple[str, bool], list[SpanKey]] = {}
+    left: dict[str, list[SpanKey]] = {}
+    for key in forest.spans:
+        runs = of_trace.get(key.trace_id, {})
+        if key in inherited:
+            members.setdefault((inherited[key], True), []).append(key)
+        elif len(runs) == 1:
+            members.setdefault((next(iter(runs)), True), []).append(key)
+        elif not runs:
+            members.setdefault((key.trace_id, False), []).append(key)
+        else:
+            left.setdefault(key.trace_id, []).append(key)
+    for trace_id, keys in left.items():
+        drafts = [readings[key].draft for key in keys]
+        if any(draft is not None and draft.run is None for draft in drafts):
+            members.setdefault((trace_id, False), []).extend(keys)
+        else:  # only what is around several runs: shown with the first of them
+            members[next(iter(of_trace[trace_id])), True].extend(keys)
+    return [Group(run_id=run, keys=tuple(keys), named=own) for (run, own), keys in members.items()]
+
+
+def _inherited(forest: Forest, named: Mapping[SpanKey, str]) -> dict[SpanKey, str]:
+    runs = dict(named)
+    nothing: set[SpanKey] = set()
+    for start in forest.spans:
+        walked: list[SpanKey] = []
+        here: SpanKey | None = start
+        while here is not None and here not in runs and here not in nothing:
+            walked.append(here)
+            here = forest.parents.get(here)
+        if here is not None and here in runs:
+            runs.update(dict.fromkeys(walked, runs[here]))
+        else:
+            nothing.update(walked)
+    return runs

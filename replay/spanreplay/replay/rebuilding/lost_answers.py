@@ -1,0 +1,168 @@
+"""Answers of a model that a run's own requests show, and that no span gave: the span of that call is missing.
+
+Two things prove it. A later request of a conversation goes on from an earlier one, and between the two stand more answers than that of the
+earlier one: an answer in no span there was given by a call in no span. And a tool ran that no answer here asked for, while the next request
+tells that an answer did. What a conversation begins with is no proof: examples, and what was said before the run, are nobody's lost call.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Final
+
+from spanreplay.content.canonical import canonical_json
+from spanreplay.replay.model import Json, Reason, Run, Step
+from spanreplay.replay.reading.messages import Asked, asked_for
+from spanreplay.replay.reading.naming import same_tool
+from spanreplay.replay.reasons import ANSWER_WITHOUT_SPAN
+from spanreplay.replay.rebuilding.histories import histories
+from spanreplay.replay.rebuilding.results import form
+from spanreplay.replay.rebuilding.same_call import FAILED, arguments_conflict
+from spanreplay.replay.rebuilding.told import Told, told_of
+
+_COMPARED: Final = 8
+"""Earlier requests of a conversation that a later one may go on from."""
+_INSTRUCTIONS: Final = frozenset({"system", "developer"})
+"""Roles of messages that may change from request to request."""
+
+
+@dataclass(slots=True)
+class Given:
+    """What the model calls of some runs answered."""
+
+    ids: set[str] = field(default_factory=set)
+    calls: set[tuple[str, str]] = field(default_factory=set)
+    texts: list[str] = field(default_factory=list)
+
+    def add(self, run: Run) -> None:
+        """Adds the answers of a run, and all that others of its steps gave: an agent inside a tool speaks too."""
+        for step in run.steps:
+            self.ids.update(asked.call_id for asked in asked_for(step.output) if asked.call_id is not None)
+            self.calls.update(map(_call, asked_for(step.output)))
+            self.texts += _texts(step.output)
+
+    def has(self, answer: Sequence[Json], *, by_id: bool) -> bool:
+        """Whether any part of an answer was given, or nothing of it can be looked for."""
+        asked = list(asked_for({"messages": list(answer)}))
+        said = _texts({"messages": list(answer)})
+        if any(one.call_id in self.ids or (not (by_id and one.call_id) and _call(one) in self.calls) for one in asked):
+            return True
+        if any(text in given or given in text for text in said for given in self.texts):
+            return True
+        return not asked and not said
+
+
+def lost_answers(run: Run, given: Given) -> Iterator[tuple[Step, Reason]]:
+    """The steps whose messages have an answer that no span gave.
+
+    Nothing is told of a run of our own, whose losses are counted, nor of one with answers that are not here whole: it may be one of those.
+
+    Args:
+        run: with its steps.
+        given: by all the runs that are known.
+    """
+    models = [step for step in run.steps if step.kind == "model_call"]
+    if any(step.path is not None for step in run.steps) or not all(map(_is_told, models)):
+        return
+    found: dict[int, int] = {}
+    for calls in histories(models).values():
+        told: set[str] = set()
+        for place, step in enumerate(calls):
+            for answer in _between(calls[max(0, place - _COMPARED) : place], step, given):
+                text = canonical_json(answer)
+                if text not in told:
+                    told.add(text)
+                    found[step.seq] = found.get(step.seq, 0) + 1
+    for step in _told_of_unasked(run, models, given):
+        found.setdefault(step.seq, 1)
+    for step in models:
+        if count := found.get(step.seq):
+            what = "1 answer of a model is" if count == 1 else f"{count} answers of a model are"
+            detail = f"{what} in the messages of step {step.seq} and in no span: the call that gave it is not recorded"
+            yield step, Reason(code=ANSWER_WITHOUT_SPAN, detail=detail, step=step.seq)
+
+
+def _is_told(step: Step) -> bool:
+    return (step.output is not None or step.outcome in FAILED) and step.grade != "incomplete"
+
+
+def _between(earlier: Sequence[Step], later: Step, given: Given) -> Iterator[list[Json]]:
+    """The answers in a request that no span gave, after the one to the nearest request that it goes on from, and before the last word."""
+    messages = _turns(later.input)
+    begun = (len(turns) for step in reversed(earlier) if (turns := _turns(step.input)) and messages[: len(turns)] == turns)
+    size = next(begun, None)
+    if size is None:
+        return
+    more = messages[size:]
+    groups = [(role == "assistant", list(group)) for role, group in groupby(more, key=lambda message: message.get("role"))]
+    if not groups or not groups[0][0]:
+        return
+    asked = [one.call_id for one in asked_for({"messages": groups[0][1]}) if one.call_id is not None]
+    by_id = bool(asked) and given.ids.issuperset(asked)
+    for is_answer, group in groups[1:-1]:
+        if is_answer and not given.has(group, by_id=by_id):
+            yield group
+
+
+def _told_of_unasked(run: Run, models: Sequence[Step], given: Given) -> Iterator[Step]:
+    """The requests after a tool that ran and that no answer asked for, which tell that one did, where none before the tool tells it."""
+    known: set[str] = set() if _derived(run) else set(told_of(run.input))
+    coming = iter(models)
+    step = next(coming, None)
+    waiting: list[Step] = []
+    for tool in (*(s for s in run.steps if s.kind == "tool_call"), None):
+        while step is not None and (tool is None or step.seq < tool.seq):
+            told = told_of(step.input)
+            new = {call_id: call for call_id, call in told.items() if call_id not in known and call_id not in given.ids}
+            if any(_is_told_as(one, call_id, call) for one in waiting for call_id, call in new.items()):
+                yield step
+            waiting.clear()
+            known.update(told)
+            step = next(coming, None)
+        if tool is not None and tool.requested_by is None:
+            waiting.append(tool)
+
+
+def _is_told_as(tool: Step, call_id: str, told: Told) -> bool:
+    """Whether a call in the messages is that of a step: by its id, else by its name, arguments and result."""
+    call = told.call
+    if call is None:
+        return False
+    if tool.call_id is not None:
+        return tool.call_id == call_id
+    name = call.get("name")
+    if not isinstance(name, str) or not same_tool(tool.name, name) or told.response is None or not isinstance(tool.output, dict):
+        return False
+    if arguments_conflict(tool.input, {"arguments": call.get("arguments")}) or "result" not in tool.output:
+        return False
+    return form(told.response["response"]) == form(tool.output["result"])
+
+
+def _derived(run: Run) -> bool:
+    """Whether the input of a run is only that of its first model call."""
+    return any(run.input == step.input for step in run.steps if step.kind == "model_call")
+
+
+def _turns(view: Json) -> list[dict[str, Any]]:
+    messages = view.get("messages") if isinstance(view, dict) else None
+    held = (message for message in (messages if isinstance(messages, list) else ()) if isinstance(message, dict))
+    return [message for message in held if message.get("role") not in _INSTRUCTIONS]
+
+
+def _call(asked: Asked) -> tuple[str, str]:
+    return asked.name or "", canonical_json(asked.arguments)
+
+
+def _texts(view: Json) -> list[str]:
+    """What is said in a view, without the space around it; nothing blank."""
+    if not isinstance(view, dict):
+        return []
+    found = [view["result"]] if isinstance(view.get("result"), str) else []
+    for message in _turns(view):
+        parts = message.get("parts")
+        found += [
+            part["content"]
+            for part in (parts if isinstance(parts, list) else ())
+            if isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("content"), str)
+        ]
+    return [text.strip() for text in found if text.strip()]

@@ -1,0 +1,136 @@
+"""Inside a replayed command: begin to answer its calls from the record before its first line runs.
+
+Loaded by the start-up shim through the entry point group ``spanreplay_bootstrap``.
+"""
+
+import atexit
+import os
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from spanreplay.boundary import session as sessions
+from spanreplay.boundary.session import RunContext
+from spanreplay.exporter import environment_variables as env
+from spanreplay.instrumentation.shims import processes, randomness
+from spanreplay.recording import plugins
+from spanreplay.recording.children import child_env
+from spanreplay.recording.place import find_place
+from spanreplay.replay.isolation import kernel, naming
+from spanreplay.replay.isolation.guard import Guard
+from spanreplay.replay.reexecution.claims import Claims
+from spanreplay.replay.reexecution.clock import RecordedClock
+from spanreplay.replay.reexecution.engine import ISOLATION, finish, replay_session, stopped_by_replay
+from spanreplay.replay.reexecution.ledger import Ledger
+from spanreplay.replay.reexecution.plan import CLAIMS, ENVIRONMENT, LEDGERS, TEMPORARY, Plan, read_plan, read_recording
+
+_HANDED_ON: Final = (ENVIRONMENT, "TMPDIR", "TEMP", "TMP", "SQLITE_TMPDIR")
+"""What a program of the agent's own needs to take part, whatever environment it is given."""
+KERNEL: Final = "level 2: a Python audit hook, Landlock and seccomp; handles opened before, and modes and times of files, are not covered"
+
+_GRACE_S: Final = 20
+"""How long an agent may go on after a difference has stopped it."""
+
+
+def start() -> None:
+    """Begin the replay that the environment describes. Does nothing where it describes none.
+
+    A process in which that fails ends at once with exit code 125: going on would act on the world.
+    """
+    folder = os.environ.get(ENVIRONMENT)
+    if folder is None:
+        return
+    try:
+        _start(Path(folder))
+    except Exception as error:  # noqa: BLE001 — whatever it is
+        os.write(2, f"spanreplay: nothing can be replayed in {sys.executable}: {type(error).__name__}: {error}\n".encode())
+        os._exit(125)
+
+
+def _start(scratch: Path) -> None:
+    plan = read_plan(scratch)
+    ledger = Ledger(scratch / LEDGERS / f"{os.getpid()}-{os.urandom(4).hex()}.ledger")
+    place = find_place()
+    runs = read_recording(scratch, plan)
+    clock = RecordedClock(runs)
+    session, _ = replay_session(
+        runs,
+        ledger,
+        focus=plan.focus,
+        claims=Claims(scratch / CLAIMS),
+        place=place.path,
+        accept_incomplete=plan.accept_incomplete,
+        on_stop=_end_soon,
+        clock=clock,
+    )
+    command = RunContext(run_id="replay", name="command", fallback=True)
+    plugins.install("auto")
+    processes.complete_with(lambda given: {**child_env(given), **{name: os.environ[name] for name in _HANDED_ON if name in os.environ}})
+    _quiet_stops()
+    seed = os.environ.pop(env.SPANREPLAY_SEED, None) if place.top else None
+    if seed is not None:
+        randomness.install(seed, fresh=True)
+    os.environ.update(place.environment())
+    sessions.activate(session.root(command, place.path))
+    clock.start()
+    if not plan.guard:
+        ledger.enter("started", pid=os.getpid(), argv=sys.orig_argv, isolation="none")
+        return
+    tempfile.tempdir = str(scratch / TEMPORARY)
+    sys.dont_write_bytecode = True
+
+    guard = Guard(scratch=scratch, allow_write=[Path(p) for p in plan.allow_write], on_refusal=ledger.refuse)
+
+    atexit.register(finish, session, guard, ledger)
+    guard.arm_process()
+    isolation = _confined(scratch, plan) if plan.isolate == "auto" else ISOLATION
+    ledger.enter("started", pid=os.getpid(), argv=sys.orig_argv, isolation=isolation)
+
+
+def _confined(scratch: Path, plan: Plan) -> str:
+    """Take what the machine offers beside the hook; tells what holds."""
+    if os.environ.get(kernel.CONFINED):  # by the process that started this one
+        return KERNEL
+    try:
+        kernel.confine([scratch, *map(Path, plan.allow_write)], lambda listener: naming.hand_over(scratch, listener))
+    except kernel.NotOfferedError as error:
+        return f"{ISOLATION} ({error})"
+    return KERNEL
+
+
+def _end_soon() -> None:
+    """A process that the replay has stopped ends, also where the stop only reached a task or a thread that others wait for."""
+
+    def end() -> None:
+        time.sleep(_GRACE_S)
+        os.write(2, f"spanreplay: stopped, and ended: the agent went on for {_GRACE_S} s\n".encode())
+        os._exit(1)
+
+    threading.Thread(target=end, name="spanreplay-stop", daemon=True).start()
+
+
+def _quiet_stops() -> None:
+    """A process that the replay stops says so in one line; the command that started the replay prints the rest."""
+    before, before_in_thread = sys.excepthook, threading.excepthook
+
+    def stopped(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if stopped_by_replay(error):
+            print(f"spanreplay: stopped here: {_first(error)}", file=sys.stderr)  # noqa: T201 — there is no other way out
+        else:
+            before(kind, error, trace)
+
+    def stopped_in_thread(arguments: threading.ExceptHookArgs) -> None:
+        if arguments.exc_value is None or not stopped_by_replay(arguments.exc_value):
+            before_in_thread(arguments)
+
+    sys.excepthook, threading.excepthook = stopped, stopped_in_thread
+
+
+def _first(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = next((e for e in error.exceptions if stopped_by_replay(e)), error.exceptions[0])
+    return error

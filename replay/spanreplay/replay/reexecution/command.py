@@ -1,0 +1,175 @@
+"""Re-execution of a command: a process of its own, whose every Python process answers its calls from the record."""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final
+
+from spanreplay.exporter import environment_variables as env
+from spanreplay.recording.children import child_environment
+from spanreplay.recording.definition import HASH_SEED
+from spanreplay.replay.isolation import naming
+from spanreplay.replay.model import Run
+from spanreplay.replay.rebuilding.joins import Join
+from spanreplay.replay.reexecution.credentials import PLACEHOLDER, needed_credentials
+from spanreplay.replay.reexecution.ledger import Difference, Ledger, Totals, expected_runs, read_ledgers
+from spanreplay.replay.reexecution.plan import ENVIRONMENT, LEDGERS, TEMPORARY, Isolate, Plan, lay_out
+from spanreplay.replay.reexecution.uncalled import enter_unreached
+from spanreplay.replay.reexecution.verdict import Verdict, verdict
+from spanreplay.spans.record import Record
+
+_QUICK_TELEMETRY: Final = {"OTEL_EXPORTER_OTLP_TIMEOUT": "1"}
+"""Nothing is exported during a replay, so the command's own exporters need not try for long."""
+
+_EXTRAS: Final = {"opentelemetry-instrument": 'it comes with the extra "auto": pip install "spanreplay[auto]"'}
+"""Programs that an extra of ours brings, and the line that installs them."""
+
+
+class CommandMissing(Exception):  # noqa: N818 — reads as what happened
+    """The command to run cannot be found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandReplay:
+    """What re-executing a command showed."""
+
+    argv: tuple[str, ...]
+    exit_code: int
+    """Exit code of the command itself; of the replay, see the verdict."""
+    verdict: Verdict
+    runs: tuple[Run, ...]
+    """What it was judged against."""
+
+
+def replay_command(
+    runs: Sequence[Run],
+    records: Iterable[Record],
+    argv: Sequence[str],
+    *,
+    focus: Collection[str] = (),
+    allow_write: Sequence[Path] = (),
+    isolate: Isolate = "auto",
+    accept_incomplete: bool = False,
+    join: Join | None = None,
+    cwd: Path | None = None,
+    output: IO[Any] | None = None,
+) -> CommandReplay:
+    """Run ``argv`` with every call of its agents answered from ``runs``.
+
+    Args:
+        runs: one run, or all runs of the recorded command.
+        records: the spans they were rebuilt from.
+        argv: the command.
+        focus: ids of the runs that were asked for: only these must come. Empty: all of them.
+        allow_write: files and folders it may write; everything else outside a scratch folder is refused.
+        isolate: ``auto`` takes all isolation that the machine offers, ``hook`` the Python audit hook only.
+        accept_incomplete: steps whose record is known to lack something answer too, and the result counts as far as the record goes.
+        join: how the runs were made of several traces, if they were.
+        cwd: where to run it.
+        output: where its standard output goes; ours by default.
+
+    Raises:
+        CommandMissing: there is no such program.
+    """
+    scratch = Path(tempfile.mkdtemp(prefix="spanreplay-"))
+    try:
+        traces = {t for run in runs for t in run.trace_ids}
+        plan = Plan(
+            runs=tuple(r.run_id for r in runs),
+            focus=tuple(focus),
+            allow_write=tuple(str(p.absolute()) for p in allow_write),
+            isolate=isolate,
+            accept_incomplete=accept_incomplete,
+            join=join,
+        )
+        lay_out(scratch, plan, (r for r in records if r.trace_id in traces))
+        environment = child_environment(os.urandom(16).hex(), os.urandom(16).hex(), scratch, "replay")
+        temporary = str(scratch / TEMPORARY)
+        environment |= _QUICK_TELEMETRY
+        environment |= {ENVIRONMENT: str(scratch), "TMPDIR": temporary, "TEMP": temporary, "TMP": temporary, "SQLITE_TMPDIR": temporary}
+        environment |= _determined(runs)
+        for name in needed_credentials(runs, environment):
+            environment.setdefault(name, PLACEHOLDER)
+        with naming.Watch(scratch, Ledger(scratch / LEDGERS / "kernel.ledger"), environment) if isolate == "auto" else nullcontext():
+            code = run_attached(argv, environment, cwd, output=output)
+        totals = read_ledgers(scratch / LEDGERS)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    judged = expected_runs(runs, totals, focus)
+    whole = all(r.run_id in totals.runs_matched or r.is_command for r in runs) if focus else True
+    _finish(totals, judged, code, None if not whole else next((r.exit_code for r in runs if r.is_command), None))
+    judgement = verdict(totals, judged, accept_incomplete=accept_incomplete)
+    return CommandReplay(argv=tuple(argv), exit_code=code, verdict=judgement, runs=tuple(judged))
+
+
+def _determined(runs: Sequence[Run]) -> dict[str, str]:
+    """What makes randomness, the order of sets and the time zone what they were when the command was recorded."""
+    command = next((r for r in runs if r.is_command), None)
+    if command is None:
+        return {}
+    recorded = command.definition.get("environment") if isinstance(command.definition, dict) else None
+    kept = recorded if isinstance(recorded, dict) else {}
+    found = {env.SPANREPLAY_SEED: command.seed, HASH_SEED: kept.get(HASH_SEED, command.hash_seed), "TZ": kept.get("TZ")}
+    return {name: value for name, value in found.items() if isinstance(value, str) and "\0" not in value}
+
+
+def _finish(totals: Totals, runs: Sequence[Run], code: int, wanted: int | None) -> None:
+    ledger = Ledger()
+    ledger.totals = totals
+    if totals.processes == 0:
+        return
+    enter_unreached(runs, ledger)
+    if wanted is not None and wanted != code and not totals.differences and not totals.refusals:
+        ledger.differ(
+            Difference(
+                kind="exit_code", run_id=None, step=None, name="the command", field="exit code", recorded=str(wanted), actual=str(code)
+            )
+        )
+
+
+def run_attached(argv: Sequence[str], environment: dict[str, str], cwd: Path | None = None, *, output: IO[Any] | None = None) -> int:
+    """Run a command on our own stdin, stdout and stderr; returns its exit code (128 + n for signal n, as shells do).
+
+    Ctrl-C is the command's to deal with: a terminal sends it to both of us, so we wait for what it makes of it. SIGTERM and SIGHUP,
+    which may have been meant for us alone, are handed on.
+
+    Args:
+        argv: the command.
+        environment: all of its variables.
+        cwd: where to run it.
+        output: where its standard output goes; ours by default.
+
+    Raises:
+        CommandMissing: there is no such program, or no such folder to run it in.
+    """
+    started: list[subprocess.Popen[bytes]] = []
+
+    def hand_on(number: int, _: object) -> None:
+        if number != signal.SIGINT:
+            for child in started:
+                child.send_signal(number)
+
+    # A handler, not SIG_IGN, which the command would inherit.
+    before = {
+        s: signal.signal(s, hand_on) for s in (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+    }
+    try:
+        started.append(subprocess.Popen(list(argv), env=environment, cwd=cwd, stdout=output))  # noqa: S603 — the user's own command
+        code = started[0].wait()
+    except OSError as error:
+        if cwd is not None and not cwd.is_dir():
+            raise CommandMissing(f"{cwd}, where the command was recorded, is no folder any more") from error
+        advice = _EXTRAS.get(Path(argv[0]).name, "what stands after -- is run as it is, without a shell")
+        raise CommandMissing(f"{argv[0]}: {error.strerror}; {advice}") from error
+    except ValueError as error:
+        raise CommandMissing(f"{argv[0]}: {error}") from error
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return 128 - code if code < 0 else code

@@ -1,0 +1,234 @@
+"""The ledger of a replay: what was matched, what differs, what was refused. Result and exit code come from it alone.
+
+Everything is entered before anything is raised: ``gather`` returns exceptions as values, task groups wrap them, SDKs retry and
+frameworks swallow them. In a replayed command each process appends its ledger, line by line, to a file of its own, so that a
+process that leaves by ``os._exit`` loses nothing.
+"""
+
+import json
+import os
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+from spanreplay.replay.isolation.refusal import Refusal
+from spanreplay.replay.model import Run, Step
+from spanreplay.replay.rebuilding.origin import is_foreign, judged
+
+DifferenceKind: TypeAlias = Literal[
+    "input",
+    "order",
+    "never_recorded",
+    "already_used",
+    "unreached",
+    "output",
+    "outcome",
+    "not_replayable",
+    "exit_code",
+    "beyond",
+]
+
+EXIT_EQUAL: Final = 0
+EXIT_DIFFERENT: Final = 1
+EXIT_UNREADABLE: Final = 3
+EXIT_REFUSED: Final = 4
+EXIT_CANNOT_JUDGE: Final = 125
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One place where the replay and the record part."""
+
+    kind: DifferenceKind
+    run_id: str | None
+    step: int | None
+    """``seq`` of the recorded step; ``None`` for a call that was never recorded."""
+    name: str
+    """What was called: kind and name."""
+    field: str | None = None
+    """JSON path of the first value that differs, for example ``messages[0].content``."""
+    recorded: str | None = None
+    actual: str | None = None
+    diff: str | None = None
+    """Unified diff of the two values, for long texts."""
+    detail: str = ""
+    where: str | None = None
+    """``file:line`` of the agent's code that made the call."""
+    cause: str | None = None
+    """The version change that explains it, or that none can be told."""
+
+    def summary(self) -> str:
+        """One line."""
+        if self.step is not None:
+            place = f"step {self.step}"
+        else:
+            place = "a call that is not in the record" if self.kind in ("never_recorded", "already_used") else "the run"
+        what = f"{place}, {self.name}"
+        if self.field is not None:
+            return f"{what}: {self.field} differs: recorded {self.recorded}, actual {self.actual}"
+        return f"{what}: {self.detail}"
+
+
+@dataclass(slots=True, kw_only=True)
+class Totals:
+    """What a replay did, over all its processes."""
+
+    processes: int = 0
+    used: dict[str, set[int]] = field(default_factory=dict)
+    """Run id to the ``seq`` of every recorded step that answered a call."""
+    covered: dict[str, set[int]] = field(default_factory=dict)
+    """Run id to the steps inside a stubbed tool: nobody asked for them."""
+    by_input: int = 0
+    """Steps matched by what was asked, because the path could not know the caller."""
+    by_meaning: int = 0
+    """Steps of runs recorded by others, matched by what was asked, as far as the record shows it."""
+    by_chance: int = 0
+    """Steps of runs recorded by others that another one could have stood for, which asked the same at once and was answered otherwise."""
+    not_compared: set[str] = field(default_factory=set)
+    """What calls had that the record does not show."""
+    order_relaxed: int = 0
+    """Answers given out of the recorded order, after a bounded wait."""
+    telemetry_dropped: int = 0
+    runs_matched: set[str] = field(default_factory=set)
+    differences: list[Difference] = field(default_factory=list)
+    refusals: list[Mapping[str, Any]] = field(default_factory=list)
+    notices: list[Mapping[str, Any]] = field(default_factory=list)
+    isolation: list[str] = field(default_factory=list)
+
+
+class Ledger:
+    """Takes entries from any thread; see the module's text."""
+
+    def __init__(self, file: Path | None = None) -> None:
+        self.totals = Totals()
+        self._lock = threading.RLock()  # the guard enters refusals from wherever the collector runs
+        self._descriptor: int | None = None if file is None else os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+    def enter(self, event: str, /, **facts: Any) -> None:
+        """Enter one fact; see :func:`apply` for the events."""
+        with self._lock:
+            apply(self.totals, event, facts)
+            if self._descriptor is not None:
+                os.write(self._descriptor, (json.dumps({"entry": event, **facts}) + "\n").encode())
+
+    def differ(self, difference: Difference) -> None:
+        """Enter a difference."""
+        self.enter("difference", **asdict(difference))
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Enter an act on the outside that was stopped: an attempt, or a notice."""
+        facts = {name: str(value) for name, value in asdict(refusal).items()}
+        self.enter("refused" if refusal.fatal else "notice", **facts, text=refusal.describe())
+
+
+def apply(totals: Totals, event: str, facts: Mapping[str, Any]) -> None:
+    """Add one ledger event to ``totals``. Unknown events are ignored: a newer child may know more."""
+    action = _EVENTS.get(event)
+    if action is not None:
+        action(totals, facts)
+
+
+def _started(totals: Totals, facts: Mapping[str, Any]) -> None:
+    totals.processes += 1
+    totals.isolation.append(facts.get("isolation", "none"))
+
+
+def _used(totals: Totals, facts: Mapping[str, Any]) -> None:
+    totals.used.setdefault(facts["run"], set()).add(facts["step"])
+    totals.by_input += facts.get("by") == "input"
+    totals.by_meaning += facts.get("by") == "meaning"
+    totals.by_chance += facts.get("by_chance") is True
+    totals.not_compared.update(facts.get("not_compared", ()))
+
+
+def _covered(totals: Totals, facts: Mapping[str, Any]) -> None:
+    totals.covered.setdefault(facts["run"], set()).update(facts["steps"])
+
+
+_EVENTS: Final[Mapping[str, Callable[[Totals, Mapping[str, Any]], None]]] = {
+    "started": _started,
+    "used": _used,
+    "covered": _covered,
+    "run": lambda totals, facts: totals.runs_matched.add(facts["run"]),
+    "relaxed": lambda totals, _: setattr(totals, "order_relaxed", totals.order_relaxed + 1),
+    "telemetry": lambda totals, facts: setattr(totals, "telemetry_dropped", totals.telemetry_dropped + facts.get("count", 1)),
+    "difference": lambda totals, facts: totals.differences.append(Difference(**facts)),
+    "refused": lambda totals, facts: totals.refusals.append(facts),
+    "notice": lambda totals, facts: totals.notices.append(facts),
+}
+
+
+def unreached(run: Run, totals: Totals) -> list[Step]:
+    """The steps of a run that no call asked for, in order. A call that was cancelled, or never ended, need not come again."""
+    used = totals.used.get(run.run_id, set())
+    spoken = used | totals.covered.get(run.run_id, set())
+    if is_foreign(run):
+        spoken |= _excused(run, used, spoken)
+    return [step for step in judged(run) if step.seq not in spoken and step.outcome not in ("cancelled", "unknown")]
+
+
+def _excused(run: Run, used: Collection[int], spoken: Collection[int]) -> set[int]:
+    """Steps of a run of others that need not come, as what they did has come.
+
+    A tool that is an agent was passed through: its calls came by themselves. A tool that failed may have failed before its function was
+    called (arguments that are none, an approval that was asked for): the model call that tells the model so has come.
+    """
+    by_seq = {step.seq: step for step in run.steps}
+    found: set[int] = set()
+    for seq in used:
+        around = by_seq[seq].parent_seq if seq in by_seq else None
+        while around is not None and around not in found and around not in spoken:
+            if by_seq.get(around) is None or by_seq[around].kind != "model_call":
+                found.add(around)
+            around = by_seq[around].parent_seq if around in by_seq else None
+    told = max((by_seq[seq].started_ns for seq in used if seq in by_seq and by_seq[seq].kind == "model_call"), default=0)
+    found.update(step.seq for step in run.steps if step.kind == "tool_call" and step.outcome != "ok" and step.started_ns < told)
+    return found
+
+
+def expected_runs(runs: Sequence[Run], totals: Totals, focus: Collection[str] = ()) -> list[Run]:
+    """The runs that a replay is judged against: those asked for, and what of the others it came to.
+
+    Args:
+        runs: all runs of the recorded command.
+        totals: what the replay did.
+        focus: ids of the runs asked for; empty for all of them.
+    """
+    if not focus:
+        return list(runs)
+    expected = []
+    for run in runs:
+        if run.run_id in focus:
+            expected.append(run)
+        elif run.run_id in totals.runs_matched:
+            used = totals.used.get(run.run_id, set())
+            processes = {s.process for s in run.steps if s.seq in used}
+            partly = run.is_command and processes  # each of its processes is asked for by itself
+            expected.append(replace(run, steps=tuple(s for s in run.steps if s.process in processes)) if partly else run)
+    return expected
+
+
+def cut_short(runs: Sequence[Run]) -> list[tuple[str, int]]:
+    """Run id and step of every run whose record is known to lack something; 0 where not even a first step is there."""
+    found = []
+    for run in runs:
+        bare = run.is_command and not run.steps and not run.dropped  # its agents are runs of their own
+        if (run.grade == "incomplete" or run.dropped) and not bare:
+            broken = next((s.seq for s in run.steps if s.grade == "incomplete" or s.outcome == "unknown"), None)
+            found.append((run.run_id, broken or max((s.seq for s in run.steps), default=0)))
+    return found
+
+
+def read_ledgers(folder: Path) -> Totals:
+    """Add up the ledgers that the processes of a replayed command left in ``folder``. A cut last line is left out."""
+    totals = Totals()
+    for file in sorted(folder.glob("*.ledger")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue
+            apply(totals, entry.pop("entry", ""), entry)
+    return totals

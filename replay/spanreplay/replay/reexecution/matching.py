@@ -1,0 +1,446 @@
+"""Which recorded step is this live call?
+
+A call is found by its causal path and then checked against the recorded input. Where the path cannot know the caller (workers
+that take from a queue, another Python version, a trace of another tool), a step of another scope with the very same input answers it,
+and the report says ``matched_by=input``. Call ids help nobody here: real traces reuse them.
+"""
+
+import json
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Any, Final, Literal, TypeAlias
+
+from spanreplay.content.canonical import canonical_json
+from spanreplay.content.redaction import mask
+from spanreplay.replay.model import Grade, Run, Step
+from spanreplay.replay.reading.meaning import live_meaning, recorded_meaning
+from spanreplay.replay.reasons import ATTESTED
+from spanreplay.replay.rebuilding.origin import told_by_others
+from spanreplay.replay.reexecution.forks import FORK, NOT_AWAITED, Forked, comes_later, forks_in, levels_of, over_at, scope_of
+
+MatchedBy: TypeAlias = Literal["path", "input"]
+
+_STUB_GRADES: Final[frozenset[Grade]] = frozenset({"exact", "semantic"})
+_CUT: Final[frozenset[Grade]] = frozenset({"incomplete"})
+_NAMED: Final = "@"
+"""Begins the path segment of a scope that the user named."""
+
+
+def stub_grades(*, accept_incomplete: bool) -> frozenset[Grade]:
+    """The grades of steps that may answer a call.
+
+    Args:
+        accept_incomplete: also those whose record is known to lack something.
+    """
+    more: frozenset[Grade] = frozenset({"incomplete"} if accept_incomplete else ())
+    return _STUB_GRADES | more
+
+
+def unable(step: Step) -> str:
+    """Why a step cannot answer a call, and what helps."""
+    why = "; ".join(reason.detail for reason in step.reasons) or f"it ended as {step.outcome}"
+    advice = {
+        "structure": "; it answers when it is recorded with its content",
+        "incomplete": "; --accept-incomplete lets it answer with what there is",
+    }.get(step.grade, "")
+    return f"the record cannot answer it: {why}{advice}"
+
+
+def comparable(text: str | None) -> str | None:
+    """The form in which two inputs are compared: canonical JSON, redactions without their run's hash."""
+    if text is None:
+        return None
+    masked = mask(text)
+    try:
+        return canonical_json(json.loads(masked))
+    except ValueError:
+        return masked
+
+
+def _sort(kind: str, name: str) -> tuple[str, str]:
+    """Calls of one sort can stand for each other. A model's name is a part of what it is asked."""
+    return kind, "" if kind == "model_call" else name
+
+
+def _with_model(meaning: str | None, name: str) -> str | None:
+    return None if meaning is None else canonical_json({**json.loads(meaning), "model": name})
+
+
+def _may_be_caused_by(step: Step, stream: Step) -> bool:
+    """Was ``step`` made while ``stream`` had given a part already? Its reader may have made it, so the stream cannot wait for it."""
+    if step.requested_by == stream.seq:
+        return True
+    chunks = stream.wire.chunks if stream.wire is not None else ()
+    return bool(chunks) and step.started_ns >= stream.started_ns + chunks[0][1]
+
+
+def _over_before(earlier: Step, step: Step) -> bool:
+    """Had ``earlier``, which needed an answer, ended when ``step`` began?"""
+    return (
+        earlier.seq_end is not None
+        and step.seq_start is not None
+        and earlier.process == step.process
+        and earlier.seq_end < step.seq_start
+        and earlier.outcome not in NOT_AWAITED
+    )
+
+
+def owner_of(scope: str) -> str:
+    """The step whose body a scope is, or whose tasks and threads it is one of."""
+    segments = scope.split("/")
+    while segments and segments[-1].startswith((FORK, _NAMED)):
+        segments.pop()
+    return "/".join(segments)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A recorded step that answers a live call."""
+
+    step: Step
+    by: MatchedBy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """No recorded step answers a live call."""
+
+    kind: Literal["input", "order", "never_recorded", "already_used", "not_replayable"]
+    step: Step | None
+    """The recorded step that was expected here, if any; it is the one that differs."""
+    next: Step | None = None
+    """For a call that is not in the record: the recorded step that was to come next here."""
+    nearest: tuple[Step, ...] = ()
+    instead: Step | None = None
+    """The recorded step whose call was made where ``step`` was expected."""
+    skipped: tuple[Step, ...] = ()
+    """Steps of tasks and threads started from here that ended before ``step`` in the record, and were not asked for."""
+    claim: "Claim | None" = None
+    """The earlier call that took the step of this one, and is the one that differs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A call that was answered by input, away from its own place."""
+
+    path: str
+    asked: str | None
+    """Its comparable input."""
+    where: str | None
+    """``file:line`` of the agent's code that made it."""
+
+
+class RecordedRun:
+    """One recorded run, prepared for matching. Not locked: the interceptor holds its own lock around every use.
+
+    Args:
+        run: the run.
+        process: only what this recorded process made (and what no process is known of) answers; left out, all of it.
+        accept_incomplete: steps whose record is known to lack something answer too.
+    """
+
+    def __init__(self, run: Run, *, process: str | None = None, accept_incomplete: bool = False) -> None:
+        self.run = run
+        self._stubs = stub_grades(accept_incomplete=accept_incomplete)
+        self.process = process
+        told = told_by_others(run)
+        ours = tuple(s for s in run.steps if s.seq not in told)
+        self.steps = ours if process is None else tuple(s for s in ours if s.process in (process, None))
+        """What may answer."""
+        self.by_seq = {s.seq: s for s in run.steps}
+        self.by_path: dict[str, Step] = {s.path: s for s in self.steps if s.path is not None}
+        models = [s for s in ours if s.kind == "model_call"]
+        self.by_meaning = any(s.typed_input is None for s in models)
+        """The record has messages and not the exchanges: model calls are compared, and answered, by what they mean."""
+        self._with_tools = any(isinstance(s.input, dict) and s.input.get("tools") for s in models)
+        self.used: set[int] = set()
+        self.covered: set[int] = set()
+        self._inputs: dict[int, str | None] = {}
+        self._alike: dict[tuple[str, str], list[Step]] = defaultdict(list)
+        self._in_scope: dict[str, list[Step]] = defaultdict(list)
+        self._first_free: dict[str, int] = defaultdict(int)
+        self._children: dict[int, list[int]] = defaultdict(list)
+        self._claims: dict[int, Claim] = {}
+        self._shuffled: set[str] = set()
+        """Scopes in which which call comes first is chance: one of them was answered by input."""
+        for step in self.steps:
+            self._alike[_sort(step.kind, step.name)].append(step)
+            if step.path is not None:
+                self._in_scope[scope_of(step.path)].append(step)
+        for step in run.steps:
+            if step.parent_seq is not None:
+                self._children[step.parent_seq].append(step.seq)
+        for steps in self._in_scope.values():
+            steps.sort(key=lambda s: s.seq_start or 0)
+        self._forks = forks_in(self.steps)
+        self._fork_order = {
+            parent: deque(sorted(found, key=lambda path: found[path].last.seq_end or 0)) for parent, found in self._forks.items()
+        }
+
+    def input_of(self, step: Step) -> str | None:
+        """The comparable input of a recorded step, computed once."""
+        if step.seq not in self._inputs:
+            text = step.typed_input
+            if self.by_meaning and step.kind == "model_call":
+                text = _with_model(recorded_meaning(step, tools=self._with_tools), step.name)
+            self._inputs[step.seq] = comparable(text)
+        return self._inputs[step.seq]
+
+    def asked(self, kind: str, name: str, text: str | None) -> str | None:
+        """The comparable input of a live call: by its meaning where the record has no more of a model call."""
+        if self.by_meaning and kind == "model_call" and text is not None:
+            meaning = _with_model(live_meaning(text, tools=self._with_tools), name)
+            return comparable(text if meaning is None else meaning)
+        return comparable(text)
+
+    @property
+    def first_process(self) -> str | None:
+        """The recorded process that began to make its calls."""
+        return self.steps[0].process if self.steps else None
+
+    def fit(self, kind: str, name: str, path: str, text: str | None) -> int:
+        """How badly this run fits one live call: 0 the very call at its place, 1 elsewhere, 2 another input at its place, 3 not at all."""
+        asked = self.asked(kind, name, text)
+        at_path = self.by_path.get(path)
+        if at_path is not None and self.input_of(at_path) == asked:
+            return 0
+        if any(self.input_of(s) == asked for s in self._alike[_sort(kind, name)]):
+            return 1
+        return 3 if at_path is None else 2
+
+    def free(self, step: Step) -> bool:
+        """True while the step has neither answered a call nor been covered by a stubbed one."""
+        return step.seq not in self.used and step.seq not in self.covered
+
+    def match(
+        self,
+        kind: str,
+        name: str,
+        path: str,
+        asked: str | None,
+        inside: tuple[str, Step] | None = None,
+        forked: Forked | None = None,
+    ) -> Found | Missed:
+        """Find the recorded step for a live call.
+
+        Args:
+            kind: kind of the call.
+            name: name of the call.
+            path: its causal path, relative to the run.
+            asked: its comparable input.
+            inside: path of the sub-agent it is made in, and the recorded step that one was matched with.
+            forked: tells which tasks and threads the replay has started so far.
+        """
+        if inside is not None and inside[1].path is not None and path.startswith(f"{inside[0]}/"):
+            path = inside[1].path + path[len(inside[0]) :]
+        at_path = self.by_path.get(path)
+        if at_path is not None and self.free(at_path):
+            skipped = self._skipped(at_path)
+            if self.input_of(at_path) == asked:
+                if skipped is None and forked is not None and inside is None:
+                    skipped = self._unforked(at_path, forked)
+                if skipped is not None:
+                    return Missed(kind="order", step=skipped, instead=at_path)
+                return self._answering(at_path)
+            elsewhere = self._elsewhere(kind, name, path, asked) if FORK in scope_of(path) else None
+            if elsewhere is not None and (forked is None or inside is not None or not comes_later(elsewhere.step, at_path, forked)):
+                return elsewhere
+            guilty = self._guilty(at_path)
+            if guilty is not None:
+                return guilty
+            later = next((s for s in self._alike_in(scope_of(path), kind, name) if self.free(s) and self.input_of(s) == asked), None)
+            if later is not None:
+                return Missed(kind="order", step=skipped or at_path, instead=later)
+            if skipped is not None and kind == "model_call":  # it tells what the calls before it gave, and lacks that of the skipped one
+                return Missed(kind="order", step=skipped)
+            if skipped is not None:  # what is asked is recorded nowhere, and something else was to come: one call more
+                return self._unknown(kind, name, path, asked, at_path)
+            return Missed(kind="input", step=at_path, skipped=self._skipped_inside(at_path))
+        return self._elsewhere(kind, name, path, asked) or self._unknown(kind, name, path, asked, at_path)
+
+    def _unknown(self, kind: str, name: str, path: str, asked: str | None, at_path: Step | None) -> Missed:
+        claim = None if at_path is None else self._claims.get(at_path.seq)
+        if claim is not None and at_path is not None and self.input_of(at_path) == asked:  # the call that took it is the odd one
+            expected = self.by_path.get(claim.path)
+            if expected is not None and self.free(expected):
+                return Missed(kind="input", step=expected, claim=claim)
+            return Missed(kind="never_recorded", step=None, nearest=(at_path,), claim=claim)
+        alike = self._alike[_sort(kind, name)]
+        repeated = [s for s in alike if self.input_of(s) == asked and not self.free(s)]
+        scope = scope_of(path)
+        following = list(islice((s for s in self._free_from(scope) if self.free(s)), 3))
+        awaited = next((s for s in following if s.outcome not in NOT_AWAITED), None) if scope not in self._shuffled else None
+        nearest = tuple((repeated or following or alike)[:3])
+        return Missed(kind="already_used" if repeated else "never_recorded", step=None, next=awaited, nearest=nearest)
+
+    def _guilty(self, step: Step) -> Missed | None:
+        """Did an earlier call take the answer of another one? It differs first, and the input of ``step`` only follows from it."""
+        for seq, claim in self._claims.items():
+            place = self.by_path.get(claim.path)
+            if place is not None and self.free(place) and _over_before(place, step):
+                return Missed(kind="input", step=place, claim=claim)
+            if place is None and (self.by_seq[seq].seq_start or 0) > (step.seq_start or 0):
+                return Missed(kind="never_recorded", step=None, nearest=(self.by_seq[seq],), claim=claim)
+        return None
+
+    def _may_answer(self, step: Step) -> bool:
+        """What another program told of is no call to answer: it is met again as what that program says is given again."""
+        attested = any(reason.code == ATTESTED for reason in step.reasons)
+        return step.outcome != "unknown" and (attested or step.grade in self._stubs)
+
+    def _answering(self, step: Step) -> Found | Missed:
+        if not self._may_answer(step):
+            return Missed(kind="not_replayable", step=step)
+        return Found(step=step, by="path")
+
+    def _alike_in(self, scope: str, kind: str, name: str) -> Iterator[Step]:
+        sort = _sort(kind, name)
+        return (s for s in self._in_scope[scope] if _sort(s.kind, s.name) == sort)
+
+    def _skipped(self, step: Step) -> Step | None:
+        """Among the calls made one after the other from the same place: one that had ended when ``step`` began, and was not asked for."""
+        scope = scope_of(step.path or "")
+        if step.seq_start is None or scope in self._shuffled:
+            return None
+        for earlier in self._free_from(scope):
+            if earlier.seq_start is None or earlier.seq_start >= step.seq_start:
+                return None
+            if _over_before(earlier, step) and self.free(earlier):
+                return earlier
+        return None
+
+    def _unforked(self, step: Step, forked: Forked) -> Step | None:
+        """The same of tasks and threads: one whose calls had all ended when that of ``step`` was started, and that was not started itself.
+
+        A place starts its tasks in the order of its program, so another order is another program.
+        """
+        for parent, fork in levels_of(scope_of(step.path or "")):
+            siblings = self._forks.get(parent)
+            if siblings is None or fork not in siblings or siblings[fork].first is not step:
+                continue
+            order = self._fork_order[parent]
+            while order and (not self.free(siblings[order[0]].first) or forked(parent, order[0])):
+                order.popleft()
+            if order and order[0] != fork and over_at(siblings[order[0]].last, step.process, siblings[fork].born):
+                return siblings[order[0]].first
+        return None
+
+    def _skipped_inside(self, step: Step) -> tuple[Step, ...]:
+        """The same of the tasks and threads that were started from that place: an input that misses their results differs."""
+        scope = scope_of(step.path or "")
+        below = f"{scope}/" if scope else ""
+        found = (
+            s
+            for s in self.steps
+            if self.free(s) and s.path is not None and s.path.startswith(below) and scope_of(s.path) != scope and _over_before(s, step)
+        )
+        return tuple(islice((s for s in found if scope_of(s.path or "") not in self._shuffled), 10))
+
+    def missing_in(self, agent: Step) -> tuple[Step, ...]:
+        """Steps inside a sub-agent that had ended when it did, and were not asked for."""
+        inside = f"{agent.path}/"
+        return tuple(
+            s
+            for s in self.steps
+            if self.free(s)
+            and s.path is not None
+            and s.path.startswith(inside)
+            and s.outcome not in NOT_AWAITED
+            and s.seq_end is not None
+            and agent.seq_end is not None
+            and s.process == agent.process
+            and s.seq_end < agent.seq_end
+        )
+
+    def _free_from(self, scope: str) -> Iterator[Step]:
+        """The steps of a scope in the order they began, from the first that is still free."""
+        steps = self._in_scope[scope]
+        first = self._first_free[scope]
+        while first < len(steps) and not self.free(steps[first]):
+            first += 1
+        self._first_free[scope] = first
+        return islice(steps, first, None)
+
+    def claimed(self, step: Step, path: str, where: str | None) -> None:
+        """Note that a call made at ``path`` was answered by ``step``, by input."""
+        self._claims[step.seq] = Claim(path=path, asked=self.input_of(step), where=where)
+        self._shuffled.add(scope_of(path))
+        if step.path is not None:
+            self._shuffled.add(scope_of(step.path))
+
+    def _elsewhere(self, kind: str, name: str, path: str, asked: str | None) -> Found | None:
+        """A free step with this very input, made from another task or thread, or from no known place."""
+        here = scope_of(path)
+        for step in self._alike[_sort(kind, name)]:
+            if (
+                self.free(step)
+                and (step.path is None or self._may_be_elsewhere(here, scope_of(step.path)))
+                and self._may_answer(step)
+                and self.input_of(step) == asked
+            ):
+                return Found(step=step, by="input")
+        return None
+
+    def _may_be_elsewhere(self, here: str, there: str) -> bool:
+        """Can a call made from the one scope have been made from the other? Both are tasks or threads of the same step, or that step."""
+        if here == there:
+            return here in self._shuffled
+        return (FORK in here or FORK in there) and owner_of(here) == owner_of(there)
+
+    def has_inside(self, step: Step) -> bool:
+        """Whether steps were recorded inside ``step``."""
+        return bool(self._children[step.seq])
+
+    def cover(self, step: Step) -> list[int]:
+        """Mark every step inside ``step`` as covered; returns their ``seq``."""
+        found: list[int] = []
+        todo = list(self._children[step.seq])
+        while todo:
+            seq = todo.pop()
+            found.append(seq)
+            todo.extend(self._children[seq])
+        self.covered.update(found)
+        return found
+
+    @cached_property
+    def ended_before(self) -> dict[int, frozenset[int]]:
+        """For each step, the one that ended before it, of the same process: what :mod:`~spanreplay.replay.reexecution.turns` waits for.
+
+        Also where the two did not overlap: which of two tasks or threads comes first is chance even then.
+        """
+        inside = {seq for step in self.run.steps if not _runs_again(step) for seq in self._descendants(step.seq)}
+        ended: dict[str | None, list[Step]] = defaultdict(list)
+        for step in sorted(self.run.steps, key=lambda s: s.seq_end or 0):
+            if not _runs_again(step) and step.seq not in inside and step.seq_end is not None:
+                ended[step.process].append(step)
+        order: dict[int, frozenset[int]] = {}
+        for steps in ended.values():
+            for number, step in enumerate(steps):
+                before = next((s for s in map(steps.__getitem__, range(number - 1, -1, -1)) if not _may_be_caused_by(s, step)), None)
+                if before is not None:
+                    order[step.seq] = frozenset({before.seq})
+        return order
+
+    def _descendants(self, seq: int) -> Iterable[int]:
+        todo = list(self._children[seq])
+        while todo:
+            child = todo.pop()
+            yield child
+            todo.extend(self._children[child])
+
+
+def _runs_again(step: Step) -> bool:
+    return step.passed or step.kind in ("agent", "handoff")
+
+
+def parsed(text: str | None) -> Any:
+    """A comparable input as a JSON value; the text itself where it is none."""
+    if text is None:
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,81 @@
+"""What a replayed command is given: the recording and what it may do, as files in the replay's scratch folder.
+
+::
+
+    SCRATCH/plan.json        {"schema": 1, "runs": [run ids], "focus": [run ids], "allow_write": [paths], "guard": true,
+                             "isolate": "auto", "accept_incomplete": false, "join": null}
+    SCRATCH/recording.json   the spans and log records of these runs, as OTLP JSON
+    SCRATCH/claims/          what of the record each process has taken, see spanreplay.replay.reexecution.claims
+    SCRATCH/ledgers/         one ledger a process, see spanreplay.replay.reexecution.ledger
+    SCRATCH/tmp/             the command's TMPDIR
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from spanreplay.replay.model import Run
+from spanreplay.replay.rebuilding.joins import Join
+from spanreplay.spans import otlp_json
+from spanreplay.spans.record import Record
+
+ENVIRONMENT: Final = "SPANREPLAY_PLAN"
+"""Names the scratch folder to the processes of a replayed command."""
+
+CLAIMS: Final = "claims"
+Isolate: TypeAlias = Literal["auto", "hook"]
+
+LEDGERS: Final = "ledgers"
+TEMPORARY: Final = "tmp"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a replayed command may do, and which runs answer it."""
+
+    runs: tuple[str, ...]
+    focus: tuple[str, ...] = ()
+    """The runs that were asked for; empty where all of them were."""
+    allow_write: tuple[str, ...] = ()
+    guard: bool = True
+    isolate: Isolate = "auto"
+    """``auto``: all that the machine offers; ``hook``: Python's audit hook only."""
+    accept_incomplete: bool = False
+    """Steps whose record is known to lack something answer too."""
+    join: Join | None = None
+    """What made one run of several traces, see :func:`spanreplay.replay.rebuilding.runs.build_runs`."""
+    schema: int = 1
+
+
+def lay_out(scratch: Path, plan: Plan, records: Iterable[Record]) -> None:
+    """Write a plan and its recording into an empty scratch folder."""
+    (scratch / CLAIMS).mkdir()
+    (scratch / LEDGERS).mkdir()
+    (scratch / TEMPORARY).mkdir()
+    (scratch / "plan.json").write_text(json.dumps(asdict(plan)), encoding="utf-8")
+    (scratch / "recording.json").write_text(json.dumps(otlp_json.encode(records)), encoding="utf-8")
+
+
+def read_plan(scratch: Path) -> Plan:
+    """Read the plan back."""
+    found = json.loads((scratch / "plan.json").read_text(encoding="utf-8"))
+    return Plan(
+        runs=tuple(found["runs"]),
+        focus=tuple(found["focus"]),
+        allow_write=tuple(found["allow_write"]),
+        guard=found["guard"],
+        isolate=found["isolate"],
+        accept_incomplete=found["accept_incomplete"],
+        join=found["join"],
+    )
+
+
+def read_recording(scratch: Path, plan: Plan) -> Sequence[Run]:
+    """Rebuild the runs that the plan names from the recording beside it."""
+    from spanreplay.replay.rebuilding.runs import build_runs
+
+    document = json.loads((scratch / "recording.json").read_text(encoding="utf-8"))
+    runs = build_runs(otlp_json.decode(document, "recording.json"), join=plan.join)
+    return [run for run in runs if run.run_id in plan.runs]

@@ -1,0 +1,432 @@
+"""The interceptor of a replay: answers every call from the record, or says what differs and stops it."""
+
+import sys
+import threading
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from spanreplay.boundary.call import Answer
+from spanreplay.boundary.scope import Scope
+from spanreplay.boundary.step import Step as LiveStep
+from spanreplay.content.redaction import mask
+from spanreplay.instrumentation.commands import LAYER as COMMAND
+from spanreplay.replay.isolation.callers import user_line
+from spanreplay.replay.model import Run, Step
+from spanreplay.replay.reading.meaning import answer_meaning
+from spanreplay.replay.rebuilding.origin import is_foreign
+from spanreplay.replay.reexecution import turns
+from spanreplay.replay.reexecution.candidates import Rank, Recording
+from spanreplay.replay.reexecution.claims import Claims
+from spanreplay.replay.reexecution.clock import RecordedClock
+from spanreplay.replay.reexecution.commands import refuse, takes_part
+from spanreplay.replay.reexecution.diff import first_difference, shown
+from spanreplay.replay.reexecution.errors import ReplayDivergence
+from spanreplay.replay.reexecution.foreign import ForeignRecording, Pool
+from spanreplay.replay.reexecution.foreign_calls import ForeignCalls
+from spanreplay.replay.reexecution.forks import Forked
+from spanreplay.replay.reexecution.ledger import Difference, DifferenceKind, Ledger
+from spanreplay.replay.reexecution.matching import Found, Missed, RecordedRun, comparable, parsed, unable
+from spanreplay.replay.reexecution.run_order import RunOrder
+
+_PASSED: Final = frozenset({"agent", "handoff"})
+"""Kinds whose body runs in a replay: their inner calls are stubbed."""
+_NO_RUN: Final = "the record has no further run of this agent"
+_NO_CALLS: Final = "the record has no further process that made calls here"
+_BEYOND: Final = "the agent read on where it had left the stream when it was recorded; what would have followed is not known"
+_CANCELLED: Final = "it was cancelled when it was recorded, and now nobody cancels it; what it would have given is not known"
+
+
+@dataclass(frozen=True, slots=True)
+class _Undecided:
+    """A live agent run that several recorded runs fit, until it makes its first call."""
+
+    name: str
+    path: str
+    asked: str | None
+
+
+class RecordedCalls:
+    """A :class:`spanreplay.boundary.session.CallInterceptor` fed from recorded runs.
+
+    Args:
+        runs: the runs.
+        ledger: what is matched and what differs is entered there.
+        focus: see :class:`spanreplay.replay.reexecution.candidates.Recording`; also ``claims``, ``place`` and ``accept_incomplete``.
+        redact: what is done to the texts of live calls.
+        on_stop: called once, when a difference stops the replay.
+        clock: told of the times in the record that the replay comes to.
+    """
+
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        ledger: Ledger,
+        *,
+        focus: Collection[str] = (),
+        claims: Claims | None = None,
+        place: str = "",
+        accept_incomplete: bool = False,
+        redact: Callable[[str], str] = str,
+        on_stop: Callable[[], None] | None = None,
+        clock: RecordedClock | None = None,
+    ) -> None:
+        claims = claims or Claims()
+        own, others = [r for r in runs if not is_foreign(r)], [r for r in runs if is_foreign(r)]
+        self.recording = Recording(own, focus=focus, claims=claims, place=place, accept_incomplete=accept_incomplete)
+        self.of_others = ForeignRecording(
+            sorted(others, key=lambda r: r.started_ns),
+            focus=focus,
+            claims=claims,
+            accept_incomplete=accept_incomplete,
+            redact=lambda text: mask(redact(text)),
+        )
+        self.ledger = ledger
+        self.stopped: ReplayDivergence | None = None
+        self._on_stop = on_stop
+        self._clock = clock or RecordedClock(())
+        self._lock = threading.RLock()
+        self._live: dict[str, RecordedRun | Pool | _Undecided | None] = {}
+        self._by_meaning = ForeignCalls(ledger, self._entered)
+        self._turns: dict[int, turns.Turns] = {}
+        self._order = RunOrder()
+
+    # ---- the protocol -------------------------------------------------------------------------------------------
+
+    def intercept(self, step: LiveStep) -> Answer | None:
+        """Answer a call from the record.
+
+        Raises:
+            ReplayDivergence: the record cannot answer it.
+        """
+        with self._lock:
+            if self.stopped is not None:
+                raise ReplayDivergence(self.stopped.difference)
+            if step.starts_run:
+                self._begin_run(step)
+                return None
+            recorded = self._run_for(step)
+            if step.call.layer == COMMAND and not isinstance(recorded, RecordedRun):
+                raise refuse(step, self.ledger)
+            if isinstance(recorded, Pool):
+                return self._by_meaning.answer(step, recorded)
+            asked = comparable(step.input) if recorded is None else recorded.asked(step.call.kind, step.call.name, step.input)
+            if recorded is None:
+                self._stop(
+                    step, "never_recorded", None, detail=_NO_CALLS if step.run is None or step.run.fallback else _NO_RUN, asked=asked
+                )
+            assert recorded is not None  # noqa: S101 — _stop raises
+            match recorded.match(step.call.kind, step.call.name, step.path, asked, _sub_agent_of(step), _forked_by(step)):
+                case Missed(kind="never_recorded" | "already_used") if step.call.layer == COMMAND:
+                    raise refuse(step, self.ledger)
+                case Missed() as missed:
+                    self._miss(step, recorded, missed, asked)
+                    raise AssertionError("unreachable: a miss raises")
+                case Found(step=found, by=by):
+                    recorded.used.add(found.seq)
+                    step.recorded = found
+                    if by == "input":
+                        recorded.claimed(found, step.path, user_line(sys._getframe(1)))
+                    self.ledger.enter("used", run=recorded.run.run_id, step=found.seq, by=by)
+                    begun = self.recording.begun_in(found)
+                    if _is_passed(step) or (step.call.layer == COMMAND and takes_part(step, recorded, found, begun)):
+                        return None
+                    covered = recorded.cover(found)
+                    if covered:
+                        self.ledger.enter("covered", run=recorded.run.run_id, steps=covered)
+                    for run in begun:
+                        self.ledger.enter("run", run=run.run_id)
+                        self.ledger.enter("covered", run=run.run_id, steps=[s.seq for s in run.steps])
+                    return self._answer(step, recorded, found)
+
+    def ended(self, step: LiveStep) -> None:
+        """Compare how a step whose body ran has ended with how it ended in the record."""
+        if isinstance(step.recorded, Step):
+            self._clock.reached(step.recorded.ended_ns)
+        if step.starts_run and step.run is not None:
+            with self._lock:
+                run = self._live.get(step.run.run_id)
+                if isinstance(run, _Undecided):  # it made no call
+                    run = self._decide(step.run.run_id, run, lambda r: len(r.run.steps))
+            if isinstance(run, RecordedRun):
+                with self._lock:
+                    self._order.ended(step, run)
+                self._compare_end(step, run.run.run_id, None, run.run.outcome, run.run.typed_output)
+        elif _is_passed(step) and isinstance(step.recorded, Step):
+            found = step.recorded
+            self._compare_end(step, self._run_id(step), found.seq, found.outcome, found.typed_result, found)
+        elif step.outcome == "abandoned" and isinstance(step.recorded, Step) and step.recorded.typed_items is not None:
+            self._compare_leaving(step.recorded, step)
+
+    # ---- runs ---------------------------------------------------------------------------------------------------
+
+    def _begin_run(self, step: LiveStep) -> None:
+        assert step.run is not None  # noqa: S101 — a step that starts a run has it
+        asked = comparable(step.input)
+        found = _Undecided(step.call.name, step.path, asked)
+        if self.recording.several(found.name, found.path, asked):
+            self._live[step.run.run_id] = found
+            return
+        recorded = self._decide(step.run.run_id, found)
+        if isinstance(recorded, Pool):
+            return
+        if recorded is None:
+            self._stop(step, "never_recorded", None, detail=_NO_RUN, asked=asked)
+            return
+        wanted = comparable(recorded.run.typed_input)
+        if wanted != asked:
+            self._stop(step, "input", None, recorded=recorded, wanted=wanted, asked=asked, prefix="input")
+        later = self._order.skipped(step, recorded)
+        if later is not None:
+            detail = f"recorded as run {recorded.run.run_id[:12]}, before run {later.run_id[:12]}, which the agent has now made without it"
+            self._stop(step, "order", None, recorded=recorded, detail=detail, asked=asked)
+
+    def _decide(self, key: str, run: _Undecided, rank: Rank | None = None) -> RecordedRun | Pool | None:
+        found = self.recording.agent_run(run.name, run.path, run.asked, rank)
+        if found is not None:
+            self.ledger.enter("run", run=found.run.run_id)
+        chosen = self.of_others.pool(run.name) if found is None and self.of_others else found
+        self._live[key] = chosen
+        return chosen
+
+    def _run_for(self, step: LiveStep) -> RecordedRun | Pool | None:
+        run = step.run
+        key = "" if run is None or run.fallback else run.run_id
+
+        def rank(recorded: RecordedRun) -> int:
+            return recorded.fit(step.call.kind, step.call.name, step.path, step.input)
+
+        if key not in self._live:
+            found = self.recording.command(rank)
+            if found is not None:
+                self.ledger.enter("run", run=found.run.run_id)
+            self._live[key] = self.of_others.pool(None) if found is None and self.of_others else found
+        known = self._live[key]
+        return self._decide(key, known, rank) if isinstance(known, _Undecided) else known
+
+    def _run_id(self, step: LiveStep) -> str | None:
+        recorded = self._run_for(step)
+        return recorded.run.run_id if isinstance(recorded, RecordedRun) else None
+
+    def _compare_end(
+        self, step: LiveStep, run_id: str | None, seq: int | None, outcome: str, result: str | None, sub_agent: Step | None = None
+    ) -> None:
+        with self._lock:
+            if self.stopped is not None or step.outcome == "interrupted":
+                return
+            name = f"{step.call.kind} {step.call.name}"
+            equal = (outcome in ("unknown", step.outcome)) and comparable(result) == comparable(step.result)
+            fed_from = None if sub_agent is None or equal else self._run_for(step)
+            if isinstance(fed_from, RecordedRun) and sub_agent is not None:
+                self._enter_skipped(fed_from, fed_from.missing_in(sub_agent), f"the end of step {sub_agent.seq}, {name}")
+            if outcome != "unknown" and step.outcome != outcome:
+                self.ledger.differ(
+                    Difference(
+                        kind="outcome",
+                        run_id=run_id,
+                        step=seq,
+                        name=name,
+                        field="outcome",
+                        recorded=shown(outcome),
+                        actual=shown(step.outcome),
+                    )
+                )
+            wanted, got = comparable(result), comparable(step.result)
+            if wanted is not None and wanted != got and outcome == "ok":
+                found = first_difference(parsed(wanted), parsed(got))
+                if found is not None:
+                    recorded, actual, diff = found.texts()
+                    field = f"output.{found.path}" if found.path and not found.path.startswith("[") else f"output{found.path}"
+                    self.ledger.differ(
+                        Difference(
+                            kind="output", run_id=run_id, step=seq, name=name, field=field, recorded=recorded, actual=actual, diff=diff
+                        )
+                    )
+
+    def _compare_leaving(self, found: Step, step: LiveStep) -> None:
+        """The agent left a stream: a difference where it was read to its end when it was recorded."""
+        with self._lock:
+            if found.outcome == "ok" and self.stopped is None and not self.ledger.totals.refusals:
+                self.ledger.differ(
+                    Difference(
+                        kind="outcome",
+                        run_id=self._run_id(step),
+                        step=found.seq,
+                        name=f"{found.kind} {found.name}",
+                        field="outcome",
+                        recorded=shown("ok"),
+                        actual=shown(step.outcome),
+                        detail="it was read to its end, and is now left before",
+                    )
+                )
+
+    # ---- answers ------------------------------------------------------------------------------------------------
+
+    def _answer(self, step: LiveStep, recorded: RecordedRun, found: Step) -> Answer:
+        keeper = self._turns.get(id(recorded))
+        if keeper is None:
+            pending = {s.seq: _duration_ns(s) / 1e9 for s in recorded.run.steps if s.outcome == "cancelled"}
+            keeper = turns.Turns(recorded.ended_before, lambda: self.ledger.enter("relaxed"), pending_s=pending)
+            self._turns[id(recorded)] = keeper
+        return Answer(
+            outcome=found.outcome,
+            result=answer_meaning(found) if recorded.by_meaning and found.kind == "model_call" else found.typed_result,
+            error=found.typed_error,
+            items=found.typed_items,
+            exchange=found.wire,
+            duration_ns=_duration_ns(found),
+            turn=keeper.turn(found.seq),
+            beyond=lambda: self._entered_at(recorded, found, "beyond", _CANCELLED if found.outcome == "cancelled" else _BEYOND),
+            unreadable=lambda why: self._entered_at(recorded, found, "not_replayable", f"the record cannot answer it: {why}"),
+        )
+
+    def _entered_at(self, recorded: RecordedRun, found: Step, kind: DifferenceKind, detail: str) -> BaseException:
+        with self._lock:
+            return self._entered(
+                Difference(
+                    kind=kind,
+                    run_id=recorded.run.run_id,
+                    step=found.seq,
+                    name=f"{found.kind} {found.name}",
+                    detail=detail,
+                    where=user_line(sys._getframe(1)),
+                )
+            )
+
+    # ---- differences --------------------------------------------------------------------------------------------
+
+    def _miss(self, step: LiveStep, recorded: RecordedRun, missed: Missed, asked: str | None) -> None:
+        expected = missed.step
+        call = f"{step.call.kind} {step.call.name}"
+        claim = missed.claim
+        where = user_line(sys._getframe(1)) if claim is None else claim.where
+        if claim is not None:
+            asked = claim.asked
+        if missed.kind == "input" and expected is not None:
+            self._enter_skipped(recorded, missed.skipped, f"step {expected.seq}, {expected.kind} {expected.name}")
+            self._stop(
+                step,
+                "input",
+                expected,
+                recorded=recorded,
+                wanted=recorded.input_of(expected),
+                asked=asked,
+                prefix=_prefix(expected),
+                where=where,
+            )
+        elif missed.kind == "order" and expected is not None:
+            made = call if missed.instead is None else f"the call of step {missed.instead.seq}, {call}"
+            detail = f"recorded before {made}, which the agent has now made without it"
+            self._stop(step, "order", expected, recorded=recorded, detail=detail, asked=asked)
+        elif missed.kind == "not_replayable" and expected is not None:
+            self._stop(step, "not_replayable", expected, recorded=recorded, detail=unable(expected))
+        else:
+            near = ", ".join(f"step {s.seq} {s.kind} {s.name} {shown(parsed(recorded.input_of(s)))}" for s in missed.nearest)
+            what = "it was answered already" if missed.kind == "already_used" else "it was never recorded"
+            if missed.next is not None:
+                what += f"; step {missed.next.seq}, {missed.next.kind} {missed.next.name}, was to come next"
+            detail = what + (f"; nearest in the record: {near}" if near else "")
+            self._stop(step, missed.kind, None, recorded=recorded, detail=detail, asked=asked, where=where)
+
+    def _enter_skipped(self, recorded: RecordedRun, skipped: Sequence[Step], before: str) -> None:
+        for missing in skipped:
+            self.ledger.differ(
+                Difference(
+                    kind="unreached",
+                    run_id=recorded.run.run_id,
+                    step=missing.seq,
+                    name=f"{missing.kind} {missing.name}",
+                    detail=f"recorded before {before}, to which the agent has now come without it",
+                )
+            )
+
+    def _stop(
+        self,
+        step: LiveStep,
+        kind: DifferenceKind,
+        expected: Step | None,
+        *,
+        recorded: RecordedRun | None = None,
+        wanted: str | None = None,
+        asked: str | None = None,
+        prefix: str = "",
+        detail: str = "",
+        where: str | None = None,
+    ) -> None:
+        field = left = right = diff = None
+        if kind == "input":
+            found = first_difference(parsed(wanted), parsed(asked))
+            if found is not None:
+                left, right, diff = found.texts()
+                field = _field(found.path, prefix)
+        elif asked is not None:
+            right = shown(parsed(asked))
+        shown_as = expected if expected is not None else step.call
+        difference = Difference(
+            kind=kind,
+            run_id=None if recorded is None else recorded.run.run_id,
+            step=None if expected is None else expected.seq,
+            name=f"{shown_as.kind} {shown_as.name}",
+            field=field,
+            recorded=left,
+            actual=right,
+            diff=diff,
+            detail=detail,
+            where=where or user_line(sys._getframe(1)),
+        )
+        raise self._entered(difference)
+
+    def _entered(self, difference: Difference) -> ReplayDivergence:
+        self.ledger.differ(difference)
+        error = ReplayDivergence(difference)
+        if self.stopped is None:
+            self.stopped = error
+            for keeper in self._turns.values():
+                keeper.release()
+            self._by_meaning.release()
+            if self._on_stop is not None:
+                self._on_stop()
+        return error
+
+
+def _forked_by(step: LiveStep) -> Forked:
+    """Which tasks and threads the places around a live call have started."""
+
+    def forked(parent: str, path: str) -> bool:
+        scope: Scope | None = step.scope
+        while scope is not None and (scope.path != parent or scope.run is not step.scope.run):
+            scope = scope.parent
+        if scope is None:
+            return True  # not known: nothing is concluded from it
+        label, _, number = path[len(parent) :].lstrip("/").rpartition("#")
+        return not number.isdigit() or scope.has_forked(label, int(number))
+
+    return forked
+
+
+def _sub_agent_of(step: LiveStep) -> tuple[str, Step] | None:
+    """Path of the sub-agent that a call is made in, and the recorded step it was matched with."""
+    parent = step.parent
+    return None if parent is None or not isinstance(parent.recorded, Step) else (parent.path, parent.recorded)
+
+
+def _is_passed(step: LiveStep) -> bool:
+    return step.call.passed or step.call.kind in _PASSED
+
+
+def _duration_ns(step: Step) -> int:
+    return 0 if step.ended_ns is None else max(0, step.ended_ns - step.started_ns)
+
+
+def _prefix(step: Step) -> str:
+    return "arguments" if step.kind == "tool_call" else ""
+
+
+def _field(path: str, prefix: str) -> str:
+    """The differing field as people name it: ``messages[0].content`` and not ``body.messages[0].content``."""
+    path = path.removeprefix("body.") if not prefix else path
+    if not prefix:
+        return path or "input"
+    if not path:
+        return prefix
+    return f"{prefix}{path}" if path.startswith("[") else f"{prefix}.{path}"

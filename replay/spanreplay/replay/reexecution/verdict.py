@@ -1,0 +1,157 @@
+"""What a re-execution showed, from its ledger alone."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from spanreplay.replay.model import Run, Step
+from spanreplay.replay.rebuilding.origin import is_foreign, told_by_others
+from spanreplay.replay.reexecution import ledger as ledgers
+from spanreplay.replay.reexecution.ledger import Difference, Totals, unreached
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The result of a re-execution."""
+
+    differences: tuple[Difference, ...]
+    """In the order of the record; calls that are in no record come last."""
+    refusals: tuple[Mapping[str, Any], ...]
+    """Attempts to act on the outside; each was refused."""
+    notices: tuple[Mapping[str, Any], ...]
+    """Known probes and imports that were refused without counting as an attempt."""
+    recorded: int
+    """Steps in the record."""
+    matched: int
+    matched_by_input: int
+    covered: int
+    """Steps inside a stubbed tool."""
+    order_relaxed: int
+    telemetry_dropped: int
+    processes: int
+    isolation: str
+    unreached: tuple[tuple[str, int], ...] = ()
+    """Run id and ``seq`` of every step of the runs replayed that no call asked for."""
+    cut_short: tuple[tuple[str, int], ...] = ()
+    """Run id, and the step at which it is cut, of every run whose record is not whole: what followed there cannot be judged."""
+    accept_incomplete: bool = False
+    """It is judged all the same, as far as the record goes."""
+    matched_by_meaning: int = 0
+    """Steps recorded by others: matched by what was asked and answered with what that means, not with the exact exchange."""
+    matched_by_chance: int = 0
+    """Of them those that another recorded step could have stood for, which asked the same at once and was answered otherwise."""
+    not_compared: tuple[str, ...] = ()
+    """What calls had that the record of others does not show."""
+    inside: tuple[tuple[str, int], ...] = ()
+    """Run id and ``seq`` of every step inside an answered tool: nothing asked for it, so nothing of it was compared."""
+    passed: Mapping[str, int] = field(default_factory=dict)
+    """Steps recorded by others that needed no answer, by kind: agents, and tools whose calls came by themselves."""
+
+    told_by_others: int = 0
+    """Steps of runs of our own that only another instrumentation told of: no call asks for them."""
+
+    @property
+    def equal(self) -> bool:
+        """Nothing differs and nothing was refused, as far as the record goes."""
+        return not self.differences and not self.refusals
+
+    @property
+    def exit_code(self) -> int:
+        """0 equal, 1 a difference, 4 an action on the outside was attempted, 125 cannot be judged."""
+        if self.refusals:
+            return ledgers.EXIT_REFUSED
+        if self.processes == 0 or any(d.kind == "not_replayable" for d in self.differences):
+            return ledgers.EXIT_CANNOT_JUDGE
+        if self.differences:
+            return ledgers.EXIT_DIFFERENT
+        return ledgers.EXIT_CANNOT_JUDGE if self.cut_short and not self.accept_incomplete else ledgers.EXIT_EQUAL
+
+    def to_json(self) -> dict[str, Any]:
+        """As under ``replay`` in ``spanreplay replay --json -- CMD``."""
+        return {
+            "equal": self.equal,
+            "exit_code": self.exit_code,
+            "differences": [{name: getattr(d, name) for name in Difference.__slots__} for d in self.differences],
+            "refusals": [dict(r) for r in self.refusals],
+            "notices": [dict(n) for n in self.notices],
+            "steps": {
+                "recorded": self.recorded,
+                "matched": self.matched,
+                "matched_by_input": self.matched_by_input,
+                "matched_by_meaning": self.matched_by_meaning,
+                "matched_by_chance": self.matched_by_chance,
+                "covered": self.covered,
+                "passed": dict(self.passed),
+                "told_by_others": self.told_by_others,
+                "order_relaxed": self.order_relaxed,
+                "unreached": [{"run_id": run_id, "step": step} for run_id, step in self.unreached],
+            },
+            "inside_answered": [{"run_id": run_id, "step": step} for run_id, step in self.inside],
+            "cut_short": [{"run_id": run_id, "step": step} for run_id, step in self.cut_short],
+            "accept_incomplete": self.accept_incomplete,
+            "not_compared": list(self.not_compared),
+            "telemetry_dropped": self.telemetry_dropped,
+            "processes": self.processes,
+            "isolation": self.isolation,
+        }
+
+
+def _last_inside(run: Run) -> dict[int, int]:
+    """``seq`` of each step to that of the last step inside it, or its own."""
+    last: dict[int, int] = {}
+    for step in reversed(run.steps):  # parents come before what is inside them
+        last.setdefault(step.seq, step.seq)
+        if step.parent_seq is not None:
+            last[step.parent_seq] = max(last.get(step.parent_seq, step.parent_seq), last[step.seq])
+    return last
+
+
+def verdict(totals: Totals, runs: Sequence[Run], *, accept_incomplete: bool = False) -> Verdict:
+    """Sum up a ledger.
+
+    Args:
+        totals: what the replay did.
+        runs: the runs it is judged against.
+        accept_incomplete: judge records that are known to lack something too, as far as they go.
+    """
+    from spanreplay.replay.reexecution.causes import explain
+
+    last = {r.run_id: _last_inside(r) for r in runs}
+
+    def place(difference: Difference) -> tuple[bool, float]:
+        step = difference.step
+        if step is None:
+            return True, 0
+        at_end = difference.kind in ("output", "outcome")  # behind what happened inside the step
+        return False, last.get(difference.run_id or "", {}).get(step, step) + 0.5 if at_end else step
+
+    ordered = sorted(totals.differences, key=place)
+    return Verdict(
+        differences=tuple(explain(d, runs) for d in ordered),
+        refusals=tuple(totals.refusals),
+        notices=tuple(totals.notices),
+        recorded=sum(len(r.steps) for r in runs),
+        matched=sum(map(len, totals.used.values())),
+        matched_by_input=totals.by_input,
+        covered=sum(map(len, totals.covered.values())),
+        order_relaxed=totals.order_relaxed,
+        telemetry_dropped=totals.telemetry_dropped,
+        processes=totals.processes,
+        isolation=totals.isolation[0] if totals.isolation else "none",
+        unreached=tuple((r.run_id, s.seq) for r in runs for s in unreached(r, totals)),
+        cut_short=tuple(ledgers.cut_short(runs)),
+        accept_incomplete=accept_incomplete,
+        matched_by_meaning=totals.by_meaning,
+        matched_by_chance=totals.by_chance,
+        not_compared=tuple(sorted(totals.not_compared)),
+        inside=tuple((r.run_id, seq) for r in runs for seq in sorted(totals.covered.get(r.run_id, ()))),
+        passed=Counter(step.kind for run in runs if is_foreign(run) for step in _passed(run, totals)),
+        told_by_others=sum(len(told_by_others(run) - totals.covered.get(run.run_id, set())) for run in runs),
+    )
+
+
+def _passed(run: Run, totals: Totals) -> Iterator[Step]:
+    """The steps that answered nothing, were not inside one that did, and are not missed either."""
+    spoken = totals.used.get(run.run_id, set()) | totals.covered.get(run.run_id, set()) | {step.seq for step in unreached(run, totals)}
+    return (step for step in run.steps if step.seq not in spoken)

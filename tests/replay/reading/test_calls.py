@@ -1,0 +1,75 @@
+from typing import Any
+
+import pytest
+
+from spanreplay.replay.reading.calls import called_with, is_schema, literal, parameter_names, returned
+
+
+@pytest.mark.parametrize(
+    ("written", "names", "arguments"),
+    [
+        ({"args": [], "kwargs": {"a": 1}}, [], {"a": 1}),
+        ({"args": [1], "kwargs": {"b": 2}}, ["a", "b"], {"a": 1, "b": 2}),
+        ({"args": [], "sanitize_inputs_outputs": True, "kwargs": {"a": 1}}, [], {"a": 1}),
+        ({"args": [1], "kwargs": {}}, [], {"args": [1], "kwargs": {}}),
+        ({"args": [1, 2], "kwargs": {}}, ["a"], {"args": [1, 2], "kwargs": {}}),
+        ({"args": 1, "kwargs": {}}, ["a"], {"args": 1, "kwargs": {}}),
+        ({"args": [], "kwargs": {}, "other": 1}, [], {"args": [], "kwargs": {}, "other": 1}),
+        ([1, 2], [], [1, 2]),
+        ("text", [], "text"),
+    ],
+)
+def test_arguments_get_their_names_where_they_are_known(written: Any, names: list[str], arguments: Any) -> None:
+    assert called_with(written, names) == arguments
+
+
+def test_a_schema_is_no_arguments() -> None:
+    whole = {"type": "object", "properties": {"city": {"type": "string"}, "day": {}}}
+    short = {"city": {"type": "string", "description": "x"}}
+    assert (parameter_names(whole), parameter_names(short), parameter_names({"type": "object"})) == (["city", "day"], ["city"], [])
+    for arguments in ({"city": "Paris"}, {}, {"filter": {"name": "x"}}, "text", None):
+        assert not is_schema(arguments)
+        assert parameter_names(arguments) == []
+
+
+MESSAGE = {"content": "sunny", "tool_call_id": "c1", "status": "error", "type": "tool"}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        MESSAGE,
+        {"type": "tool", "data": MESSAGE},
+        {"output": {"lc": 1, "type": "constructor", "id": ["ToolMessage"], "kwargs": MESSAGE}, "kwargs": {"name": "t"}},
+        "content='sunny' name='t' tool_call_id='c1' status='error'",
+    ],
+)
+def test_a_tool_message_in_any_form_is_its_content(written: Any) -> None:
+    assert returned(written) == ("sunny", "c1", True)
+
+
+@pytest.mark.parametrize("value", [{"content": "x"}, {"output": {"a": 1}}, "content='x'", "content=", [1], None, 0, ""])
+def test_anything_else_is_itself(value: Any) -> None:
+    assert returned(value) == (value, None, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("{'city': 'Paris', 'at': (1, None)}", {"city": "Paris", "at": [1, None]}),
+        ("['a']", ["a"]),
+        ("{city}", "{city}"),
+        ("{'a': f()}", "{'a': f()}"),
+        ("{1, 2}", "{1, 2}"),
+        ("note", "note"),
+        ("7", "7"),
+        ("[" * 150 + "]" * 150, [[]]),
+        ("[" * 500_000, "[" * 500_000),
+    ],
+)
+def test_a_python_literal_is_its_value(text: str, value: Any) -> None:
+    found = literal(text)
+    if text.startswith("[[[["):
+        assert isinstance(found, str | list)
+    else:
+        assert found == value

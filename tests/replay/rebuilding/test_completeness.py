@@ -1,0 +1,157 @@
+"""What is missing or cut of a run, by span and field."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from fixtures.runs.spans import agent, chat, own, own_root, span, tool, wired
+from spanreplay.replay.rebuilding.completeness import Gap, gaps, losses
+from spanreplay.replay.rebuilding.runs import build_runs
+from spanreplay.semconv import attributes as a
+from spanreplay.spans.record import LogRecord, Record, Scope
+
+
+def found(*records: Record) -> list[Gap]:
+    runs = build_runs(records)
+    listed = gaps(runs, records)
+    assert list(listed) == [run.run_id for run in runs]
+    return [gap for one in listed.values() for gap in one]
+
+
+def test_a_whole_run_has_none() -> None:
+    assert found(agent(1), chat(2, 1), tool(3, 1)) == []
+    assert found(own_root(1), own(2, 1, kind="model_call", attributes=wired())) == []
+
+
+def test_a_cut_value_names_span_field_and_limit_once() -> None:
+    whole = chat(2, 1)
+    messages = json.dumps([{"role": "user", "parts": [{"type": "text", "content": "x" * 300}]}])
+    cut = replace(whole, attributes={**whole.attributes, a.GEN_AI_INPUT_MESSAGES: messages[:200]})
+    (gap,) = found(agent(1), cut)
+    assert (gap.code, gap.span_id, gap.field, gap.limit, gap.step) == ("cut", whole.span_id, a.GEN_AI_INPUT_MESSAGES, 200, 1)
+    assert "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT" in gap.advice
+
+
+def test_what_no_dialect_reads_is_looked_at_too() -> None:
+    odd = replace(agent(1), attributes={**agent(1).attributes, "app.state": '{"rows": [' + "1, " * 60})
+    assert [(gap.code, gap.field, gap.step) for gap in found(odd, chat(2, 1))] == [("cut", "app.state", None)]
+
+
+def test_absent_content_is_a_gap_of_what_a_replay_has_to_answer_only() -> None:
+    listed = found(agent(1), chat(2, 1, content=False))
+    assert {(gap.code, gap.step) for gap in listed} == {("input-absent", 1), ("output-absent", 1)}
+    assert all("CAPTURE" in gap.advice and "import the log records too" in gap.advice for gap in listed)
+
+
+def test_dropped_ends_parents_and_logs() -> None:
+    lost = LogRecord(time_ns=5, trace_id=chat(2).trace_id, span_id="00000000000000ee", event_name="x")
+    listed = found(replace(agent(1, "00000000000000ff"), dropped_attributes=2, dropped_links=1), chat(2, 1, end=None), lost)
+    codes = {(gap.code, gap.step) for gap in listed}
+    assert codes == {
+        ("dropped-attributes", None), ("dropped-links", None), ("missing-parent", None), ("never-ended", 1), ("log-without-span", None),
+    }  # fmt: skip
+
+
+def test_a_parent_in_another_process_is_not_missing() -> None:
+    assert found(replace(agent(1, "00000000000000ff"), flags=0x300), chat(2, 1)) == []
+
+
+def test_losses_of_a_source_are_told_from_what_it_only_rewrote() -> None:
+    entries = [{"code": "rejected", "spans": 1}, {"code": "time-us", "spans": 9}, {"code": "document-cut", "spans": 2}]
+    assert [entry["code"] for entry in losses(entries)] == ["rejected", "document-cut"]
+
+
+def asks(number: int, start: int, *told: str) -> Record:
+    """A model call that asks for a search, and is told the results of some calls."""
+    call = {"type": "tool_call", "id": f"c{number}", "name": "search", "arguments": {}}
+    answers = [{"role": "tool", "parts": [{"type": "tool_call_response", "id": name, "response": "r"}]} for name in told]
+    attributes = {
+        a.GEN_AI_INPUT_MESSAGES: json.dumps([{"role": "user", "parts": [{"type": "text", "content": "q"}]}, *answers]),
+        a.GEN_AI_OUTPUT_MESSAGES: json.dumps([{"role": "assistant", "parts": [call]}]),
+    }
+    return chat(number, 1, start=start, attributes=attributes)
+
+
+def test_a_call_that_was_answered_and_is_in_no_span_is_a_gap() -> None:
+    listed = found(agent(1, start=0, end=100), asks(2, 10), chat(3, 1, start=30), tool(4, 1, start=40))
+    assert listed == [], "a later model call was made without it: nobody ran it"
+    listed = found(agent(1, start=0, end=100), asks(2, 10), asks(3, 30, "c2"), tool(4, 1, start=50, call="c3"))
+    assert [(gap.code, gap.step) for gap in listed] == [("call-without-span", None)]
+
+
+def test_a_call_that_the_record_stops_before_is_a_gap() -> None:
+    listed = found(agent(1, start=0, end=100), chat(3, 1, start=10), asks(2, 30))
+    assert [(gap.code, gap.step) for gap in listed] == [("call-not-run", 2)]
+    assert "record stops" in listed[0].detail
+
+
+def test_what_another_instrumentation_tells_of_our_own_run_makes_it_no_worse() -> None:
+    def placed(number: int, kind: str, **more: Any) -> Record:
+        return own(number, 1, kind=kind, seq=number, attributes={a.STEP_PATH: f"{kind}:x#{number}", **more})
+
+    messages = json.dumps([{"role": "user", "parts": [{"type": "text", "content": "x" * 300}]}])[:200]
+    told = chat(9, 1, start=100, end=600, model="other", scope=Scope(name="callbacks"), attributes={a.GEN_AI_INPUT_MESSAGES: messages})
+    records = [own_root(1, attributes={a.RUN_PATH: "agent:x#0"}), placed(2, "model_call", **wired()), told]
+    (run,) = build_runs(records)
+    assert [step.dialect for step in run.steps] == ["gen_ai", "spanreplay"]
+    assert run.grade == "exact"
+    assert found(*records) == []
+
+
+def told(number: int, start: int, *messages: Any, answer: Any) -> Record:
+    """A model call with these messages and this answer."""
+    attributes = {
+        a.GEN_AI_INPUT_MESSAGES: json.dumps(messages),
+        a.GEN_AI_OUTPUT_MESSAGES: json.dumps([{"role": "assistant", "parts": [answer]}]),
+    }
+    return chat(number, 1, start=start, attributes=attributes)
+
+
+def said(role: str, text: str) -> Any:
+    return {"role": role, "parts": [{"type": "text", "content": text}]}
+
+
+def searched(call_id: str) -> list[Any]:
+    call = {"type": "tool_call", "id": call_id, "name": "search", "arguments": {}}
+    response = {"type": "tool_call_response", "id": call_id, "response": f"result of {call_id}"}
+    return [{"role": "assistant", "parts": [call]}, {"role": "tool", "parts": [response]}]
+
+
+def test_an_answer_between_two_requests_that_no_span_gave_is_a_gap() -> None:
+    first, second = searched("c1"), searched("c2")
+    asked, done = said("user", "q"), {"type": "text", "content": "done"}
+    begins = told(2, 10, asked, answer=first[0]["parts"][0])
+    middle = told(4, 40, asked, *first, answer=second[0]["parts"][0])
+    ends = told(6, 70, asked, *first, *second, answer=done)
+    tools = [tool(3, 1, start=20, call="c1"), tool(5, 1, start=50, call="c2")]
+    assert found(agent(1, end=100), begins, middle, ends, *tools) == []
+    listed = found(agent(1, end=100), begins, ends, *tools)
+    assert [(gap.code, gap.step) for gap in listed] == [("answer-without-span", 4)]
+    listed = found(agent(1, end=100), middle, ends, *tools)
+    assert [(gap.code, gap.step) for gap in listed] == [("answer-without-span", 2)], "a tool ran that nothing asked for"
+
+
+def test_what_a_conversation_begins_with_is_no_lost_answer() -> None:
+    example = [said("user", "1+1"), said("assistant", "the example says two"), *searched("c0"), said("user", "q")]
+    first = searched("c1")
+    done = {"type": "text", "content": "done"}
+    calls = [told(2, 10, *example, answer=first[0]["parts"][0]), told(4, 40, *example, *first, answer=done)]
+    assert found(agent(1, end=100), *calls, tool(3, 1, start=20, call="c1")) == []
+    assert found(agent(1, end=100), told(2, 10, *example, answer=done)) == []
+
+
+def test_a_turn_of_a_talk_without_its_span_is_a_gap_and_a_word_put_into_its_mouth_is_none() -> None:
+    talk = [said("user", "one"), said("assistant", "first"), said("user", "two"), said("assistant", "second"), said("user", "three")]
+    one, last = (
+        told(n, n * 10, *talk[:size], answer={"type": "text", "content": text}) for n, size, text in ((2, 1, "first"), (4, 5, "third"))
+    )
+    assert [gap.code for gap in found(agent(1, end=100), one, last)] == ["answer-without-span"]
+    prefilled = told(4, 40, *talk[:4], answer={"type": "text", "content": "third"})
+    assert found(agent(1, end=100), one, prefilled) == []
+
+
+def test_a_command_of_which_no_process_reported_in_is_not_whole() -> None:
+    command: dict[str, Any] = {a.RUN_ID: "c" * 32, a.RUN_ROOT: True, a.RUN_COMMAND: True, a.RUN_COMMAND_ID: "d" * 32}
+    (gap,) = found(span(1, attributes=command))
+    assert (gap.code, gap.step) == ("nothing-recorded", None)
+    assert found(span(1, attributes={**command, a.PROCESS_ID: "p1"})) == []

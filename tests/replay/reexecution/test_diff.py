@@ -1,0 +1,72 @@
+"""The first difference of two JSON values."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spanreplay.replay.reexecution.diff import ABSENT, differences, first_difference, shown
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(value=JSON)
+def test_a_value_does_not_differ_from_itself(value: Any) -> None:
+    assert first_difference(value, value) is None
+
+
+@given(value=st.lists(JSON, min_size=1), data=st.data())
+def test_one_changed_value_is_the_only_difference(value: list[Any], data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(value) - 1))
+    changed = [*value[:at], {"changed": "here"}, *value[at + 1 :]]
+    found = first_difference(value, changed)
+    if value[at] == {"changed": "here"}:
+        assert found is None
+    else:
+        assert found is not None
+        assert found.path.startswith(f"[{at}]")
+
+
+@pytest.mark.parametrize(
+    ("recorded", "actual", "path"),
+    [
+        ({"a": 1}, {"a": 1.0}, "a"),
+        ({"a": True}, {"a": 1}, "a"),
+        ({"a": [1, 2]}, {"a": [1]}, "a[1]"),
+        ({"a": {"b": 1}}, {"a": {}}, "a.b"),
+        ({}, {"new": None}, "new"),
+        ([{"x": 1}, 2], [{"x": 2}, 3], "[0].x"),
+        ("a", "b", ""),
+    ],
+)
+def test_where_the_first_difference_is(recorded: Any, actual: Any, path: str) -> None:
+    found = first_difference(recorded, actual)
+    assert found is not None
+    assert found.path == path
+
+
+def test_long_texts_are_shown_around_the_first_character_that_differs() -> None:
+    left, right = "x" * 500 + "careful" + "y" * 500, "x" * 500 + "generous" + "y" * 500
+    (found,) = differences(left, right)
+    recorded, actual, diff = found.texts()
+    assert "careful" in recorded
+    assert "generous" in actual
+    assert len(recorded) < 200
+    assert diff is not None
+
+
+def test_nothing_and_null_are_told_apart() -> None:
+    assert (shown(ABSENT), shown(None)) == ("nothing", "null")
+
+
+def test_deep_values_are_compared_without_recursion() -> None:
+    deep: Any = 1
+    other: Any = 2
+    for _ in range(5000):
+        deep, other = [deep], [other]
+    assert first_difference(deep, other) is not None

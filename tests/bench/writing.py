@@ -85,7 +85,7 @@ def _spans(provider: TracerProvider) -> Callable[[], None]:
             number = next(numbers)
             given = made[number % len(made)]
             for name in ("gen_ai.input.messages", "gen_ai.output.messages"):
-                given[name] = f"{given[name][:-4]}{number % 10}{given[name][-4:]}"
+                given[name] = f"{given[name][:-6]}{number % 10}{given[name][-6:]}"
             with tracer.start_as_current_span("chat gpt-5-mini") as span:
                 span.set_attributes(given)
 

@@ -189,11 +189,17 @@ def _record(served: list[str], path: Path, beside: Beside, *, as_json: bool) -> 
 
 def _replay(served: list[str], loaded: "Loaded", beside: Beside, *, as_json: bool) -> int:
     from spanreplay.replay.reexecution.command import replay_command
+    from spanreplay.replay.reexecution.options import Options
     from spanreplay.replay.reports.verdict import render_verdict
 
     focus = [run.run_id for run in loaded.runs if not run.is_command] if loaded.asked else []
     done = replay_command(
-        loaded.siblings, loaded.records, served, focus=focus, allow_write=[beside.ready], output=sys.stderr if as_json else None
+        loaded.siblings,
+        loaded.records,
+        served,
+        focus=focus,
+        options=Options(allow_write=(beside.ready,)),
+        output=sys.stderr if as_json else None,
     )
     if as_json:
         print_json({"schema": 1, "replay": {**done.verdict.to_json(), "command": beside.argv, "command_exit_code": beside.exit_code}})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from spanreplay.cli.fetching import fetching
+from spanreplay.cli.how import how
 from spanreplay.cli.joining import asked_join, joining
 from spanreplay.cli.main import user_command
 from spanreplay.cli.options import WrongUse, common, complain, detail, many, print_json, print_text, say
@@ -16,30 +17,14 @@ from spanreplay.replay.showing import short_id
 
 if TYPE_CHECKING:
     from spanreplay.cli.target import Loaded
-    from spanreplay.replay.reexecution.plan import Isolate
+    from spanreplay.replay.reexecution.options import Options
 
 
 @click.command("replay")
 @click.argument("target", default="last")
 @click.option("--rerun", is_flag=True, help="Re-execute the recorded command instead of one given after --.")
 @click.option("--yes", is_flag=True, help="Do not ask before --rerun.")
-@click.option(
-    "--allow-write",
-    "allow_write",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="A file or folder the command may write. May be repeated.",
-)
-@click.option(
-    "--isolate",
-    type=click.Choice(["auto", "hook"]),
-    default="auto",
-    show_default=True,
-    help="auto: all that this machine offers to stop the command from acting outside, also in C code. hook: Python's audit hook only.",
-)
-@click.option(
-    "--accept-incomplete", is_flag=True, help="Let steps answer whose record is cut, with what is left of it, and judge as far as it goes."
-)
+@how
 @click.option("--require", type=click.Choice(GRADE_ORDER), help="Exit 125 unless every run has this grade or a better one.")
 @joining
 @fetching
@@ -50,9 +35,7 @@ def command(
     target: str,
     rerun: bool,
     yes: bool,
-    allow_write: tuple[Path, ...],
-    isolate: "Isolate",
-    accept_incomplete: bool,
+    options: "Options",
     require: str | None,
     store: Path | None,
     as_json: bool,
@@ -97,7 +80,7 @@ def command(
             say(f"rebuilt only, no code was run ({many(loaded.spans, 'span')}, {many(len(loaded.runs), 'run')})")
         code = 0
     else:
-        code = _re_execute(loaded, argv, allow_write, isolate=isolate, accept_incomplete=accept_incomplete, as_json=as_json, cwd=cwd)
+        code = _re_execute(loaded, argv, options, as_json=as_json, cwd=cwd)
     worst = max((GRADE_ORDER.index(r.grade) for r in loaded.runs), default=0)
     if require is not None and worst > GRADE_ORDER.index(require) and code == 0:
         complain(f"the grade {require} is required; found {GRADE_ORDER[worst]}")
@@ -108,10 +91,8 @@ def command(
 def _re_execute(
     loaded: "Loaded",
     argv: list[str],
-    allow_write: tuple[Path, ...],
+    options: "Options",
     *,
-    isolate: "Isolate",
-    accept_incomplete: bool,
     as_json: bool,
     cwd: Path | None = None,
 ) -> int:
@@ -127,9 +108,7 @@ def _re_execute(
             loaded.records,
             argv,
             focus=focus,
-            allow_write=allow_write,
-            isolate=isolate,
-            accept_incomplete=accept_incomplete,
+            options=options,
             join=asked_join(),
             cwd=cwd,
             output=sys.stderr if as_json else None,

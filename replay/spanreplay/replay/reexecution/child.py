@@ -63,7 +63,7 @@ def _start(scratch: Path) -> None:
         focus=plan.focus,
         claims=Claims(scratch / CLAIMS),
         place=place.path,
-        accept_incomplete=plan.accept_incomplete,
+        options=plan.options,
         on_stop=_end_soon,
         clock=clock,
     )
@@ -77,17 +77,17 @@ def _start(scratch: Path) -> None:
     os.environ.update(place.environment())
     sessions.activate(session.root(command, place.path))
     clock.start()
-    if not plan.guard:
+    if not plan.options.guard:
         ledger.enter("started", pid=os.getpid(), argv=sys.orig_argv, isolation="none")
         return
     tempfile.tempdir = str(scratch / TEMPORARY)
     sys.dont_write_bytecode = True
 
-    guard = Guard(scratch=scratch, allow_write=[Path(p) for p in plan.allow_write], on_refusal=ledger.refuse)
+    guard = Guard(scratch=scratch, allow_write=plan.options.allow_write, on_refusal=ledger.refuse)
 
     atexit.register(finish, session, guard, ledger)
     guard.arm_process()
-    isolation = _confined(scratch, plan) if plan.isolate == "auto" else ISOLATION
+    isolation = _confined(scratch, plan) if plan.options.isolate == "auto" else ISOLATION
     ledger.enter("started", pid=os.getpid(), argv=sys.orig_argv, isolation=isolation)
 
 
@@ -96,7 +96,7 @@ def _confined(scratch: Path, plan: Plan) -> str:
     if os.environ.get(kernel.CONFINED):  # by the process that started this one
         return KERNEL
     try:
-        kernel.confine([scratch, *map(Path, plan.allow_write)], lambda listener: naming.hand_over(scratch, listener))
+        kernel.confine([scratch, *plan.options.allow_write], lambda listener: naming.hand_over(scratch, listener))
     except kernel.NotOfferedError as error:
         return f"{ISOLATION} ({error})"
     return KERNEL

@@ -19,7 +19,8 @@ from spanreplay.replay.model import Run
 from spanreplay.replay.rebuilding.joins import Join
 from spanreplay.replay.reexecution.credentials import PLACEHOLDER, needed_credentials
 from spanreplay.replay.reexecution.ledger import Difference, Ledger, Totals, expected_runs, read_ledgers
-from spanreplay.replay.reexecution.plan import ENVIRONMENT, LEDGERS, TEMPORARY, Isolate, Plan, lay_out
+from spanreplay.replay.reexecution.options import STRICT, Options
+from spanreplay.replay.reexecution.plan import ENVIRONMENT, LEDGERS, TEMPORARY, Plan, lay_out
 from spanreplay.replay.reexecution.uncalled import enter_unreached
 from spanreplay.replay.reexecution.verdict import Verdict, verdict
 from spanreplay.spans.record import Record
@@ -53,9 +54,7 @@ def replay_command(
     argv: Sequence[str],
     *,
     focus: Collection[str] = (),
-    allow_write: Sequence[Path] = (),
-    isolate: Isolate = "auto",
-    accept_incomplete: bool = False,
+    options: Options = STRICT,
     join: Join | None = None,
     cwd: Path | None = None,
     output: IO[Any] | None = None,
@@ -67,9 +66,7 @@ def replay_command(
         records: the spans they were rebuilt from.
         argv: the command.
         focus: ids of the runs that were asked for: only these must come. Empty: all of them.
-        allow_write: files and folders it may write; everything else outside a scratch folder is refused.
-        isolate: ``auto`` takes all isolation that the machine offers, ``hook`` the Python audit hook only.
-        accept_incomplete: steps whose record is known to lack something answer too, and the result counts as far as the record goes.
+        options: what it may do, and how it is compared.
         join: how the runs were made of several traces, if they were.
         cwd: where to run it.
         output: where its standard output goes; ours by default.
@@ -83,9 +80,7 @@ def replay_command(
         plan = Plan(
             runs=tuple(r.run_id for r in runs),
             focus=tuple(focus),
-            allow_write=tuple(str(p.absolute()) for p in allow_write),
-            isolate=isolate,
-            accept_incomplete=accept_incomplete,
+            options=options,
             join=join,
         )
         lay_out(scratch, plan, (r for r in records if r.trace_id in traces))
@@ -96,7 +91,9 @@ def replay_command(
         environment |= _determined(runs)
         for name in needed_credentials(runs, environment):
             environment.setdefault(name, PLACEHOLDER)
-        with naming.Watch(scratch, Ledger(scratch / LEDGERS / "kernel.ledger"), environment) if isolate == "auto" else nullcontext():
+        with (
+            naming.Watch(scratch, Ledger(scratch / LEDGERS / "kernel.ledger"), environment) if options.isolate == "auto" else nullcontext()
+        ):
             code = run_attached(argv, environment, cwd, output=output)
         totals = read_ledgers(scratch / LEDGERS)
     finally:
@@ -104,7 +101,7 @@ def replay_command(
     judged = expected_runs(runs, totals, focus)
     whole = all(r.run_id in totals.runs_matched or r.is_command for r in runs) if focus else True
     _finish(totals, judged, code, None if not whole else next((r.exit_code for r in runs if r.is_command), None))
-    judgement = verdict(totals, judged, accept_incomplete=accept_incomplete)
+    judgement = verdict(totals, judged, accept_incomplete=options.accept_incomplete)
     return CommandReplay(argv=tuple(argv), exit_code=code, verdict=judgement, runs=tuple(judged))
 
 

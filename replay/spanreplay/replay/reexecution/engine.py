@@ -27,6 +27,7 @@ from spanreplay.replay.model import Run
 from spanreplay.replay.reexecution.claims import Claims
 from spanreplay.replay.reexecution.clock import RecordedClock
 from spanreplay.replay.reexecution.ledger import Difference, Ledger
+from spanreplay.replay.reexecution.options import STRICT, Options
 from spanreplay.replay.reexecution.stubs import RecordedCalls
 from spanreplay.replay.reexecution.uncalled import enter_unreached
 from spanreplay.replay.reexecution.verdict import Verdict, verdict
@@ -62,7 +63,7 @@ def replay_session(
     focus: Collection[str] = (),
     claims: Claims | None = None,
     place: str = "",
-    accept_incomplete: bool = False,
+    options: Options = STRICT,
     on_stop: Callable[[], None] | None = None,
     clock: RecordedClock | None = None,
 ) -> tuple[Session, RecordedCalls]:
@@ -74,7 +75,7 @@ def replay_session(
         focus: ids of the runs that were asked for; empty for all of them.
         claims: shared with the other processes of the replay.
         place: causal path at which this process was started.
-        accept_incomplete: steps whose record is known to lack something answer too, with what there is.
+        options: how calls are compared and answered.
         on_stop: called once, when a difference stops the replay.
         clock: told of the times in the record that the replay comes to.
     """
@@ -86,7 +87,7 @@ def replay_session(
         focus=focus,
         claims=claims,
         place=place,
-        accept_incomplete=accept_incomplete,
+        options=options,
         redact=lambda text: redactor.text(text)[0],
         on_stop=on_stop,
         clock=clock,
@@ -115,10 +116,8 @@ class Replayer:
         accept_incomplete: bool = False,
     ) -> None:
         self.runs = [runs] if isinstance(runs, Run) else list(runs)
-        self.allow_write = tuple(allow_write)
-        self.guard = guard
+        self.options = Options(allow_write=tuple(allow_write), guard=guard, isolate="hook", accept_incomplete=accept_incomplete)
         self.scratch = scratch
-        self.accept_incomplete = accept_incomplete
 
     def execution(self, *, whole_process: bool = False) -> "Execution":
         """A block in which every call is answered from the record: ``with replayer.execution() as execution: …``, once.
@@ -161,16 +160,15 @@ class Execution:
         self._whole_process = whole_process
         self.value: Any = None
         self._runs = replayer.runs
+        self._options = options = replayer.options
         self._error: BaseException | None = None
         self._ledger = Ledger()
-        self._ledger.enter("started", isolation=ISOLATION if replayer.guard else "none")
-        self._accept_incomplete = replayer.accept_incomplete
+        self._ledger.enter("started", isolation=ISOLATION if self._options.guard else "none")
         self._clock = RecordedClock(self._runs)
-        self._session, _ = replay_session(self._runs, self._ledger, accept_incomplete=replayer.accept_incomplete, clock=self._clock)
+        self._session, _ = replay_session(self._runs, self._ledger, options=options, clock=self._clock)
         self._resources = ExitStack()
         folder = self._resources.enter_context(tempfile.TemporaryDirectory(prefix="spanreplay-"))
-        self._guard = Guard(scratch=replayer.scratch or Path(folder), allow_write=replayer.allow_write, on_refusal=self._ledger.refuse)
-        self._armed = replayer.guard
+        self._guard = Guard(scratch=replayer.scratch or Path(folder), allow_write=options.allow_write, on_refusal=self._ledger.refuse)
 
     def __enter__(self) -> Self:
         fallback = RunContext(run_id="replay", name="replay", fallback=True)
@@ -184,7 +182,7 @@ class Execution:
         if self._whole_process:
             self._inside.enter_context(everywhere(root))
         self._inside.enter_context(entered(root))
-        if self._armed:
+        if self._options.guard:
             self._inside.enter_context(self._guard.armed())
         return self
 
@@ -203,7 +201,7 @@ class Execution:
         return ReplayResult(value=self.value, error=self._error, verdict=self._verdict())
 
     def _verdict(self) -> Verdict:
-        return verdict(self._ledger.totals, self._runs, accept_incomplete=self._accept_incomplete)
+        return verdict(self._ledger.totals, self._runs, accept_incomplete=self._options.accept_incomplete)
 
 
 def finish(session: Session, guard: Guard | None, ledger: Ledger) -> None:

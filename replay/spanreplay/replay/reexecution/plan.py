@@ -2,8 +2,8 @@
 
 ::
 
-    SCRATCH/plan.json        {"schema": 1, "runs": [run ids], "focus": [run ids], "allow_write": [paths], "guard": true,
-                             "isolate": "auto", "accept_incomplete": false, "join": null}
+    SCRATCH/plan.json        {"schema": 1, "runs": [run ids], "focus": [run ids], "join": null,
+                             "options": as in spanreplay.replay.reexecution.options}
     SCRATCH/recording.json   the spans and log records of these runs, as OTLP JSON
     SCRATCH/claims/          what of the record each process has taken, see spanreplay.replay.reexecution.claims
     SCRATCH/ledgers/         one ledger a process, see spanreplay.replay.reexecution.ledger
@@ -12,12 +12,13 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from spanreplay.replay.model import Run
 from spanreplay.replay.rebuilding.joins import Join
+from spanreplay.replay.reexecution.options import STRICT, Options
 from spanreplay.spans import otlp_json
 from spanreplay.spans.record import Record
 
@@ -25,8 +26,6 @@ ENVIRONMENT: Final = "SPANREPLAY_PLAN"
 """Names the scratch folder to the processes of a replayed command."""
 
 CLAIMS: Final = "claims"
-Isolate: TypeAlias = Literal["auto", "hook"]
-
 LEDGERS: Final = "ledgers"
 TEMPORARY: Final = "tmp"
 
@@ -38,12 +37,7 @@ class Plan:
     runs: tuple[str, ...]
     focus: tuple[str, ...] = ()
     """The runs that were asked for; empty where all of them were."""
-    allow_write: tuple[str, ...] = ()
-    guard: bool = True
-    isolate: Isolate = "auto"
-    """``auto``: all that the machine offers; ``hook``: Python's audit hook only."""
-    accept_incomplete: bool = False
-    """Steps whose record is known to lack something answer too."""
+    options: Options = STRICT
     join: Join | None = None
     """What made one run of several traces, see :func:`spanreplay.replay.rebuilding.runs.build_runs`."""
     schema: int = 1
@@ -54,7 +48,8 @@ def lay_out(scratch: Path, plan: Plan, records: Iterable[Record]) -> None:
     (scratch / CLAIMS).mkdir()
     (scratch / LEDGERS).mkdir()
     (scratch / TEMPORARY).mkdir()
-    (scratch / "plan.json").write_text(json.dumps(asdict(plan)), encoding="utf-8")
+    found = {"schema": plan.schema, "runs": plan.runs, "focus": plan.focus, "join": plan.join, "options": plan.options.to_json()}
+    (scratch / "plan.json").write_text(json.dumps(found), encoding="utf-8")
     (scratch / "recording.json").write_text(json.dumps(otlp_json.encode(records)), encoding="utf-8")
 
 
@@ -64,10 +59,7 @@ def read_plan(scratch: Path) -> Plan:
     return Plan(
         runs=tuple(found["runs"]),
         focus=tuple(found["focus"]),
-        allow_write=tuple(found["allow_write"]),
-        guard=found["guard"],
-        isolate=found["isolate"],
-        accept_incomplete=found["accept_incomplete"],
+        options=Options.from_json(found["options"]),
         join=found["join"],
     )
 

@@ -27,6 +27,7 @@ from spanreplay.replay.reexecution.foreign_calls import ForeignCalls
 from spanreplay.replay.reexecution.forks import Forked
 from spanreplay.replay.reexecution.ledger import Difference, DifferenceKind, Ledger
 from spanreplay.replay.reexecution.matching import Found, Missed, RecordedRun, comparable, parsed, unable
+from spanreplay.replay.reexecution.options import STRICT, Options
 from spanreplay.replay.reexecution.run_order import RunOrder
 
 _PASSED: Final = frozenset({"agent", "handoff"})
@@ -52,7 +53,8 @@ class RecordedCalls:
     Args:
         runs: the runs.
         ledger: what is matched and what differs is entered there.
-        focus: see :class:`spanreplay.replay.reexecution.candidates.Recording`; also ``claims``, ``place`` and ``accept_incomplete``.
+        focus: see :class:`spanreplay.replay.reexecution.candidates.Recording`; also ``claims`` and ``place``.
+        options: how calls are compared and answered.
         redact: what is done to the texts of live calls.
         on_stop: called once, when a difference stops the replay.
         clock: told of the times in the record that the replay comes to.
@@ -66,19 +68,19 @@ class RecordedCalls:
         focus: Collection[str] = (),
         claims: Claims | None = None,
         place: str = "",
-        accept_incomplete: bool = False,
+        options: Options = STRICT,
         redact: Callable[[str], str] = str,
         on_stop: Callable[[], None] | None = None,
         clock: RecordedClock | None = None,
     ) -> None:
         claims = claims or Claims()
         own, others = [r for r in runs if not is_foreign(r)], [r for r in runs if is_foreign(r)]
-        self.recording = Recording(own, focus=focus, claims=claims, place=place, accept_incomplete=accept_incomplete)
+        self.recording = Recording(own, focus=focus, claims=claims, place=place, accept_incomplete=options.accept_incomplete)
         self.of_others = ForeignRecording(
             sorted(others, key=lambda r: r.started_ns),
             focus=focus,
             claims=claims,
-            accept_incomplete=accept_incomplete,
+            accept_incomplete=options.accept_incomplete,
             redact=lambda text: mask(redact(text)),
         )
         self.ledger = ledger

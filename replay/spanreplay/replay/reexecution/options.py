@@ -1,0 +1,35 @@
+"""How a replay is done: the same choices for a command, for a function in this process, and for a test."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, Self, TypeAlias
+
+Isolate: TypeAlias = Literal["auto", "hook"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a replay may do, and how it compares. They reach every process of a replayed command as JSON."""
+
+    allow_write: tuple[Path, ...] = ()
+    """Files and folders that may be written."""
+    guard: bool = True
+    """Refuse every other action on the outside."""
+    isolate: Isolate = "auto"
+    """``auto``: all that the machine offers, for a command; ``hook``: Python's audit hook only."""
+    accept_incomplete: bool = False
+    """Steps whose record is known to lack something answer too, with what there is."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As in the plan of a replayed command."""
+        return {**asdict(self), "allow_write": [str(path.absolute()) for path in self.allow_write]}
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Self:
+        """Read :meth:`to_json` back."""
+        return cls(**{**found, "allow_write": tuple(map(Path, found["allow_write"]))})
+
+
+STRICT: Final = Options()
+"""Nothing may be done or differ."""

@@ -74,7 +74,7 @@ def _writable(item: pytest.Function) -> list[Path]:
 
 
 def _read(path: Path) -> "list[Run]":
-    from spanreplay.replay.inputs.source import UnreadableSource
+    from spanreplay.replay.inputs.report import UnreadableSource
     from spanreplay.replay.reexecution import baseline
 
     if not path.exists():

@@ -9,7 +9,7 @@ import pytest
 from backends.running import Running, free_port, until
 from fixtures.runs.spans import TRACE, agent, chat, tool
 from spanreplay.replay.inputs.remote import Access, open_remote
-from spanreplay.replay.inputs.source import UnreadableSource
+from spanreplay.replay.inputs.report import UnreadableSource
 from spanreplay.spans.record import EventRecord, LinkRecord, Resource, Scope, SpanRecord
 from support.command_line import CommandLine
 from support.tempo import Tempo

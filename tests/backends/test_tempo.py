@@ -9,7 +9,7 @@ import yaml
 from backends.running import CONFIGURATIONS, Peers, until
 from fixtures.runs.spans import TRACE, agent, chat, said, tool
 from spanreplay.replay.inputs.remote import Access, open_remote
-from spanreplay.replay.inputs.source import UnreadableSource
+from spanreplay.replay.inputs.report import UnreadableSource
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import SpanRecord
 from support.command_line import CommandLine

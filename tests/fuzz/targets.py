@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
 from recordings.reading import recordings, spans_file
+from spanreplay.replay.inputs.format import Source, registry
 from spanreplay.replay.inputs.identifiers import SpanIds
 from spanreplay.replay.inputs.input_stream import HEAD_BYTES, InputStream, Limits
-from spanreplay.replay.inputs.source import ReadReport, Source, open_source, registry
+from spanreplay.replay.inputs.report import ReadReport
+from spanreplay.replay.inputs.source import open_source
 from spanreplay.replay.inputs.tables import langsmith, own, phoenix
 from spanreplay.replay.reasons import UNREADABLE
 from spanreplay.replay.rebuilding.rows import run_row, step_row

@@ -14,7 +14,7 @@ import pytest
 
 from fuzz.mutator import changed_bytes, changed_value
 from fuzz.targets import Target, targets
-from spanreplay.replay.inputs.source import registry
+from spanreplay.replay.inputs.format import registry
 from support.size import FULL
 
 INPUTS = 10_000 if FULL else 150

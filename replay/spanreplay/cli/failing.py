@@ -62,7 +62,7 @@ def _reported(error: Exception, *, trace: bool) -> int:
 
 
 def _explain(error: Exception) -> tuple[int, str]:
-    from spanreplay.replay.inputs.source import UnreadableSource
+    from spanreplay.replay.inputs.report import UnreadableSource
     from spanreplay.spans.errors import FormatError
     from spanreplay.store.errors import QueryError, StoreError
 

@@ -103,7 +103,7 @@ def _import_all(sources: Sequence[str], path: Path) -> tuple[list[_Done], list[t
     """What was imported, and what could not be with the reason why."""
     from spanreplay.cli.stored import ready_store
     from spanreplay.cli.target import is_store, open_any
-    from spanreplay.replay.inputs.source import UnreadableSource
+    from spanreplay.replay.inputs.report import UnreadableSource
     from spanreplay.store.errors import StoreError
 
     sources_opened: list[tuple[str, Opened | None]] = []

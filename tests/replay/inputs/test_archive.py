@@ -13,7 +13,7 @@ import pytest
 from spanreplay.replay.archiving import write_archive
 from spanreplay.replay.importing import import_records
 from spanreplay.replay.inputs.archive import MARKER, open_archive
-from spanreplay.replay.inputs.source import UnreadableSource
+from spanreplay.replay.inputs.report import UnreadableSource
 from spanreplay.semconv.attributes import PROCESS_ID
 from spanreplay.spans.record import EventRecord, LogRecord, Record, SpanRecord
 from spanreplay.store.archive_folder import ArchiveError, ArchiveFolder, is_url

@@ -15,7 +15,7 @@ import trustme
 from recordings.servers import Loopback, Reply
 from spanreplay.replay.inputs.input_stream import Limits
 from spanreplay.replay.inputs.remote import Access, Location, locate, open_remote, registry
-from spanreplay.replay.inputs.source import UnreadableSource
+from spanreplay.replay.inputs.report import UnreadableSource
 from support.back_end import MISSING, TRACE, TRACES, back_end, ok
 
 

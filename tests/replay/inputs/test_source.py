@@ -16,9 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanreplay.replay.inputs import input_stream
+from spanreplay.replay.inputs.format import registry
 from spanreplay.replay.inputs.input_stream import HEAD_BYTES, HEADS, Limits
 from spanreplay.replay.inputs.json_stream import key_paths
-from spanreplay.replay.inputs.source import KEPT_REJECTIONS, Opened, ReadReport, UnreadableSource, open_source, registry
+from spanreplay.replay.inputs.report import KEPT_REJECTIONS, ReadReport, UnreadableSource
+from spanreplay.replay.inputs.source import Opened, open_source
 from spanreplay.spans import otlp_json, otlp_proto
 from spanreplay.spans.record import LogRecord, Record, SpanRecord
 from support.size import FULL

@@ -13,7 +13,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
 
 from plain_spans import exact_but_losses, plain_spans, time_text
-from spanreplay.replay.inputs.source import Opened, ReadReport, UnreadableSource, open_source
+from spanreplay.replay.inputs.report import ReadReport, UnreadableSource
+from spanreplay.replay.inputs.source import Opened, open_source
 from spanreplay.replay.sources import console
 from spanreplay.spans.record import LogRecord, Record, Resource, SpanRecord
 from support.size import FULL

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from spanreplay.replay.inputs.format import registry
 from spanreplay.replay.inputs.input_stream import HEAD_BYTES, HEADS
-from spanreplay.replay.inputs.source import UnreadableSource, open_source, registry
+from spanreplay.replay.inputs.report import UnreadableSource
+from spanreplay.replay.inputs.source import open_source
 from spanreplay.spans import otlp_json
 from spanreplay.spans.record import Record
 from spanreplay.store.store import Store

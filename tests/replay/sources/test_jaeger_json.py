@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from span_strategies import batches, exact, spans
 from spanreplay.replay.inputs.formats.go_json import go_json
-from spanreplay.replay.inputs.source import Opened, ReadReport, UnreadableSource, open_source
+from spanreplay.replay.inputs.report import ReadReport, UnreadableSource
+from spanreplay.replay.inputs.source import Opened, open_source
 from spanreplay.replay.sources import jaeger_json
 from spanreplay.replay.writers import jaeger_json as writer
 from spanreplay.spans.record import LinkRecord, Record, Resource, Scope, SpanRecord

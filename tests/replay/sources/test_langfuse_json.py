@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from span_strategies import exact
-from spanreplay.replay.inputs.source import ReadReport, UnreadableSource, open_source
+from spanreplay.replay.inputs.report import ReadReport, UnreadableSource
+from spanreplay.replay.inputs.source import open_source
 from spanreplay.replay.sources import langfuse_json
 from spanreplay.spans import otlp_json
 from spanreplay.spans.record import STATUS_ERROR, STATUS_UNSET, SpanRecord

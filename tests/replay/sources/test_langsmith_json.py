@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanreplay.replay.inputs.source import ReadReport, UnreadableSource, open_source
+from spanreplay.replay.inputs.report import ReadReport, UnreadableSource
+from spanreplay.replay.inputs.source import open_source
 from spanreplay.replay.sources import langsmith_json
 from spanreplay.spans.record import STATUS_ERROR, STATUS_OK, SpanRecord
 from support.size import FULL

@@ -17,7 +17,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, TracesData
 
 from span_strategies import batches, clean_text, exact, int64, logs, spans
 from spanreplay.replay.inputs.input_stream import Limits
-from spanreplay.replay.inputs.source import ReadReport, UnreadableSource, open_source
+from spanreplay.replay.inputs.report import ReadReport, UnreadableSource
+from spanreplay.replay.inputs.source import open_source
 from spanreplay.spans import otlp_json, otlp_proto
 from spanreplay.spans.record import EventRecord, LogRecord, Record, Resource, Scope, SpanRecord
 from support.size import FULL

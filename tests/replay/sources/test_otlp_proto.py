@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from span_strategies import batches, clean_text, int64, spans
 from spanreplay.replay.inputs.input_stream import HEAD_BYTES, InputStream, Limits
-from spanreplay.replay.inputs.source import ReadReport
+from spanreplay.replay.inputs.report import ReadReport
 from spanreplay.replay.sources import otlp_proto as source
 from spanreplay.spans import otlp_proto
 from spanreplay.spans.errors import FormatError

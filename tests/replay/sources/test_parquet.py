@@ -7,7 +7,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from spanreplay.replay.inputs.source import UnreadableSource, open_source
+from spanreplay.replay.inputs.report import UnreadableSource
+from spanreplay.replay.inputs.source import open_source
 from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.spans.record import SpanRecord
 from spanreplay.store.parquet import ParquetError, rows

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanreplay.replay.inputs.source import ReadReport, UnreadableSource, open_source
+from spanreplay.replay.inputs.report import ReadReport, UnreadableSource
+from spanreplay.replay.inputs.source import open_source
 from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.replay.sources import phoenix_json
 from spanreplay.spans.record import STATUS_ERROR, SpanRecord

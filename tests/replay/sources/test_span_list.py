@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plain_spans import exact_but_losses, plain_spans
-from spanreplay.replay.inputs.source import ReadReport, UnreadableSource, open_source
+from spanreplay.replay.inputs.report import ReadReport, UnreadableSource
+from spanreplay.replay.inputs.source import open_source
 from spanreplay.replay.sources import span_list
 from spanreplay.spans.record import LogRecord, Record, Resource, Scope, SpanRecord
 from support.size import FULL

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from plain_spans import plain_spans
 from span_strategies import exact
-from spanreplay.replay.inputs.source import ReadReport, open_source
+from spanreplay.replay.inputs.report import ReadReport
+from spanreplay.replay.inputs.source import open_source
 from spanreplay.replay.sources import zipkin_json
 from spanreplay.spans.record import LinkRecord, Resource, Scope, SpanRecord
 from support.size import FULL

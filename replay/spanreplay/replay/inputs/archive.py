@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from spanreplay.replay.inputs.identifiers import SpanIds
-from spanreplay.replay.inputs.source import Opened, ReadReport, UnreadableSource
+from spanreplay.replay.inputs.report import ReadReport, UnreadableSource
+from spanreplay.replay.inputs.source import Opened
 from spanreplay.replay.inputs.tables import own
 from spanreplay.spans.record import Record
 from spanreplay.store.archive_folder import ArchiveError, ArchiveFolder, is_url

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import islice, pairwise
 from typing import Any, BinaryIO, Final, NamedTuple
 
-from spanreplay.replay.inputs.source import ReadReport
+from spanreplay.replay.inputs.report import ReadReport
 from spanreplay.replay.inputs.source_losses import CUT_DOCUMENT
 
 _BLANK: Final = (b"\n", b"\r\n")

@@ -19,7 +19,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from spanreplay.replay.inputs import remotes
 from spanreplay.replay.inputs.input_stream import DEFAULT_LIMITS, Limits
-from spanreplay.replay.inputs.source import Opened, UnreadableSource, open_documents
+from spanreplay.replay.inputs.report import UnreadableSource
+from spanreplay.replay.inputs.source import Opened, open_documents
 from spanreplay.spans.record import Record
 
 if TYPE_CHECKING:

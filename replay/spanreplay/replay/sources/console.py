@@ -16,7 +16,7 @@ from spanreplay.replay.inputs.formats.plain_ids import Ids
 from spanreplay.replay.inputs.formats.plain_span import TABLE, Reading, read_record
 from spanreplay.replay.inputs.input_stream import document_limit
 from spanreplay.replay.inputs.json_stream import BOM
-from spanreplay.replay.inputs.source import ReadReport
+from spanreplay.replay.inputs.report import ReadReport
 from spanreplay.spans.errors import FormatError
 from spanreplay.spans.record import Record
 
@@ -44,7 +44,7 @@ class _Text(NamedTuple):
 
 
 def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
-    """Reads the records object by object; see :class:`spanreplay.replay.inputs.source.Source`."""
+    """Reads the records object by object; see :class:`spanreplay.replay.inputs.format.Source`."""
     problems = report.problems(where)
     reading = Reading(Ids(), Notes(report, TABLE), [])
     for text, number, whole in _objects(stream, document_limit(stream)):

@@ -14,7 +14,7 @@ from spanreplay.replay.inputs.formats.jaeger_tags import as_attributes, read_tag
 from spanreplay.replay.inputs.formats.plain import at, shown, tell
 from spanreplay.replay.inputs.input_stream import document_limit
 from spanreplay.replay.inputs.json_stream import documents, key_paths
-from spanreplay.replay.inputs.source import ReadReport
+from spanreplay.replay.inputs.report import ReadReport
 from spanreplay.semconv.attributes import SERVICE_NAME
 from spanreplay.spans._anyvalue import Fault
 from spanreplay.spans.errors import REJECTED, RESOURCE_DROPPED, FormatError, Problem, Problems, describe, join
@@ -48,7 +48,7 @@ def handles(head: bytes) -> bool:
 
 
 def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
-    """Reads the spans trace by trace; see :class:`spanreplay.replay.inputs.source.Source`."""
+    """Reads the spans trace by trace; see :class:`spanreplay.replay.inputs.format.Source`."""
     problems = report.problems(where)
     losses = Losses(report)
     limit = document_limit(stream)

@@ -12,7 +12,7 @@ from typing import BinaryIO, Final, NamedTuple
 from spanreplay.replay.inputs.identifiers import SpanIds
 from spanreplay.replay.inputs.input_stream import document_limit
 from spanreplay.replay.inputs.json_stream import documents, key_paths
-from spanreplay.replay.inputs.source import ReadReport
+from spanreplay.replay.inputs.report import ReadReport
 from spanreplay.replay.inputs.tables.langfuse import Row, row_of, span_of, trace_attributes
 from spanreplay.replay.model import Json
 from spanreplay.replay.reading.fields import whole
@@ -39,7 +39,7 @@ def handles(head: bytes) -> bool:
 
 
 def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
-    """Reads the spans document by document; see :class:`spanreplay.replay.inputs.source.Source`."""
+    """Reads the spans document by document; see :class:`spanreplay.replay.inputs.format.Source`."""
     ids = SpanIds()
     pages = _Pages()
     limit = document_limit(stream)

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 from spanreplay.replay.inputs.identifiers import SpanIds, trace_id
 from spanreplay.replay.inputs.input_stream import document_limit
 from spanreplay.replay.inputs.json_stream import documents, key_paths
-from spanreplay.replay.inputs.source import ReadReport
+from spanreplay.replay.inputs.report import ReadReport
 from spanreplay.replay.inputs.tables.values import plain
 from spanreplay.replay.model import Json
 from spanreplay.replay.reading.fields import jsonable, too_deep, whole
@@ -44,7 +44,7 @@ def handles(head: bytes) -> bool:
 
 
 def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
-    """Reads the spans document by document; see :class:`spanreplay.replay.inputs.source.Source`."""
+    """Reads the spans document by document; see :class:`spanreplay.replay.inputs.format.Source`."""
     limit = document_limit(stream)
     for place, document in documents(stream, where, report, limit=limit, starts=_STARTS, lists=_LISTS):
         for trace in _traces(document, place):

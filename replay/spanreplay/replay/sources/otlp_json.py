@@ -11,7 +11,7 @@ from spanreplay.replay.inputs.formats.jaeger_answers import is_of_jaeger, restor
 from spanreplay.replay.inputs.formats.otlp_answers import is_of_grafana, is_partial, note_grafana, note_part, refuse_error
 from spanreplay.replay.inputs.input_stream import document_limit
 from spanreplay.replay.inputs.json_stream import documents, key_paths
-from spanreplay.replay.inputs.source import ReadReport
+from spanreplay.replay.inputs.report import ReadReport
 from spanreplay.spans.errors import FormatError
 from spanreplay.spans.otlp_json import LOG_CONTAINERS, OTHER_SIGNALS, SPAN_CONTAINERS, WRAPPERS, decode
 from spanreplay.spans.record import Record
@@ -32,7 +32,7 @@ def handles(head: bytes) -> bool:
 
 
 def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
-    """Reads the records document by document; see :class:`spanreplay.replay.inputs.source.Source`."""
+    """Reads the records document by document; see :class:`spanreplay.replay.inputs.format.Source`."""
     problems = report.problems(where)
     limit = document_limit(stream)
     for place, document in documents(stream, where, report, limit=limit, starts=_CONTAINERS, lists=_LISTS):

@@ -10,7 +10,7 @@ from typing import BinaryIO, Final
 
 from spanreplay.replay.inputs.formats.otlp_answers import Answer, note_part, unwrapped
 from spanreplay.replay.inputs.input_stream import document_limit
-from spanreplay.replay.inputs.source import ReadReport
+from spanreplay.replay.inputs.report import ReadReport
 from spanreplay.spans._wire import looks_like
 from spanreplay.spans.errors import FormatError
 from spanreplay.spans.otlp_proto import decode
@@ -36,7 +36,7 @@ def handles(head: bytes) -> bool:
 
 
 def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
-    """Reads the records message by message; see :class:`spanreplay.replay.inputs.source.Source`."""
+    """Reads the records message by message; see :class:`spanreplay.replay.inputs.format.Source`."""
     limit = document_limit(stream)
     header = stream.read(_LENGTH)
     if header[:1] == _RAW:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeAlias
 
 from spanreplay.replay.inputs.identifiers import SpanIds
-from spanreplay.replay.inputs.source import ReadReport
+from spanreplay.replay.inputs.report import ReadReport
 from spanreplay.replay.inputs.tables import langsmith, own, phoenix
 from spanreplay.spans.errors import FormatError
 from spanreplay.spans.record import Record
@@ -28,7 +28,7 @@ def handles(head: bytes) -> bool:
 
 
 def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
-    """Reads the spans row by row; see :class:`spanreplay.replay.inputs.source.Source`."""
+    """Reads the spans row by row; see :class:`spanreplay.replay.inputs.format.Source`."""
     ids = SpanIds()
     with tempfile.TemporaryDirectory(prefix="spanreplay-") as folder:
         copy = Path(folder, "spans.parquet")

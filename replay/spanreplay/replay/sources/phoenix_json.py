@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Final
 from spanreplay.replay.inputs.identifiers import SpanIds
 from spanreplay.replay.inputs.input_stream import document_limit
 from spanreplay.replay.inputs.json_stream import documents, key_paths
-from spanreplay.replay.inputs.source import ReadReport
+from spanreplay.replay.inputs.report import ReadReport
 from spanreplay.replay.inputs.tables.phoenix import joined, span_of, tell
 from spanreplay.replay.model import Json
 from spanreplay.spans import otlp_json
@@ -32,7 +32,7 @@ def handles(head: bytes) -> bool:
 
 
 def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
-    """Reads the spans document by document; see :class:`spanreplay.replay.inputs.source.Source`."""
+    """Reads the spans document by document; see :class:`spanreplay.replay.inputs.format.Source`."""
     ids = SpanIds()
     limit = document_limit(stream)
     for place, document in documents(stream, where, report, limit=limit, starts=_STARTS, lists=_LISTS):

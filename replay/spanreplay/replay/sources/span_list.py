@@ -14,7 +14,7 @@ from spanreplay.replay.inputs.formats.plain_ids import Ids
 from spanreplay.replay.inputs.formats.plain_span import CONTEXTS, SPAN_IDS, STARTS, TABLE, TRACE_IDS, Reading, read_record
 from spanreplay.replay.inputs.input_stream import document_limit
 from spanreplay.replay.inputs.json_stream import documents
-from spanreplay.replay.inputs.source import ReadReport
+from spanreplay.replay.inputs.report import ReadReport
 from spanreplay.spans.errors import REJECTED, FormatError, Problem, Problems, describe, join
 from spanreplay.spans.record import Record
 
@@ -31,7 +31,7 @@ def handles(head: bytes) -> bool:
 
 
 def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
-    """Reads the spans document by document; see :class:`spanreplay.replay.inputs.source.Source`."""
+    """Reads the spans document by document; see :class:`spanreplay.replay.inputs.format.Source`."""
     problems = report.problems(where)
     reading = Reading(Ids(), Notes(report, TABLE), [])
     limit = document_limit(stream)

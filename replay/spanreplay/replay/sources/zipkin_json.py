@@ -13,7 +13,7 @@ from spanreplay.replay.inputs.formats.zipkin_span import ALWAYS, TABLE, read_spa
 from spanreplay.replay.inputs.identifiers import digest_id
 from spanreplay.replay.inputs.input_stream import document_limit
 from spanreplay.replay.inputs.json_stream import documents, key_paths
-from spanreplay.replay.inputs.source import ReadReport
+from spanreplay.replay.inputs.report import ReadReport
 from spanreplay.spans._anyvalue import Fault
 from spanreplay.spans.errors import REJECTED, FormatError, Problem, Problems, describe
 from spanreplay.spans.record import Record
@@ -38,7 +38,7 @@ def handles(head: bytes) -> bool:
 
 
 def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
-    """Reads the spans document by document; see :class:`spanreplay.replay.inputs.source.Source`."""
+    """Reads the spans document by document; see :class:`spanreplay.replay.inputs.format.Source`."""
     problems = report.problems(where)
     notes = Notes(report, TABLE, ALWAYS)
     limit = document_limit(stream)

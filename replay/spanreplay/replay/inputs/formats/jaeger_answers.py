@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final
 
-from spanreplay.replay.inputs.source import ReadReport
+from spanreplay.replay.inputs.report import ReadReport
 from spanreplay.spans.record import Record, SpanRecord
 
 OF_JAEGER: Final = "@jaeger@"

@@ -7,7 +7,7 @@ from typing import Final
 
 from spanreplay.replay.inputs.formats.notes import Notes, Table
 from spanreplay.replay.inputs.formats.plain import shown
-from spanreplay.replay.inputs.source import ReadReport
+from spanreplay.replay.inputs.report import ReadReport
 
 _OTLP: Final = "import OTLP instead: the Collector's file exporter, or Jaeger's /api/v3/traces/ID?raw_traces=true"
 _RAW: Final = "ask with ?raw=true, which the UI calls Trace JSON (unadjusted)"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from spanreplay.replay.inputs.source import ReadReport
+from spanreplay.replay.inputs.report import ReadReport
 
 Table: TypeAlias = Mapping[str, tuple[str, str]]
 """By code: what was lost, as the end of a sentence about spans, and what to change so that it is not; empty where nothing can be done."""

@@ -7,7 +7,7 @@ Jaeger v3 answers ``{"error": …}`` where there is nothing. Grafana's "Download
 from typing import Any, Final, NamedTuple
 
 from spanreplay.replay.inputs.formats.plain import shown
-from spanreplay.replay.inputs.source import ReadReport
+from spanreplay.replay.inputs.report import ReadReport
 from spanreplay.spans._wire import LEN, VARINT, Field, fields, looks_like
 from spanreplay.spans.errors import FormatError
 from spanreplay.spans.record import Record, SpanRecord

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any, Final
 
 from spanreplay.replay.inputs.identifiers import SpanIds, trace_id
-from spanreplay.replay.inputs.source import ReadReport
+from spanreplay.replay.inputs.report import ReadReport
 from spanreplay.replay.inputs.tables.values import plain
 from spanreplay.replay.inputs.timestamps import iso_ns
 from spanreplay.replay.model import Json

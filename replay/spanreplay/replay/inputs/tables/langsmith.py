@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from spanreplay.replay.inputs.identifiers import SpanIds, trace_id
-from spanreplay.replay.inputs.source import ReadReport
+from spanreplay.replay.inputs.report import ReadReport
 from spanreplay.replay.inputs.timestamps import nanoseconds
 from spanreplay.replay.model import Json
 from spanreplay.replay.reading.fields import decoded_json, jsonable, too_deep, whole

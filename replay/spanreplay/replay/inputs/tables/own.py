@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from spanreplay.replay.inputs.identifiers import SpanIds
-from spanreplay.replay.inputs.source import ReadReport
+from spanreplay.replay.inputs.report import ReadReport
 from spanreplay.spans.errors import FormatError
 from spanreplay.spans.otlp_json import decode
 from spanreplay.spans.record import Record

@@ -476,3 +476,15 @@ def test_unreadable_event_is_refused(run: Any) -> None:
 def test_scratch_must_exist(tmp_path: Path) -> None:
     with pytest.raises(NotADirectoryError, match="scratch must be an existing directory"):
         Guard(scratch=tmp_path / "missing")
+
+
+def test_hosts_that_are_named_are_looked_up_and_connected_to(run: Any, witness: Any) -> None:
+    code = """
+    import socket
+    def main():
+        return [attempt(socket.create_connection, (host, port)) for host in ("localhost", "127.0.0.2")]
+    """
+    ran = run(code, guard=f'{{"allow_connect": [["localhost", {witness.port}]]}}')
+    assert ran.result == ["ok", "OutsideActionRefused"]
+    assert [refusal["target"] for refusal in ran.refusals] == [f"127.0.0.2:{witness.port}"]
+    assert witness.visited()

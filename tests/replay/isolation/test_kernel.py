@@ -5,13 +5,14 @@ import socket
 import subprocess
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from spanreplay.replay.isolation import naming
+from spanreplay.replay.isolation.reachable import Address
 from spanreplay.replay.reexecution.ledger import Ledger, Totals
 
 CONFINED = """
@@ -20,7 +21,7 @@ from pathlib import Path
 from spanreplay.replay.isolation import kernel, naming
 scratch = Path(sys.argv[1])
 try:
-    kernel.confine([scratch, *map(Path, sys.argv[2:])], lambda listener: naming.hand_over(scratch, listener))
+    kernel.confine([scratch, *map(Path, sys.argv[2:])], lambda listener: naming.hand_over(scratch, listener), ports=PORTS)
 except kernel.NotOfferedError as error:
     print(f"not offered: {error}")
     raise SystemExit(77)
@@ -35,13 +36,19 @@ def address(port):
 """
 
 
-def run(tmp_path: Path, act: str, *writable: Path, environment: Mapping[str, str] | None = None) -> tuple[Any, Totals]:
+def run(
+    tmp_path: Path,
+    act: str,
+    *writable: Path,
+    environment: Mapping[str, str] | None = None,
+    allow_connect: Sequence[Address] = (),
+) -> tuple[Any, Totals]:
     """What a confined program, which prints one JSON value, has printed; and the ledger of what was stopped."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     ledger = Ledger()
-    with naming.Watch(scratch, ledger, environment or {}):
-        program = CONFINED + ACTS + "import json\n" + textwrap.dedent(act)
+    with naming.Watch(scratch, ledger, environment or {}, allow_connect=allow_connect):
+        program = CONFINED.replace("PORTS", str([port for _, port in allow_connect])) + ACTS + "import json\n" + textwrap.dedent(act)
         command = [sys.executable, "-c", program, str(scratch), *map(str, writable)]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     if done.returncode == 77:
@@ -165,9 +172,21 @@ def test_another_process_is_not_signalled(tmp_path: Path) -> None:
 
 
 def test_where_nobody_takes_the_listener_everything_is_refused_all_the_same(tmp_path: Path) -> None:
-    program = CONFINED.replace("naming.hand_over(scratch, listener)", "False") + ACTS
+    program = CONFINED.replace("PORTS", "()").replace("naming.hand_over(scratch, listener)", "False") + ACTS
     program += "s = socket.socket(); print(c('connect', s.fileno(), address(81), 16))"
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False)
     if done.returncode == 77:
         pytest.skip(done.stdout)
     assert int(done.stdout) in (EACCES, 38), done.stderr
+
+
+def test_connections_to_named_hosts_go_through_and_no_others(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_server(("127.0.0.1", 0)) as other:
+        ports = server.getsockname()[1], other.getsockname()[1]
+        act = f"""
+            kept = [(socket.socket(), port) for port in {ports}]
+            print(json.dumps([c("connect", one.fileno(), address(port), 16) for one, port in kept]))
+        """
+        given, totals = run(tmp_path, act, allow_connect=[("localhost", ports[0])])
+        assert given == [0, EACCES]
+        assert [refusal["target"] for refusal in totals.refusals] == [f"127.0.0.1:{ports[1]}"]

@@ -17,16 +17,16 @@ def text(value: object) -> str:
 
 def is_loopback(host: object) -> bool:
     """Tell whether ``host`` is a loopback address or one of the names that always mean one."""
-    name = _bare(host)
+    name = bare(host)
     if name in _LOCAL_NAMES or name.endswith(".localhost"):
         return True
-    address = _numeric(name)
+    address = numeric(name)
     return address is not None and (address.is_loopback or bool(getattr(getattr(address, "ipv4_mapped", None), "is_loopback", False)))
 
 
 def is_local_answer(host: object) -> bool:
     """Tell whether looking up ``host`` asks nobody: nothing, a numeric address or a loopback name."""
-    return host is None or _bare(host) == "" or is_loopback(host) or _numeric(_bare(host)) is not None
+    return host is None or bare(host) == "" or is_loopback(host) or numeric(bare(host)) is not None
 
 
 def binds_inside(family: int, address: object) -> bool:
@@ -72,11 +72,13 @@ def sqlite_file(name: str) -> str | None:
     return None if path in ("", ":memory:") else path
 
 
-def _bare(host: object) -> str:
+def bare(host: object) -> str:
+    """Give a host as it is compared: lower case, without the dot of a full name."""
     return text(host).rstrip(".").lower()
 
 
-def _numeric(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def numeric(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Give the address that ``name`` is the text of, or None."""
     try:
         return ipaddress.ip_address(name)
     except ValueError:

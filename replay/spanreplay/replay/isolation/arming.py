@@ -6,6 +6,7 @@ joined, so an inner guard never weakens an outer one.
 
 import sys
 import threading
+from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -15,6 +16,10 @@ class Sentry(Protocol):
 
     def check(self, event: str, args: tuple[Any, ...]) -> BaseException | None:
         """Judge one event; give the exception to raise, or None to let it happen."""
+        ...
+
+    def looked_up(self, host: str, addresses: Sequence[str]) -> None:
+        """Be told what a look-up that was let through has given."""
         ...
 
 

@@ -49,6 +49,7 @@ from spanreplay.replay.isolation.acts import RULES
 from spanreplay.replay.isolation.arming import CONTEXT, PROCESS, THREAD, in_event_loop, join, without
 from spanreplay.replay.isolation.callers import IMPORT_WRITER, Caller, read, thread_name
 from spanreplay.replay.isolation.paths import Territory
+from spanreplay.replay.isolation.reachable import Address, Reachable
 from spanreplay.replay.isolation.refusal import FILES, NETWORK, Act, OutsideActionRefused, Refusal
 
 LEVEL: Final = 1
@@ -82,6 +83,7 @@ class Guard:
         *,
         scratch: Path,
         allow_write: Sequence[Path] = (),
+        allow_connect: Sequence[Address] = (),
         telemetry_hosts: Callable[[str, int], bool] | None = None,
         on_refusal: Callable[[Refusal], None] | None = None,
     ) -> None:
@@ -90,6 +92,7 @@ class Guard:
         Args:
             scratch: an existing directory that the replay may write to.
             allow_write: further files or directories that it may write to.
+            allow_connect: hosts and ports that it may look up and connect to, see :mod:`spanreplay.replay.isolation.reachable`.
             telemetry_hosts: tells of a host (as given to the connect or look-up) and port (0 if unknown) whether a connection to it is
                 telemetry, besides those known by their caller.
             on_refusal: called with every refusal and notice, in the acting thread, before the exception is raised. What it raises is
@@ -106,6 +109,7 @@ class Guard:
         self.notices: Final[list[Refusal]] = []
         """What was refused without counting as an attempt, oldest first, at most :data:`KEPT`."""
         self._territory: Final = Territory(self.scratch, allow_write)
+        self._reachable: Final = Reachable(allow_connect, self.scratch)
         self._telemetry_hosts: Final = telemetry_hosts
         self._on_refusal: Final = on_refusal
         # Counters are lists because append is atomic and needs no lock.
@@ -183,7 +187,7 @@ class Guard:
             act = RULES[event](args, self._territory)
         except Exception:  # noqa: BLE001 (what cannot be read is refused, never let through)
             act = Act(action="unknown", target=event)
-        if act is None or _takes_part(act, args):
+        if act is None or _takes_part(act, args) or self._may_reach(act):
             return None
         caller = read(sys._getframe(1))
         if act.action in FILES and caller.nearest == IMPORT_WRITER and (".pyc" in act.target or "__pycache__" in act.target):
@@ -194,6 +198,16 @@ class Guard:
             self._dropped.append(None)
             return ConnectionRefusedError(errno.ECONNREFUSED, f"telemetry is not sent during a replay ({act.target})")
         return self._refuse(event, act, caller)
+
+    def looked_up(self, host: str, addresses: Sequence[str]) -> None:
+        """A look-up that was let through has given these numeric addresses."""
+        if self._reachable:
+            self._reachable.learn(host, addresses)
+
+    def _may_reach(self, act: Act) -> bool:
+        if not self._reachable or act.action not in NETWORK:
+            return False
+        return self._reachable.is_named(act.host) if act.action == "lookup" else self._reachable.holds(act.host, act.port)
 
     def _refuse(self, event: str, act: Act, caller: Caller) -> BaseException:
         mild = act.mild or caller.importing or caller.probing

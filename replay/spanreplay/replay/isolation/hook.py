@@ -7,6 +7,7 @@ collector too.
 """
 
 import importlib
+import socket
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -14,6 +15,7 @@ from typing import Any, Final
 
 from spanreplay.replay.isolation import carry
 from spanreplay.replay.isolation.acts import RULES
+from spanreplay.replay.isolation.addresses import text
 from spanreplay.replay.isolation.arming import Sentries, active
 
 _WITHOUT_EVENT: Final = (
@@ -36,6 +38,8 @@ def install() -> None:
         carry.install()
         for module_name, name in _WITHOUT_EVENT:
             _announce(module_name, name)
+        if not carry.is_wrapped(socket.getaddrinfo):
+            socket.getaddrinfo = carry.mark(_telling(socket.getaddrinfo), socket.getaddrinfo)
 
 
 def is_installed() -> bool:
@@ -80,3 +84,15 @@ def _announce(module_name: str, name: str) -> None:
         return original(*args, **kwargs)
 
     setattr(module, name, carry.mark(announced, original))
+
+
+def _telling(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Connections go to what a look-up gave: who lets a host through must know."""
+
+    def getaddrinfo(host: Any, *args: Any, **kwargs: Any) -> Any:
+        found = original(host, *args, **kwargs)
+        for sentry in active() if host else ():
+            sentry.looked_up(text(host), [str(entry[4][0]) for entry in found])
+        return found
+
+    return getaddrinfo

@@ -18,7 +18,7 @@ import platform
 import stat
 import struct
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -28,7 +28,7 @@ CONFINED: Final = "SPANREPLAY_CONFINED"
 _DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/pts", "/dev/shm")  # noqa: S108 — semaphores of one process family
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION: Final = 1
-_PATH_BENEATH: Final = 1
+_PATH_BENEATH, _NET_PORT = 1, 2
 _WRITE_FILE: Final = 1 << 1
 _CHANGE_FOLDER: Final = sum(1 << bit for bit in range(4, 13))
 """Removing folders and files, and making every sort of entry."""
@@ -67,13 +67,14 @@ class NotOfferedError(Exception):
     """The machine does not offer this level; says why."""
 
 
-def confine(writable: Sequence[Path], handed_over: Callable[[int], bool]) -> str:
+def confine(writable: Sequence[Path], handed_over: Callable[[int], bool], *, ports: Collection[int] = ()) -> str:
     """Confine this process and every child it will have.
 
     Args:
         writable: files and folders that may be written; for a file, or what is not there yet, its folder.
         handed_over: gives the descriptor through which the kernel tells of what seccomp stops to somebody who names it; false where nobody
             takes it, and everything is then refused unnamed.
+        ports: of TCP connections that who takes the descriptor may let through; 0 stands for every port.
 
     Returns what holds, for people.
 
@@ -89,15 +90,16 @@ def confine(writable: Sequence[Path], handed_over: Callable[[int], bool]) -> str
         raise NotOfferedError("the kernel has no Landlock")
     if libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0):
         raise _failed("PR_SET_NO_NEW_PRIVS")
-    _landlock(libc, abi, writable)
+    _landlock(libc, abi, writable, ports)
     named = _seccomp(libc, machine, handed_over)
     os.environ[CONFINED] = "1"
     return f"Landlock (ABI {abi}) and seccomp{'' if named else ', whose refusals are not named'}"
 
 
-def _landlock(libc: ctypes.CDLL, abi: int, writable: Sequence[Path]) -> None:
+def _landlock(libc: ctypes.CDLL, abi: int, writable: Sequence[Path], ports: Collection[int]) -> None:
+    connecting = _CONNECT_TCP if abi >= 4 and 0 not in ports else 0
     changing = _WRITE_FILE | _CHANGE_FOLDER | (_REFER if abi >= 2 else 0) | (_TRUNCATE if abi >= 3 else 0)
-    attributes = struct.pack("=QQQ", changing, _CONNECT_TCP if abi >= 4 else 0, _ABSTRACT_UNIX | _SIGNAL if abi >= 6 else 0)
+    attributes = struct.pack("=QQQ", changing, connecting, _ABSTRACT_UNIX | _SIGNAL if abi >= 6 else 0)
     size = 24 if abi >= 6 else 16 if abi >= 4 else 8
     rules = libc.syscall(_CREATE_RULESET, attributes[:size], ctypes.c_size_t(size), 0)
     if rules < 0:
@@ -105,6 +107,9 @@ def _landlock(libc: ctypes.CDLL, abi: int, writable: Sequence[Path]) -> None:
     try:
         for path in (*map(Path, _DEVICES), *(path if path.is_dir() else path.parent for path in writable)):
             _allow(libc, rules, path, changing)
+        for port in ports if connecting else ():
+            if libc.syscall(_ADD_RULE, rules, _NET_PORT, struct.pack("=QQ", connecting, port), 0):
+                raise _failed(f"landlock_add_rule port {port}")
         if libc.syscall(_RESTRICT_SELF, rules, 0):
             raise _failed("landlock_restrict_self")
     finally:

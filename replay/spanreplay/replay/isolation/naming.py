@@ -13,12 +13,13 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 from urllib.parse import urlsplit
 
+from spanreplay.replay.isolation.reachable import Address, Reachable
 from spanreplay.replay.isolation.refusal import Action, Refusal
 from spanreplay.replay.reexecution.ledger import Ledger
 
@@ -51,6 +52,8 @@ class Stopped(NamedTuple):
     target: str
     port: int
     mild: bool
+    host: str = ""
+    """Numeric address, or path of a Unix socket."""
 
 
 def hand_over(scratch: Path, listener: int) -> bool:
@@ -76,12 +79,15 @@ class Watch:
         scratch: of the replay.
         ledger: each is entered there.
         environment: of the command; connections to the port of an OTLP exporter in it are telemetry, which counts as none.
+        allow_connect: hosts and ports that are let through, see :mod:`spanreplay.replay.isolation.reachable`. What is let through is what
+            the process had in memory when it was looked at: it keeps honest code from acting by accident.
     """
 
-    def __init__(self, scratch: Path, ledger: Ledger, environment: Mapping[str, str]) -> None:
+    def __init__(self, scratch: Path, ledger: Ledger, environment: Mapping[str, str], *, allow_connect: Sequence[Address] = ()) -> None:
         self._folder = scratch / HELD
         self._folder.mkdir()
         self._ledger = ledger
+        self._reachable = Reachable(allow_connect, scratch)
         self._telemetry = {_OTLP, *(port for name in _ENDPOINTS if (port := _port(environment.get(name, ""))))}
         self._ended = threading.Event()
         self._listeners: list[int] = []
@@ -113,6 +119,12 @@ class Watch:
                 elif event & (select.POLLHUP | select.POLLERR | select.POLLNVAL):  # no process is left that it tells of
                     poll.unregister(listener)
 
+    def _is_let_through(self, stopped: Stopped) -> bool:
+        if not self._reachable or not stopped.host:
+            return False
+        asks_for_a_name = stopped.port == _DNS or stopped.host.startswith(_LOOKED_UP)
+        return (asks_for_a_name and self._reachable.looks_up) or self._reachable.holds(stopped.host, stopped.port)
+
     def _offers(self, seen: set[str]) -> list[Path]:
         names = {name for name in os.listdir(self._folder) if not name.endswith(_TAKEN)} - seen  # noqa: PTH208 — a look every few ms
         seen |= names
@@ -126,6 +138,8 @@ class Watch:
             return
         number, pid, _, call, _, _, *arguments = struct.unpack(_NOTICE, bytes(buffer))
         stopped = _read(pid, call, arguments)
+        if stopped is not None and self._is_let_through(stopped):
+            stopped = None
         answer = struct.pack("=QqiI", number, 0, 0 if stopped is None else -errno.EACCES, _CONTINUE if stopped is None else 0)
         with suppress(OSError):
             fcntl.ioctl(listener, _ANSWER, bytearray(answer), True)
@@ -185,13 +199,15 @@ def _told(action: Action, address: bytes) -> Stopped:
     family = struct.unpack("=H", address[:2])[0] if len(address) >= 2 else -1
     if family == socket.AF_INET and len(address) >= 8:
         port = struct.unpack(">H", address[2:4])[0]
-        return Stopped(action, f"{socket.inet_ntop(socket.AF_INET, address[4:8])}:{port}", port, port == _DNS)
+        host = socket.inet_ntop(socket.AF_INET, address[4:8])
+        return Stopped(action, f"{host}:{port}", port, port == _DNS, host)
     if family == socket.AF_INET6 and len(address) >= 24:
         port = struct.unpack(">H", address[2:4])[0]
-        return Stopped(action, f"[{socket.inet_ntop(socket.AF_INET6, address[8:24])}]:{port}", port, port == _DNS)
+        host = socket.inet_ntop(socket.AF_INET6, address[8:24])
+        return Stopped(action, f"[{host}]:{port}", port, port == _DNS, host)
     if family == socket.AF_UNIX:
-        path = address[2:].split(b"\0", 1)[0].decode("utf-8", "replace") or "an abstract Unix socket"
-        return Stopped(action, path, 0, path.startswith(_LOOKED_UP))
+        path = address[2:].split(b"\0", 1)[0].decode("utf-8", "replace")
+        return Stopped(action, path or "an abstract Unix socket", 0, path.startswith(_LOOKED_UP), path)
     mild = family == socket.AF_UNSPEC or family not in (socket.AF_INET, socket.AF_INET6)  # the end of a connection, netlink
     return Stopped(action, f"an address of family {family}", 0, mild)
 

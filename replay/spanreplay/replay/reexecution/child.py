@@ -22,6 +22,7 @@ from spanreplay.recording.children import child_env
 from spanreplay.recording.place import find_place
 from spanreplay.replay.isolation import kernel, naming
 from spanreplay.replay.isolation.guard import Guard
+from spanreplay.replay.isolation.reachable import Reachable
 from spanreplay.replay.reexecution.claims import Claims
 from spanreplay.replay.reexecution.clock import RecordedClock
 from spanreplay.replay.reexecution.engine import ISOLATION, finish, replay_session, stopped_by_replay
@@ -83,7 +84,8 @@ def _start(scratch: Path) -> None:
     tempfile.tempdir = str(scratch / TEMPORARY)
     sys.dont_write_bytecode = True
 
-    guard = Guard(scratch=scratch, allow_write=plan.options.allow_write, on_refusal=ledger.refuse)
+    options = plan.options
+    guard = Guard(scratch=scratch, allow_write=options.allow_write, allow_connect=options.allow_connect, on_refusal=ledger.refuse)
 
     atexit.register(finish, session, guard, ledger)
     guard.arm_process()
@@ -96,7 +98,8 @@ def _confined(scratch: Path, plan: Plan) -> str:
     if os.environ.get(kernel.CONFINED):  # by the process that started this one
         return KERNEL
     try:
-        kernel.confine([scratch, *plan.options.allow_write], lambda listener: naming.hand_over(scratch, listener))
+        ports = Reachable(plan.options.allow_connect, scratch).ports
+        kernel.confine([scratch, *plan.options.allow_write], lambda listener: naming.hand_over(scratch, listener), ports=ports)
     except kernel.NotOfferedError as error:
         return f"{ISOLATION} ({error})"
     return KERNEL

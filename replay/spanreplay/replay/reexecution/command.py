@@ -92,7 +92,9 @@ def replay_command(
         for name in needed_credentials(runs, environment):
             environment.setdefault(name, PLACEHOLDER)
         with (
-            naming.Watch(scratch, Ledger(scratch / LEDGERS / "kernel.ledger"), environment) if options.isolate == "auto" else nullcontext()
+            naming.Watch(scratch, Ledger(scratch / LEDGERS / "kernel.ledger"), environment, allow_connect=options.allow_connect)
+            if options.isolate == "auto"
+            else nullcontext()
         ):
             code = run_attached(argv, environment, cwd, output=output)
         totals = read_ledgers(scratch / LEDGERS)

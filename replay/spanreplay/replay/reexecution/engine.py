@@ -168,7 +168,12 @@ class Execution:
         self._session, _ = replay_session(self._runs, self._ledger, options=options, clock=self._clock)
         self._resources = ExitStack()
         folder = self._resources.enter_context(tempfile.TemporaryDirectory(prefix="spanreplay-"))
-        self._guard = Guard(scratch=replayer.scratch or Path(folder), allow_write=options.allow_write, on_refusal=self._ledger.refuse)
+        self._guard = Guard(
+            scratch=replayer.scratch or Path(folder),
+            allow_write=options.allow_write,
+            allow_connect=options.allow_connect,
+            on_refusal=self._ledger.refuse,
+        )
 
     def __enter__(self) -> Self:
         fallback = RunContext(run_id="replay", name="replay", fallback=True)

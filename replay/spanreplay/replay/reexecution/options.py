@@ -14,6 +14,8 @@ class Options:
 
     allow_write: tuple[Path, ...] = ()
     """Files and folders that may be written."""
+    allow_connect: tuple[tuple[str, int], ...] = ()
+    """Hosts and ports that may be looked up and connected to, see :mod:`spanreplay.replay.isolation.reachable`."""
     guard: bool = True
     """Refuse every other action on the outside."""
     isolate: Isolate = "auto"
@@ -28,7 +30,8 @@ class Options:
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Self:
         """Read :meth:`to_json` back."""
-        return cls(**{**found, "allow_write": tuple(map(Path, found["allow_write"]))})
+        connect = tuple((host, port) for host, port in found["allow_connect"])
+        return cls(**{**found, "allow_write": tuple(map(Path, found["allow_write"])), "allow_connect": connect})
 
 
 STRICT: Final = Options()

@@ -3,9 +3,12 @@
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import click
+
+if TYPE_CHECKING:
+    from spanreplay.replay.reexecution.comparing import Comparing
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,17 +32,58 @@ _OPTIONS: Final = (
         is_flag=True,
         help="Let steps answer whose record is cut, with what is left of it, and judge as far as it goes.",
     ),
+    click.option(
+        "--mode",
+        type=click.Choice(["strict", "tolerant"]),
+        help="strict: every difference of an input counts. tolerant: but what --ignore names.  [default: strict]",
+    ),
+    click.option(
+        "--ignore",
+        multiple=True,
+        metavar="PLACE",
+        help="A place whose differences do not count, such as messages[*].content or arguments.when; or a regular expression between "
+        "slashes, taken out of every text. May be repeated; what was ignored is reported. Implies --mode tolerant.",
+    ),
+    click.option(
+        "--all-differences",
+        is_flag=True,
+        help="Do not stop at the first difference of an input: answer the call from the step at its place, and list every difference.",
+    ),
 )
+
+
+def _comparing(mode: Any, ignore: tuple[str, ...], all_differences: bool) -> "Comparing":
+    from spanreplay.replay.reexecution.comparing import Comparing
+    from spanreplay.replay.reexecution.places import PatternError
+
+    if mode == "strict" and ignore:
+        raise click.UsageError("--mode strict ignores nothing; leave out --ignore, or use --mode tolerant")
+    if mode == "tolerant" and not ignore:
+        raise click.UsageError("--mode tolerant needs to know what may differ: --ignore PLACE")
+    try:
+        return Comparing(mode="tolerant" if ignore else "strict", ignore=ignore, all_differences=all_differences)
+    except PatternError as error:
+        raise click.UsageError(f"--ignore: {error}") from error
 
 
 def how(function: F) -> F:
     """The options of a re-execution, given to the command as ``options``, a :class:`spanreplay.replay.reexecution.options.Options`."""
 
     @functools.wraps(function)
-    def gathered(*args: Any, allow_write: tuple[Path, ...], isolate: Any, accept_incomplete: bool, **kwargs: Any) -> Any:
+    def gathered(
+        *args: Any,
+        allow_write: tuple[Path, ...],
+        isolate: Any,
+        accept_incomplete: bool,
+        mode: Any,
+        ignore: tuple[str, ...],
+        all_differences: bool,
+        **kwargs: Any,
+    ) -> Any:
         from spanreplay.replay.reexecution.options import Options
 
-        options = Options(allow_write=allow_write, isolate=isolate, accept_incomplete=accept_incomplete)
+        comparing = _comparing(mode, ignore, all_differences)
+        options = Options(allow_write=allow_write, isolate=isolate, accept_incomplete=accept_incomplete, comparing=comparing)
         return function(*args, options=options, **kwargs)
 
     made: Any = gathered

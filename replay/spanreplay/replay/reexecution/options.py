@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeAlias
 
+from spanreplay.replay.reexecution.comparing import EXACT, Comparing
+
 Isolate: TypeAlias = Literal["auto", "hook"]
 
 
@@ -22,16 +24,23 @@ class Options:
     """``auto``: all that the machine offers, for a command; ``hook``: Python's audit hook only."""
     accept_incomplete: bool = False
     """Steps whose record is known to lack something answer too, with what there is."""
+    comparing: Comparing = EXACT
+    """How inputs are compared, and whether the first difference stops the replay."""
 
     def to_json(self) -> dict[str, Any]:
         """As in the plan of a replayed command."""
-        return {**asdict(self), "allow_write": [str(path.absolute()) for path in self.allow_write]}
+        return {
+            **asdict(self),
+            "allow_write": [str(path.absolute()) for path in self.allow_write],
+            "comparing": self.comparing.to_json(),
+        }
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Self:
         """Read :meth:`to_json` back."""
         connect = tuple((host, port) for host, port in found["allow_connect"])
-        return cls(**{**found, "allow_write": tuple(map(Path, found["allow_write"])), "allow_connect": connect})
+        write = tuple(map(Path, found["allow_write"]))
+        return cls(**{**found, "allow_write": write, "allow_connect": connect, "comparing": Comparing.from_json(found["comparing"])})
 
 
 STRICT: Final = Options()

@@ -58,6 +58,8 @@ def replay_command(
     join: Join | None = None,
     cwd: Path | None = None,
     output: IO[Any] | None = None,
+    errors: IO[Any] | None = None,
+    stdin: int | None = None,
 ) -> CommandReplay:
     """Run ``argv`` with every call of its agents answered from ``runs``.
 
@@ -70,6 +72,8 @@ def replay_command(
         join: how the runs were made of several traces, if they were.
         cwd: where to run it.
         output: where its standard output goes; ours by default.
+        errors: where its standard error goes; ours by default.
+        stdin: its standard input, as :class:`subprocess.Popen` takes it; ours by default.
 
     Raises:
         CommandMissing: there is no such program.
@@ -96,7 +100,7 @@ def replay_command(
             if options.isolate == "auto"
             else nullcontext()
         ):
-            code = run_attached(argv, environment, cwd, output=output)
+            code = run_attached(argv, environment, cwd, output=output, errors=errors, stdin=stdin)
         totals = read_ledgers(scratch / LEDGERS)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -132,7 +136,15 @@ def _finish(totals: Totals, runs: Sequence[Run], code: int, wanted: int | None) 
         )
 
 
-def run_attached(argv: Sequence[str], environment: dict[str, str], cwd: Path | None = None, *, output: IO[Any] | None = None) -> int:
+def run_attached(
+    argv: Sequence[str],
+    environment: dict[str, str],
+    cwd: Path | None = None,
+    *,
+    output: IO[Any] | None = None,
+    errors: IO[Any] | None = None,
+    stdin: int | None = None,
+) -> int:
     """Run a command on our own stdin, stdout and stderr; returns its exit code (128 + n for signal n, as shells do).
 
     Ctrl-C is the command's to deal with: a terminal sends it to both of us, so we wait for what it makes of it. SIGTERM and SIGHUP,
@@ -143,6 +155,8 @@ def run_attached(argv: Sequence[str], environment: dict[str, str], cwd: Path | N
         environment: all of its variables.
         cwd: where to run it.
         output: where its standard output goes; ours by default.
+        errors: where its standard error goes; ours by default.
+        stdin: its standard input, as :class:`subprocess.Popen` takes it; ours by default.
 
     Raises:
         CommandMissing: there is no such program, or no such folder to run it in.
@@ -159,7 +173,7 @@ def run_attached(argv: Sequence[str], environment: dict[str, str], cwd: Path | N
         s: signal.signal(s, hand_on) for s in (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
     }
     try:
-        started.append(subprocess.Popen(list(argv), env=environment, cwd=cwd, stdout=output))  # noqa: S603 — the user's own command
+        started.append(subprocess.Popen(list(argv), env=environment, cwd=cwd, stdin=stdin, stdout=output, stderr=errors))  # noqa: S603 — the user's own command
         code = started[0].wait()
     except OSError as error:
         if cwd is not None and not cwd.is_dir():

@@ -101,6 +101,32 @@ def with_site(pythonpath: str | None) -> str:
     return os.pathsep.join([SITE, *(part for part in (pythonpath or "").split(os.pathsep) if part and part != SITE)])
 
 
+def begin_command(environment: Mapping[str, str], folder: Path) -> None:
+    """Write from which code a command is started. Before it is: it may change its own code. Raises nothing.
+
+    Args:
+        environment: what the command will be started with.
+        folder: where.
+    """
+    from spanreplay.content.canonical import canonical_json
+    from spanreplay.exporter.redacting import redactor_for
+    from spanreplay.recording.code import code_of
+    from spanreplay.semconv.attributes import RUN_CODE
+    from spanreplay.store.journal import get_writer
+
+    code = code_of(folder, redactor_for(environment[env.SPANREPLAY_REDACTION]))
+    if code is None:
+        return
+    place = find_place(environment, pid=0)
+    writer = get_writer(Path(environment[env.SPANREPLAY_STORE]))
+    log = logging.getLogger("spanreplay.journal")
+    before, log.disabled = log.disabled, True  # the command's own processes say it
+    try:
+        writer.patch_span(place.trace_id, place.span_id, attributes={RUN_CODE: canonical_json(code.to_json())})
+    finally:
+        log.disabled = before
+
+
 def finish_command(environment: Mapping[str, str], exit_code: int) -> bool:
     """Write the exit code of a command that was started with :func:`child_environment`.
 

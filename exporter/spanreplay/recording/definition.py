@@ -1,14 +1,17 @@
 """What a recorded command is: its definition, from nothing that starts a process or takes long."""
 
+import hmac
 import os
 import re
 import sys
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 from spanreplay.content.canonical import canonical_json, digest
-from spanreplay.content.redaction import Redactor, credential_names
+from spanreplay.content.redaction import RedactionPolicy, Redactor, credential_names
 from spanreplay.exporter import environment_variables as env
 
 _ENVIRONMENT: Final = re.compile(
@@ -20,6 +23,24 @@ _ENVIRONMENT: Final = re.compile(
 
 HASH_SEED: Final = "PYTHONHASHSEED"
 
+_PASSING: Final = re.compile(
+    r"SPANREPLAY_.*|OTEL_.*|SSH_.*|XDG_.*|DBUS_.*|TERM(_.*)?|PYTEST_.*|GIT_.*|LESS.*|LS_COLORS|HIST.*|PS\d|_|SHLVL|PWD|OLDPWD|PATH|PYTHONPATH"
+    r"|COLUMNS|LINES|DISPLAY|WINDOWID|WAYLAND_.*|SESSION_.*|INVOCATION_ID|JOURNAL_STREAM|SYSTEMD_.*|TMPDIR|TEMP|TMP|SQLITE_TMPDIR|TRACEPARENT"
+    r"|TRACESTATE|BAGGAGE|NO_COLOR|FORCE_COLOR|EDITOR|PAGER|MAIL|LOGNAME|PYTHONUNBUFFERED"
+)
+"""Names of variables that belong to a terminal or to one start of a program, and shape no run."""
+_VARIABLES: Final = 500
+_MARK: Final = 4
+"""Hex digits of a variable's mark: enough to see that it is another one, too few to find out what it was."""
+
+LOCKS: Final = ("uv.lock", "pylock.toml", "poetry.lock", "pdm.lock", "Pipfile.lock", "conda-lock.yml", "requirements.txt")
+"""Files that pin dependencies; the first that is there, in the working folder or above it in its repository, is the lock."""
+_LOCK_BYTES: Final = 16 * 2**20
+_IMAGE: Final = ("container.image.name", "container.image.id", "container.image.tags", "container.image.repo_digests")
+_RELEASE: Final = Path("/etc/os-release")
+_CONTAINER: Final = Path("/run/.containerenv")
+"""What podman tells a container of itself."""
+
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _DISTRIBUTION: Final = re.compile(r"(?P<name>.+?)-(?P<version>[^-]+)(-[^-]+)?\.(dist-info|egg-info)")
 
@@ -27,8 +48,8 @@ _DISTRIBUTION: Final = re.compile(r"(?P<name>.+?)-(?P<version>[^-]+)(-[^-]+)?\.(
 def definition(redactor: Redactor) -> str:
     """The definition of this process's command: canonical JSON.
 
-    ``argv``, ``cwd``, ``python``, ``platform``, ``environment`` (allow-listed variables), ``credentials`` (names of the variables that held
-    one, never a value) and ``versions``.
+    ``argv``, ``cwd``, ``python``, ``platform``, ``image`` of the container, ``environment`` (allow-listed variables), ``credentials``
+    (names of the variables that held one, never a value) and ``versions``. Equal commands have equal ones.
     """
 
     def clean(text: str) -> str:
@@ -45,7 +66,9 @@ def definition(redactor: Redactor) -> str:
                 "system": sys.platform,
                 "machine": system.machine if system else None,
                 "release": system.release if system else None,
+                "distribution": _distribution(),
             },
+            "image": _image(os.environ),
             "environment": {
                 name: clean(value)
                 for name, value in sorted(os.environ.items())
@@ -63,17 +86,89 @@ def chosen_hash_seed() -> str | None:
     return chosen if chosen is not None and chosen == os.environ.get(HASH_SEED) else None
 
 
+def marks(environ: Mapping[str, str], redactor: Redactor) -> dict[str, str]:
+    """What is told of the variables whose value is not kept: a mark that says whether it is another one, and nothing else.
+
+    It is the first digits of a digest that is keyed by the run's salt, so it tells nothing across runs. Credentials have none.
+
+    Args:
+        environ: the variables.
+        redactor: knows the salt, and what is a secret by its form.
+    """
+    secret = frozenset(credential_names(environ))
+    found: dict[str, str] = {}
+    for name, value in sorted(environ.items()):
+        if name in secret or _PASSING.fullmatch(name) or _ENVIRONMENT.fullmatch(name) or redactor.text(value)[1]:
+            continue
+        found[name] = mark_of(name, value, redactor.policy)
+        if len(found) == _VARIABLES:
+            break
+    return found
+
+
+def mark_of(name: str, value: str, policy: RedactionPolicy) -> str:
+    """The mark of one variable."""
+    text = f"{name}={value}".encode("utf-8", "surrogateescape")
+    return hmac.new(policy.salt.encode(), text, sha256).hexdigest()[:_MARK]
+
+
 def versions(folder: Path | None) -> Mapping[str, Any]:
     """Versions of code and dependencies.
 
-    ``dependencies`` is a digest of the sorted ``name==version`` lines of every distribution on ``sys.path``, read from the names of
-    their folders (PEP 376), which takes no file to be opened.
+    ``dependencies`` has the sorted ``name==version`` lines of every distribution on ``sys.path`` and their digest, read from the names of
+    their folders (PEP 376), which takes no file to be opened; and name and digest of the lock file.
     """
     lines = sorted(_distributions())
     return {
         "code": {"commit": None if folder is None else commit(folder), "dirty": None},
-        "dependencies": {"digest": digest("\n".join(lines)), "count": len(lines)},
+        "dependencies": {
+            "digest": digest("\n".join(lines)),
+            "count": len(lines),
+            "packages": lines,
+            "lock": None if folder is None else _lock(folder),
+        },
     }
+
+
+def _lock(folder: Path) -> Mapping[str, str] | None:
+    for parent in (folder, *folder.parents):
+        for name in LOCKS:
+            try:
+                if (parent / name).is_file() and (parent / name).stat().st_size <= _LOCK_BYTES:
+                    return {"file": name, "digest": f"sha256:{sha256((parent / name).read_bytes()).hexdigest()}"}
+            except OSError:
+                continue
+        if (parent / ".git").exists():
+            break
+    return None
+
+
+def _distribution() -> str | None:
+    """Name and version of the Linux distribution, see os-release(5)."""
+    try:
+        lines = _RELEASE.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return None
+    told = {name: value.strip("\"'") for name, _, value in (line.partition("=") for line in lines)}
+    return " ".join(filter(None, (told.get("ID"), told.get("VERSION_ID")))) or None
+
+
+def _image(environ: Mapping[str, str]) -> Mapping[str, str] | None:
+    """The image of the container, as ``OTEL_RESOURCE_ATTRIBUTES`` or podman tell it; a process cannot find it out by itself."""
+    found: dict[str, str] = {}
+    for pair in environ.get("OTEL_RESOURCE_ATTRIBUTES", "").split(","):
+        name, _, value = pair.strip().partition("=")
+        if name in _IMAGE and value:
+            found[name.removeprefix("container.image.")] = unquote(value)
+    try:
+        told = _CONTAINER.read_text(encoding="utf-8") if not found and _CONTAINER.is_file() else ""
+    except (OSError, ValueError):
+        told = ""
+    for line in told.splitlines():
+        name, _, value = line.partition("=")
+        if name in ("image", "imageid") and value.strip('"'):
+            found["id" if name == "imageid" else "name"] = value.strip('"')
+    return found or None
 
 
 def commit(folder: Path) -> str | None:

@@ -1,12 +1,13 @@
 """The span of a recorded command: written when it begins, closed when it ends, so that even a killed command is a run."""
 
+import os
 import time
 from collections.abc import Mapping
 
-from spanreplay.content.canonical import digest
+from spanreplay.content.canonical import canonical_json, digest
 from spanreplay.content.redaction import Redactor
 from spanreplay.exporter.writer import Writer
-from spanreplay.recording.definition import chosen_hash_seed, definition, program
+from spanreplay.recording.definition import chosen_hash_seed, definition, marks, program
 from spanreplay.recording.place import Place
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import KIND_INTERNAL, STATUS_ERROR, STATUS_UNSET, Resource, Scope, SpanRecord, Value
@@ -45,6 +46,7 @@ def open_root(
                 names.RUN_NAME: program(),
                 names.RUN_DEFINITION: text,
                 names.RUN_DEFINITION_DIGEST: digest(text),
+                names.RUN_VARIABLES: canonical_json(marks(os.environ, redactor)),
                 names.RUN_REDACTION: redactor.policy.to_json(),
                 names.PROCESS_ID: process_id,
                 names.RUN_SEED: seed,

@@ -35,7 +35,7 @@ def command(context: click.Context, run_per: str, store: Path | None, as_json: b
     from spanreplay.cli.recorded import summary
     from spanreplay.cli.stored import ready_store
     from spanreplay.exporter import environment_variables as env
-    from spanreplay.recording.children import child_environment, finish_command
+    from spanreplay.recording.children import begin_command, child_environment, finish_command
     from spanreplay.replay.reexecution.command import CommandMissing, run_attached
     from spanreplay.store.errors import StoreError
 
@@ -47,6 +47,7 @@ def command(context: click.Context, run_per: str, store: Path | None, as_json: b
         path = store_path(store).absolute()
         command_id, run_id = os.urandom(16).hex(), os.urandom(16).hex()
         environment = child_environment(command_id, run_id, path, "record", {env.SPANREPLAY_RUN_PER: run_per})
+        begin_command(environment, Path.cwd())
         code = run_attached(argv, environment, output=output)
     except CommandMissing as error:
         raise WrongUse(str(error)) from error

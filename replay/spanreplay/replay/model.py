@@ -210,6 +210,10 @@ class Run:
     """What uuids and ``random`` were made from in a recorded command's top process."""
     hash_seed: str | None = None
     """``PYTHONHASHSEED`` that was chosen for a recorded command."""
+    code: Json = None
+    """The working tree that a recorded command was started from, see :mod:`spanreplay.recording.code`."""
+    variables: Json = None
+    """Names of its variables to marks of their values, see :func:`spanreplay.recording.definition.marks`."""
     dropped: int = 0
     untaped: tuple[Json, ...] = ()
 

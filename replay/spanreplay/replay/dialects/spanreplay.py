@@ -220,6 +220,8 @@ def _with_run(draft: StepDraft, span: SpanRecord, fields: Fields) -> StepDraft:
         redaction=fields.text(a.RUN_REDACTION),
         seed=fields.text(a.RUN_SEED),
         hash_seed=fields.text(a.RUN_HASH_SEED),
+        code=fields.json(a.RUN_CODE),
+        variables=fields.json(a.RUN_VARIABLES),
         dropped=fields.integer(a.RUN_DROPPED) or 0,
         untaped=_list(fields.json(a.RUN_UNTAPED)),
     )

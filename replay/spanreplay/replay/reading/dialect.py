@@ -43,6 +43,8 @@ class RunDraft:
     redaction: str | None = None
     seed: str | None = None
     hash_seed: str | None = None
+    code: Json = None
+    variables: Json = None
     dropped: int = 0
     untaped: tuple[Json, ...] = ()
 

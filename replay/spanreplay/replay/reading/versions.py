@@ -83,8 +83,15 @@ def offered(tools: Json) -> list[Json]:
     ]
 
 
-def run_versions(root: Mapping[str, Json], steps: Iterable[Step], definition: Json) -> Versions:
-    """The versions of a run: what its root names, then what its steps name, each once."""
+def run_versions(root: Mapping[str, Json], steps: Iterable[Step], definition: Json, working_tree: Json = None) -> Versions:
+    """The versions of a run: what its root names, then what its steps name, each once.
+
+    Args:
+        root: of the span that is the run.
+        steps: of the run.
+        definition: of the run; that of a recorded command has ``versions``.
+        working_tree: ``spanreplay.run.code`` of a recorded command.
+    """
     lists: dict[str, dict[str, Json]] = {"prompt": {}, "tools": {}, "model": {}, "skills": {}}
     code: Json = None
     for named in (root, *(step.versions for step in steps)):
@@ -94,12 +101,20 @@ def run_versions(root: Mapping[str, Json], steps: Iterable[Step], definition: Js
         for tool in named.get("tools", ()):
             lists["tools"].setdefault(canonical_json(tool), tool)
         code = code or named.get("code")
-    described = definition if isinstance(definition, dict) else {}
+    described = _member(definition, "versions")
+    if isinstance(working_tree, dict):
+        code = {name: working_tree.get(name) for name in ("commit", "dirty", "digest")}
+    dependencies = {name: value for name, value in _member(described, "dependencies").items() if name != "packages"}
     return Versions(
         prompt=tuple(lists["prompt"].values()),
         tools=tuple(lists["tools"].values()),
         model=tuple(lists["model"].values()),
         skills=tuple(lists["skills"].values()),
-        code=described.get("code") or code,
-        dependencies=described.get("dependencies"),
+        code=code or described.get("code"),
+        dependencies=dependencies or None,
     )
+
+
+def _member(value: Json, name: str) -> dict[str, Json]:
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}

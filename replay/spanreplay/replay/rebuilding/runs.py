@@ -112,7 +112,7 @@ def _run(assembly: Assembly, losses: Mapping[str, int], source_losses: Losses) -
         input=draft.input if first is None else first.draft.input,
         output=draft.output if last is None else last.draft.output,
         artifacts=draft.artifacts,
-        versions=run_versions(draft.versions, steps, draft.definition),
+        versions=run_versions(draft.versions, steps, draft.definition, draft.code),
         steps=steps,
         unclassified_spans=len(keys) - of_spans,
         orphan_spans=sum(key in forest.orphans for key in keys),
@@ -125,6 +125,8 @@ def _run(assembly: Assembly, losses: Mapping[str, int], source_losses: Losses) -
         redaction=draft.redaction,
         seed=draft.seed,
         hash_seed=draft.hash_seed,
+        code=draft.code,
+        variables=draft.variables,
         dropped=draft.dropped + sum(lost.values()),
         untaped=draft.untaped,
     )

@@ -124,6 +124,11 @@ async def pend(answer: Answer) -> None:
         raise answer.beyond()
 
 
+def again(text: str) -> Encoded:
+    """A recorded value as it is kept once more, where a replay is recorded itself."""
+    return Encoded(text=text, lossy=False, typed=codec.is_typed(text))
+
+
 def unreadable(answer: Answer, error: CodecError) -> BaseException:
     """What to raise where the record of an answer cannot be read."""
     return error if answer.unreadable is None else answer.unreadable(str(error))
@@ -140,7 +145,7 @@ def _hand_over(step: Step, answer: Answer, turn: Turn | None) -> object:
         step.fail(error, outcome=answer.outcome)
         raise
     else:
-        step.succeed(encoded=Encoded(text=answer.result or "null", lossy=False, typed=False), outcome=answer.outcome)
+        step.succeed(encoded=again(answer.result or "null"), outcome=answer.outcome)
         return value
     finally:
         if turn is not None:

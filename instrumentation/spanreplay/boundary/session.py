@@ -127,6 +127,16 @@ class Session:
         self.failures = 0
         """Times that recording failed; the agent never notices."""
         self._last_logged = 0.0
+        self._bodies: Session | None = None
+
+    def of_bodies(self) -> "Session":
+        """The session of what runs inside the calls that a replay lets run.
+
+        Its mode is ``record``; sink, interceptors, order and everything else are this session's.
+        """
+        if self._bodies is None:
+            self._bodies = _OfBodies(self)
+        return self._bodies
 
     def root(self, run: RunContext | None, path: str = "") -> Scope:
         """A scope to make calls from, at the top of this session."""
@@ -139,6 +149,31 @@ class Session:
         if now - self._last_logged >= 60 or self._last_logged == 0.0:
             self._last_logged = now
             complain(_log, "spanreplay could not record %s (%d so far); the agent is not affected", what, self.failures)
+
+
+class _OfBodies(Session):
+    """See :meth:`Session.of_bodies`."""
+
+    def __init__(self, outer: Session) -> None:
+        self.__dict__.update(outer.__dict__)
+        self.mode = "record"
+        self._outer = outer
+
+    @property
+    def latest(self) -> int:
+        return self._outer.latest
+
+    @latest.setter
+    def latest(self, place: int) -> None:
+        self._outer.latest = place
+
+    @property
+    def failures(self) -> int:
+        return self._outer.failures
+
+    @failures.setter
+    def failures(self, number: int) -> None:
+        self._outer.failures = number
 
 
 def activate(root: Scope) -> None:

@@ -5,8 +5,8 @@ import concurrent.futures
 import json
 import os
 import traceback
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from opentelemetry import baggage, trace
 from opentelemetry import context as otel_context
@@ -37,6 +37,10 @@ _OPERATIONS: Final[Mapping[str, str]] = {
 }
 
 
+Rewrite: TypeAlias = Callable[[str, bytes], tuple[str, bytes]]
+"""Gives target and body of a request as they are to be sent."""
+
+
 class Step:
     """A step between its start and its end. Made by :func:`spanreplay.boundary.boundary.begin`."""
 
@@ -61,6 +65,7 @@ class Step:
         "path",
         "recorded",
         "result",
+        "rewrite",
         "run",
         "scope",
         "seq",
@@ -69,6 +74,7 @@ class Step:
         "span_id",
         "starts_run",
         "trace_id",
+        "view",
     )
 
     def __init__(self, scope: Scope, call: Call, extra: Mapping[str, Any] | None = None) -> None:
@@ -88,6 +94,10 @@ class Step:
         self.recorded: object = None
         """What a replay matched this step with."""
         self.answer: Answer | None = None
+        self.rewrite: Rewrite | None = None
+        """What a transport does to target and body of a live request before it sends it."""
+        self.view: Mapping[str, Any] = {}
+        """In a replay, what the record of the step's end says."""
         self._ended = False
         self._redacted: dict[str, int] = {}
         self._contents: dict[str, str] = {}
@@ -275,6 +285,20 @@ class Step:
         """A context manager: what is called inside belongs to this step."""
         return Body(self)
 
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """What the record of the step's start says."""
+        return self._started
+
+    def let_run(self) -> None:
+        """A replay lets the call run: what its body calls is made as while recording."""
+        self.inner.session = self.session.of_bodies()
+
+    @property
+    def runs(self) -> bool:
+        """Whether its body runs as while recording."""
+        return self.inner.session.mode == "record"
+
     def ask(self) -> Answer | None:
         """Ask the interceptors for an answer; ``None`` lets the body run.
 
@@ -384,6 +408,8 @@ class Step:
             self._lost()
             more = {names.STEP_SEQ_END: self.seq_end, names.STEP_OUTCOME: outcome}
             message = ""
+        if session.mode == "replay":
+            self.view = more
         try:
             self._close_span(more, events, end_ns, failed=failed, message=message)
         except Exception:  # noqa: BLE001 — telemetry never breaks the agent

@@ -10,7 +10,7 @@ import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator
 from typing import Any, Generic, Protocol, TypeVar, cast
 
-from spanreplay.boundary.boundary import begin, pend, unreadable
+from spanreplay.boundary.boundary import again, begin, pend, unreadable
 from spanreplay.boundary.call import Answer, Call
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.step import Step
@@ -130,7 +130,7 @@ class _Recorded:
         if answer.outcome == "abandoned" and answer.beyond is not None:
             raise answer.beyond()
         value: object = None if answer.result is None else self._read(codec.decode, answer.result)
-        result = None if answer.result is None else Encoded(text=answer.result, lossy=False, typed=False)
+        result = None if answer.result is None else again(answer.result)
         step.end("ok", result=result, items=self._given)
         return value
 

@@ -28,7 +28,7 @@ from spanreplay.content._types import KIND, PAYLOAD, TAG, classes_of, name_of
 from spanreplay.content.errors import CodecError, RecordedError
 from spanreplay.content.json_text import LONG, encoder, readable
 
-__all__ = ["CodecError", "Encoded", "RecordedError", "decode", "decode_exception", "encode", "encode_exception", "plain"]
+__all__ = ["CodecError", "Encoded", "RecordedError", "decode", "decode_exception", "encode", "encode_exception", "is_typed", "plain"]
 
 _LEAVES: Final = frozenset({str, float, bool, type(None)})
 _QUOTED_TAG: Final = f'"{TAG}"'
@@ -118,6 +118,11 @@ def decode_exception(text: str) -> BaseException:
     if not isinstance(made, BaseException):
         raise CodecError(f"expected a recorded exception, found a value of type {type(made).__name__}: {text[:80]!r}")
     return made
+
+
+def is_typed(text: str) -> bool:
+    """Whether a text made by `encode` may have type tags, so that its plain view is another text."""
+    return _QUOTED_TAG in text
 
 
 def plain(text: str) -> str:

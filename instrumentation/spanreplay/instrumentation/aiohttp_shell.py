@@ -145,6 +145,22 @@ class Sent:
         """The exception that the request raised."""
         return codec.decode_exception(text)
 
+    def time_out(self) -> BaseException:
+        """What aiohttp raises when nothing is read in time."""
+        made: BaseException = self._lib.ServerTimeoutError("Timeout on reading data from socket")
+        return made
+
+    async def change(self, target: str, body: bytes) -> None:
+        """Send another target and body."""
+        request = self._request
+        for name in ("Content-Encoding", "Transfer-Encoding", "Content-Length"):
+            request.headers.popall(name, None)
+        await request.update_body(body)
+        request.headers["Content-Length"] = str(len(body))
+        if target != self.head.target:
+            path, _, query = target.partition("?")
+            request.url = request.url.with_path(path, encoded=True).with_query(query or None)
+
     async def _started(self, given: Reply) -> Any:
         lib, request = self._lib, self._request
         loop = asyncio.get_running_loop()

@@ -4,6 +4,7 @@ A transport of a client library asks :func:`consider` what to do with a request,
 :class:`~spanreplay.instrumentation.http_exchange.Exchange` it gets what happens.
 """
 
+from dataclasses import replace
 from enum import Enum, auto
 from typing import Any, Final
 
@@ -120,6 +121,26 @@ def _begin(scope: Scope, head: Head, body: bytes, ran_out: RanOut) -> Exchange |
         return Course.THROUGH
     provider, parsed = known if known is not None else (None, None)
     return Exchange(step, head, provider=provider, request=parsed, attempt=attempt, ran_out=ran_out)
+
+
+def rewritten(exchange: Exchange, target: str, body: bytes) -> None:
+    """A fork sends another request than the agent has made: its step is kept as that one.
+
+    Args:
+        exchange: of the request as it was made; asked, and not yet sent.
+        target: path and query that are sent.
+        body: the body that is sent, not encoded.
+    """
+    step = exchange.step
+    left = [(name, value) for name, value in exchange.head.headers if name.lower() not in ("content-encoding", "content-length")]
+    head = replace(exchange.head, target=target, headers=left)
+    known = recognise(head.method, head.target, head.content_type, body)
+    call = _call(step.scope, head, body, body, known)
+    made: dict[str, Any] = {**call.attributes, names.STEP_NAME: call.name}
+    if call.input is not None:
+        made[names.STEP_INPUT] = call.input.text
+    step.learn({name: value for name, value in made.items() if step.attributes.get(name) != value})
+    exchange.head, exchange.request = head, known[1] if known is not None else exchange.request
 
 
 def _call(scope: Scope, head: Head, body: bytes, view: bytes, known: tuple[Provider, object] | None) -> Call:

@@ -28,7 +28,12 @@ class Reply:
     """The recorded reader was cancelled while it waited for more: so must this one be."""
 
 
-def reply(exchange: Exchange, answer: Answer, decode_error: Callable[[str], BaseException]) -> Reply:
+def reply(
+    exchange: Exchange,
+    answer: Answer,
+    decode_error: Callable[[str], BaseException],
+    time_out: Callable[[], BaseException] = TimeoutError,
+) -> Reply:
     """The recorded response.
 
     Args:
@@ -36,6 +41,7 @@ def reply(exchange: Exchange, answer: Answer, decode_error: Callable[[str], Base
         answer: what the interceptors found. Where it has no recorded exchange, ``answer.result`` is the response's meaning, of which the
             provider makes a body; see :mod:`~spanreplay.instrumentation.http_meaning`.
         decode_error: makes the client library's exception of typed JSON text.
+        time_out: makes its exception of a response that does not come in time.
 
     Raises:
         BaseException: the recorded exception, where no response had come; what ``answer.beyond`` makes, where nothing is known.
@@ -57,6 +63,8 @@ def reply(exchange: Exchange, answer: Answer, decode_error: Callable[[str], Base
         )
     if answer.error is not None:
         raise exchange.gave(decode_error(answer.error))
+    if answer.outcome == "timeout":
+        raise exchange.gave(time_out())
     if answer.result is not None and answer.outcome in ("ok", "abandoned"):
         content_type, body = http_meaning.render(answer.result, exchange.provider, exchange.request)
         return Reply(status=200, headers=(("content-type", content_type),), chunks=(body,))

@@ -13,6 +13,7 @@ from spanreplay.boundary.call import Answer
 from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation import http
 from spanreplay.instrumentation.http import Course
+from spanreplay.instrumentation.http_body import content_decoded, header
 from spanreplay.instrumentation.http_exchange import Exchange
 from spanreplay.instrumentation.http_reply import Reply, reply
 from spanreplay.instrumentation.http_request import Head
@@ -46,6 +47,14 @@ class Sender(Protocol):
         """The library's exception, of its typed JSON text."""
         ...
 
+    def time_out(self) -> BaseException:
+        """What the library raises when a response does not come in time."""
+        ...
+
+    def change(self, target: str, body: bytes) -> Any:
+        """Send this target and this body instead; may give an awaitable that does it."""
+        ...
+
 
 def send(sender: Sender, read: Callable[[], bytes], transmit: Callable[[], R]) -> R:
     """Send a request, or answer it from the record.
@@ -58,7 +67,9 @@ def send(sender: Sender, read: Callable[[], bytes], transmit: Callable[[], R]) -
     Raises:
         BaseException: what ``transmit`` raises, the same object; what the record says it raised; a replay that stops it.
     """
-    exchange = _opened(sender, read)
+    course = http.consider(sender.scope, sender.head)
+    body = read() if course is Course.STEP else b""
+    exchange = _begun(sender, body) if course is Course.STEP else course
     if not isinstance(exchange, Exchange):
         return cast("R", sender.drop()) if exchange is Course.DROP else transmit()
     answer = exchange.step.ask()
@@ -67,12 +78,14 @@ def send(sender: Sender, read: Callable[[], bytes], transmit: Callable[[], R]) -
         try:
             if answer.turn is not None:
                 answer.turn.wait()
-            given = reply(exchange, answer, sender.decode_error)
+            given = reply(exchange, answer, sender.decode_error, sender.time_out)
         except BaseException as error:
             exchange.failed(error)
             raise
         return cast("R", sender.respond(given, exchange))
     try:
+        if exchange.step.rewrite is not None:
+            _rewrite(sender, exchange, body)
         with exchange.step.body():
             response = transmit()
     except BaseException as error:
@@ -84,7 +97,8 @@ def send(sender: Sender, read: Callable[[], bytes], transmit: Callable[[], R]) -
 async def asend(sender: Sender, read: Callable[[], Awaitable[bytes]], transmit: Callable[[], Awaitable[R]]) -> R:
     """As :func:`send`, asynchronously."""
     course = http.consider(sender.scope, sender.head)
-    exchange = _begun(sender, await read()) if course is Course.STEP else course
+    body = await read() if course is Course.STEP else b""
+    exchange = _begun(sender, body) if course is Course.STEP else course
     if not isinstance(exchange, Exchange):
         return cast("R", await _awaited(sender.drop())) if exchange is Course.DROP else await transmit()
     answer = exchange.step.ask()
@@ -92,12 +106,14 @@ async def asend(sender: Sender, read: Callable[[], Awaitable[bytes]], transmit: 
         exchange.answered(answer)
         try:
             await _turn_of(answer)
-            given = reply(exchange, answer, sender.decode_error)
+            given = reply(exchange, answer, sender.decode_error, sender.time_out)
         except BaseException as error:
             exchange.failed(error)
             raise
         return cast("R", await _awaited(sender.respond(given, exchange)))
     try:
+        if exchange.step.rewrite is not None:
+            await _awaited(_rewrite(sender, exchange, body))
         with exchange.step.body():
             response = await transmit()
     except BaseException as error:
@@ -110,9 +126,14 @@ async def _awaited(made: Any) -> Any:
     return await made if inspect.isawaitable(made) else made
 
 
-def _opened(sender: Sender, read: Callable[[], bytes]) -> Exchange | Course:
-    course = http.consider(sender.scope, sender.head)
-    return _begun(sender, read()) if course is Course.STEP else course
+def _rewrite(sender: Sender, exchange: Exchange, body: bytes) -> Any:
+    """Send what a fork has made of the request, and keep that it did."""
+    rewrite = exchange.step.rewrite
+    assert rewrite is not None  # noqa: S101 — asked by the caller
+    view = content_decoded(body, header(sender.head.headers, "content-encoding"))
+    target, made = rewrite(sender.head.target, body if view is None else view)
+    http.rewritten(exchange, target, made)
+    return sender.change(target, made)
 
 
 def _begun(sender: Sender, body: bytes) -> Exchange | Course:

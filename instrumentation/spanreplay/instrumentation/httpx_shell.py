@@ -33,6 +33,7 @@ class Library:
         self._in_memory: Any = lib.ByteStream
         self._module = module
         self.timeouts: tuple[type[BaseException], ...] = (lib.TimeoutException,)
+        self.read_timeout: Callable[..., BaseException] = lib.ReadTimeout
         self._sync_stream = type("ObservedStream", (SyncStream, lib.SyncByteStream), {})
         self._async_stream = type("AsyncObservedStream", (AsyncStream, lib.AsyncByteStream), {})
 
@@ -51,6 +52,16 @@ class Library:
             target=url.raw_path.decode("ascii", "backslashreplace"),
             headers=_pairs(request.headers),
         )
+
+    def change(self, request: Any, target: str, body: bytes, *, same: bool) -> None:
+        """Make a request send another body, and, unless it is the same, another target."""
+        request._content = body
+        request.stream = self._in_memory(body)
+        for name in ("content-encoding", "transfer-encoding"):
+            request.headers.pop(name, None)
+        request.headers["content-length"] = str(len(body))
+        if not same:
+            request.url = request.url.copy_with(raw_path=target.encode("ascii"))
 
     def empty(self, request: Any) -> Any:
         """The answer to dropped telemetry."""
@@ -155,3 +166,9 @@ class _Sent:
 
     def decode_error(self, text: str) -> BaseException:
         return self._library.recorded_error(text)
+
+    def time_out(self) -> BaseException:
+        return self._library.read_timeout("The read operation timed out", request=self._request)
+
+    def change(self, target: str, body: bytes) -> None:
+        self._library.change(self._request, target, body, same=target == self.head.target)

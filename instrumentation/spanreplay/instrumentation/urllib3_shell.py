@@ -30,7 +30,7 @@ class Sent:
         asked: the arguments of ``_make_request`` by name.
     """
 
-    def __init__(self, lib: Any, pool: Any, scope: Scope, asked: Mapping[str, Any]) -> None:
+    def __init__(self, lib: Any, pool: Any, scope: Scope, asked: dict[str, Any]) -> None:
         self.scope = scope
         self.head = _head(lib, pool, asked)
         self._lib = lib
@@ -64,6 +64,21 @@ class Sent:
     def decode_error(self, text: str) -> BaseException:
         """The exception that sending raised, before urllib3's own retries saw it."""
         return codec.decode_exception(text)
+
+    def time_out(self) -> BaseException:
+        """What urllib3 raises when nothing is read in time."""
+        made: BaseException = self._lib.exceptions.ReadTimeoutError(self._pool, self._asked["url"], "Read timed out.")
+        return made
+
+    def change(self, target: str, body: bytes) -> None:
+        """Send another target and body."""
+        dropped = ("content-encoding", "content-length", "transfer-encoding")
+        kept = [(name, value) for name, value in self.head.headers if name.lower() not in dropped]
+        self._asked["headers"] = self._lib.HTTPHeaderDict([*kept, ("content-length", str(len(body)))])
+        self._asked["body"] = body
+        if target != self.head.target:
+            self._asked["url"] = target
+        self._asked["chunked"] = False
 
     def _response(self, wire: Any) -> Any:
         import http.client  # urllib3 has loaded it

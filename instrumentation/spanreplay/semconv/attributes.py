@@ -91,6 +91,8 @@ EXCEPTION_STACKTRACE: Final = "exception.stacktrace"
 SERVER_ADDRESS: Final = "server.address"
 SERVER_PORT: Final = "server.port"
 SERVICE_NAME: Final = "service.name"
+DEPLOYMENT_ENVIRONMENT: Final = ("deployment.environment.name", "deployment.environment")
+"""Of the resource: the name, and the one before it."""
 SERVICE_VERSION: Final = "service.version"
 SESSION_ID: Final = "session.id"
 USER_ID: Final = "user.id"
@@ -139,6 +141,8 @@ RUN_UNTAPED: Final = "spanreplay.run.untaped"  # (J) what happened outside every
 SOURCE_LOSSES: Final = "spanreplay.source.losses"
 """List of texts: what an input had lost of this trace before it was written again; on one span of an export, and on none in a store."""
 FORKED_FROM: Final = "spanreplay.forked_from"
+"""On the root of a run that was recorded while another one was executed again with live calls: that one's run id. A span link leads to its
+root."""
 
 # ---- spanreplay: the step ----------------------------------------------------------------------------------------
 STEP_KIND: Final = "spanreplay.step.kind"
@@ -170,6 +174,15 @@ STEP_ATTEMPT: Final = "spanreplay.attempt"
 STEP_RETRY_OF: Final = "spanreplay.retry_of"
 STEP_PASSED: Final = "spanreplay.passed"
 """bool, only true: a tool that is an agent. A replay runs its body, and answers the calls in it."""
+STEP_ANSWERED_FROM_RUN: Final = "spanreplay.answered_from.run"
+"""Of a step that was not live: the run whose record answered it."""
+STEP_ANSWERED_FROM_STEP: Final = "spanreplay.answered_from.step"
+"""int: the step of that run, by its number."""
+STEP_STANDS_FOR: Final = "spanreplay.stands_for.step"
+"""int: of a step that was live, the number of the step of the run forked from that it was made in place of."""
+STEP_CHANGED: Final = "spanreplay.changed"  # (J) object: what a fork changed of the call or of its result, by key
+STEP_INJECTED: Final = "spanreplay.injected"
+"""The fault that a fork injected here: ``timeout``, ``error``, ``malformed``, ``rejected``, ``slow``."""
 STEP_ATTESTED: Final = "spanreplay.attested"
 """bool, only true: another program did this and told of it; nothing of ours was there."""
 STEP_DIGESTS: Final = "spanreplay.digests"  # (J) attribute name to [sha256, bytes], so that a cut value is provable

@@ -115,6 +115,14 @@ class Step:
     typed_items: str | None = None
     """Typed JSON list of what a streaming call gave."""
     wire: Wire | None = None
+    answered_from: tuple[str, int] | None = None
+    """Run and step whose record answered it, in a run that was recorded while another one was executed again."""
+    stands_for: int | None = None
+    """The step of the run forked from in place of which it was live."""
+    changed: Json = None
+    """What a fork changed of the call or of its result, by key."""
+    injected: str | None = None
+    """The fault that a fork injected."""
 
     def to_json(self) -> dict[str, Json]:
         """The step as in ``spanreplay replay --json``."""
@@ -146,7 +154,15 @@ class Step:
             "overlaps": list(self.overlaps),
             "grade": self.grade,
             "dialect": self.dialect,
+            **self._fork_json(),
         }
+
+    def _fork_json(self) -> dict[str, Json]:
+        """Only in runs that are forks."""
+        found: dict[str, Json] = {"stands_for": self.stands_for, "changed": self.changed, "injected": self.injected}
+        if self.answered_from is not None:
+            found["answered_from"] = {"run_id": self.answered_from[0], "step": self.answered_from[1]}
+        return {name: value for name, value in found.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +232,10 @@ class Run:
     """Names of its variables to marks of their values, see :func:`spanreplay.recording.definition.marks`."""
     dropped: int = 0
     untaped: tuple[Json, ...] = ()
+    root: tuple[str, str] | None = None
+    """Trace id and span id of the span that is the run."""
+    forked_from: str | None = None
+    """The run that was executed again, with live calls, while this one was recorded."""
 
     def to_json(self) -> dict[str, Json]:
         """The run as in ``spanreplay replay --json``."""
@@ -237,4 +257,5 @@ class Run:
             "steps": [s.to_json() for s in self.steps],
             "unclassified_spans": self.unclassified_spans,
             "orphan_spans": self.orphan_spans,
+            **({} if self.forked_from is None else {"forked_from": self.forked_from}),
         }

@@ -104,7 +104,7 @@ def _step(span: SpanRecord, fields: Fields, kind: Kind) -> StepDraft:
         effect=fields.text(a.STEP_EFFECT),
         action_id=fields.identifier(a.STEP_ACTION_ID),
         decision=fields.json(a.DECISION),
-        target=fields.text(a.STEP_TARGET),
+        target=fields.text(a.STEP_TARGET) or Fields(span.resource.attributes).text(*a.DEPLOYMENT_ENVIRONMENT),
         resources=_list(fields.json(a.STEP_RESOURCES)),
         versions=step_versions(span, fields),
         attempt=fields.integer(a.STEP_ATTEMPT) or 1,
@@ -119,11 +119,20 @@ def _step(span: SpanRecord, fields: Fields, kind: Kind) -> StepDraft:
         typed_error=typed_error,
         typed_items=typed_items,
         wire=wire,
+        answered_from=_answered_from(fields),
+        stands_for=fields.integer(a.STEP_STANDS_FOR),
+        changed=fields.json(a.STEP_CHANGED),
+        injected=fields.text(a.STEP_INJECTED),
         parent_span=fields.identifier(a.STEP_PARENT),
         requested_by_span=fields.identifier(a.STEP_REQUESTED_BY),
         retry_of_span=fields.identifier(a.STEP_RETRY_OF),
         response_id=fields.identifier(a.GEN_AI_RESPONSE_ID),
     )
+
+
+def _answered_from(fields: Fields) -> tuple[str, int] | None:
+    run, step = fields.identifier(a.STEP_ANSWERED_FROM_RUN), fields.integer(a.STEP_ANSWERED_FROM_STEP)
+    return None if run is None or step is None else (run, step)
 
 
 def _typed(fields: Fields, *names: str) -> str | None:
@@ -224,6 +233,7 @@ def _with_run(draft: StepDraft, span: SpanRecord, fields: Fields) -> StepDraft:
         variables=fields.json(a.RUN_VARIABLES),
         dropped=fields.integer(a.RUN_DROPPED) or 0,
         untaped=_list(fields.json(a.RUN_UNTAPED)),
+        forked_from=fields.identifier(a.FORKED_FROM),
     )
     return replace(draft, run=run, root=True)
 

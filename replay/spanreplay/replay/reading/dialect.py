@@ -47,6 +47,7 @@ class RunDraft:
     variables: Json = None
     dropped: int = 0
     untaped: tuple[Json, ...] = ()
+    forked_from: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +88,10 @@ class StepDraft:
     typed_error: str | None = None
     typed_items: str | None = None
     wire: Wire | None = None
+    answered_from: tuple[str, int] | None = None
+    stands_for: int | None = None
+    changed: Json = None
+    injected: str | None = None
 
     parent_span: str | None = None
     """Span id of the step inside which this one ran, where the span says so itself."""

@@ -129,6 +129,8 @@ def _run(assembly: Assembly, losses: Mapping[str, int], source_losses: Losses) -
         variables=draft.variables,
         dropped=draft.dropped + sum(lost.values()),
         untaped=draft.untaped,
+        root=None if named is None else (named.trace_id, named.span_id),
+        forked_from=draft.forked_from,
     )
 
 

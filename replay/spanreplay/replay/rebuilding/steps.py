@@ -304,5 +304,9 @@ def _step(
         typed_result=draft.typed_result,
         typed_error=draft.typed_error,
         typed_items=draft.typed_items,
+        answered_from=draft.answered_from,
+        stands_for=draft.stands_for,
+        changed=draft.changed,
+        injected=draft.injected,
         wire=draft.wire,
     )

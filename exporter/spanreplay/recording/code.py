@@ -188,7 +188,7 @@ def _uncommitted(top: Path, names: Sequence[str], known: str | None) -> tuple[by
     with tempfile.TemporaryDirectory(prefix="spanreplay-git-") as scratch:
         copy = Path(scratch) / "index"
         if index.is_file():
-            shutil.copyfile(index, copy)
+            shutil.copy2(index, copy)  # with its time: git reads a file again that is no older than the index
         others = os.environ.get("GIT_ALTERNATE_OBJECT_DIRECTORIES")
         environment = {
             "GIT_INDEX_FILE": str(copy),

@@ -125,12 +125,18 @@ def versions(folder: Path | None) -> Mapping[str, Any]:
             "digest": digest("\n".join(lines)),
             "count": len(lines),
             "packages": lines,
-            "lock": None if folder is None else _lock(folder),
+            "lock": None if folder is None else lock(folder),
         },
     }
 
 
-def _lock(folder: Path) -> Mapping[str, str] | None:
+def lock(folder: Path, top: Path | None = None) -> Mapping[str, str] | None:
+    """The lock file that is in force in a folder: ``file`` and ``digest``.
+
+    Args:
+        folder: where a command is started.
+        top: the last folder above it to look in; by default that of the repository.
+    """
     for parent in (folder, *folder.parents):
         for name in LOCKS:
             try:
@@ -138,7 +144,7 @@ def _lock(folder: Path) -> Mapping[str, str] | None:
                     return {"file": name, "digest": f"sha256:{sha256((parent / name).read_bytes()).hexdigest()}"}
             except OSError:
                 continue
-        if (parent / ".git").exists():
+        if parent == top or (parent / ".git").exists():
             break
     return None
 

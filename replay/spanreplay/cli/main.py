@@ -19,6 +19,7 @@ COMMANDS: Final = {
     "runs": "List the recorded runs.",
     "show": "Show a run, step by step.",
     "replay": "Rebuild a run, or re-execute a command from it.",
+    "checkout": "Lay out the code that a run was recorded with.",
     "verify": "Say whether a run's record is whole, and what is missing or cut.",
     "import": "Read traces into the store.",
     "export": "Write a run to a file.",

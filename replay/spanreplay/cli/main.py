@@ -82,6 +82,8 @@ def cli(context: click.Context) -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the program and exit: never shows a traceback to a user."""
+    from spanreplay.cli.bisecting import OPTION as BISECT
+    from spanreplay.cli.bisecting import bisected
     from spanreplay.cli.failing import exit_code_of
 
     for name in ("stdout", "stderr"):
@@ -102,7 +104,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             cli.invoke(context)
         return 0
 
-    sys.exit(exit_code_of(work, trace="-v" in arguments or "--verbose" in arguments))
+    code = exit_code_of(work, trace="-v" in arguments or "--verbose" in arguments)
+    sys.exit(bisected(code) if BISECT in arguments else code)
 
 
 def user_command(context: click.Context) -> list[str] | None:

@@ -65,7 +65,8 @@ def _bar(shown: ExitStack, what: str, total: int | None) -> Advance:
 
     told = (TextColumn("{task.completed:,}"), TimeElapsedColumn()) if total is None else (TaskProgressColumn(), TimeRemainingColumn())
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), *told)
-    progress = shown.enter_context(Progress(*columns, console=Console(stderr=True), transient=True))
+    to_terminal = sys.stdout.isatty()  # what is printed meanwhile goes above the bar; elsewhere it stays what it is
+    progress = shown.enter_context(Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=to_terminal))
     task = progress.add_task(safe(what), total=total)
     return lambda number: progress.advance(task, number)
 

@@ -1,19 +1,20 @@
 """``spanreplay replay``."""
 
-import shlex
-import sys
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from spanreplay.cli.bisecting import OPTION as BISECT
 from spanreplay.cli.fetching import fetching
+from spanreplay.cli.filtering import Filters, filtering
 from spanreplay.cli.how import how
 from spanreplay.cli.joining import asked_join, joining
+from spanreplay.cli.judged import Reports, reporting
 from spanreplay.cli.main import user_command
-from spanreplay.cli.options import WrongUse, common, complain, detail, many, print_json, print_text, say
+from spanreplay.cli.options import common, complain, many, print_json, print_text, say
 from spanreplay.replay.model import GRADE_ORDER
-from spanreplay.replay.showing import short_id
 
 if TYPE_CHECKING:
     from spanreplay.cli.target import Loaded
@@ -21,22 +22,32 @@ if TYPE_CHECKING:
 
 
 @click.command("replay")
-@click.argument("target", default="last")
+@click.argument("target", required=False)
 @click.option("--rerun", is_flag=True, help="Re-execute the recorded command instead of one given after --.")
 @click.option("--yes", is_flag=True, help="Do not ask before --rerun.")
 @how
 @click.option("--require", type=click.Choice(GRADE_ORDER), help="Exit 125 unless every run has this grade or a better one.")
+@click.option(BISECT, is_flag=True, help="Exit as git bisect run wants it: 0 equal, 1 different or refused, 125 skip, 128 stop.")
+@reporting
+@click.option("--all", "every", is_flag=True, help="Re-execute every run of the store, or of a SOURCE, several at once.")
+@click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="With --all: so many at once. Default: one for each core.")
+@filtering
 @joining
 @fetching
 @common
 @click.pass_context
 def command(
     context: click.Context,
-    target: str,
+    target: str | None,
     rerun: bool,
     yes: bool,
     options: "Options",
     require: str | None,
+    bisect: bool,
+    reports: Reports,
+    every: bool,
+    jobs: int | None,
+    filters: Filters,
     store: Path | None,
     as_json: bool,
 ) -> None:
@@ -49,38 +60,46 @@ def command(
     URL such as jaeger+http://localhost:16686/TRACEID, or SOURCE#RUN. With last, all
     runs of that run's command must come again; with a run id only that one.
 
+    With --all every run that meets --agent, --since … is re-executed: the command after --, in which {input} and {run} stand for the
+    run's input and id, or with --rerun the command that each was recorded in. A line a run, then a summary by cause.
+
     Exit code: 0 equal or rebuilt, 1 a difference, 2 wrong use, 3 the input cannot be read, 4 an action on the outside was
-    refused, 125 the record cannot judge it.
+    refused, 125 the record cannot judge it. With --all: 4 if one run has it, else 1, else 125, else 0.
 
     \b
     spanreplay replay last
     spanreplay replay last -- python agent.py
     spanreplay replay traces.json#4f2a -- python agent.py
+    spanreplay replay --all --since 7d --rerun --yes --junit replay.xml
+    git bisect run spanreplay replay 4f2a --bisect -- python agent.py
     """  # noqa: D301
+    argv = user_command(context)
+    _checked(argv, rerun=rerun, every=every, bisect=bisect, require=require, jobs=jobs, filters=filters, reports=reports)
+    if every:
+        from spanreplay.cli.fleet import replay_all
+
+        workers = jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else jobs or os.cpu_count() or 1
+        code = replay_all(target, store, filters, argv, options, yes=yes, workers=workers, reports=reports, as_json=as_json)
+        context.exit(code)
     from spanreplay.cli.about import about
     from spanreplay.cli.target import load
-    from spanreplay.replay.reports.json import document
-    from spanreplay.replay.reports.text import render_run
 
-    argv = user_command(context)
-    if argv is not None and rerun:
-        raise click.UsageError("give a command after -- or --rerun, not both")
-    if argv is not None and not argv:
-        raise click.UsageError("there is no command after --")
-    loaded = load(target, store)
+    loaded = load(target or "last", store)
     about(loaded)
     cwd = None
     if rerun:
-        argv, cwd = _recorded_command(loaded, yes)
+        from spanreplay.cli.rerunning import confirmed_command
+
+        argv, cwd = confirmed_command(loaded, yes=yes)
     if argv is None:
-        if as_json:
-            print_json(document(loaded.runs, format=loaded.format, spans=loaded.spans, fidelity=loaded.fidelity))
-        else:
-            print_text("\n\n".join(render_run(r) for r in loaded.runs) or "no runs")
-            say(f"rebuilt only, no code was run ({many(loaded.spans, 'span')}, {many(len(loaded.runs), 'run')})")
+        _rebuild(loaded, as_json=as_json)
         code = 0
     else:
-        code = _re_execute(loaded, argv, options, as_json=as_json, cwd=cwd)
+        from spanreplay.cli.bisecting import never_began
+        from spanreplay.cli.executing import re_execute
+
+        done = re_execute(loaded, argv, options, reports=reports, as_json=as_json, cwd=cwd)
+        code = 125 if bisect and never_began(done) else done.verdict.exit_code
     worst = max((GRADE_ORDER.index(r.grade) for r in loaded.runs), default=0)
     if require is not None and worst > GRADE_ORDER.index(require) and code == 0:
         complain(f"the grade {require} is required; found {GRADE_ORDER[worst]}")
@@ -88,70 +107,39 @@ def command(
     context.exit(code)
 
 
-def _re_execute(
-    loaded: "Loaded",
-    argv: list[str],
-    options: "Options",
+def _checked(
+    argv: list[str] | None,
     *,
-    as_json: bool,
-    cwd: Path | None = None,
-) -> int:
-    from spanreplay.replay.reexecution.command import CommandMissing, replay_command
+    rerun: bool,
+    every: bool,
+    bisect: bool,
+    require: str | None,
+    jobs: int | None,
+    filters: Filters,
+    reports: Reports,
+) -> None:
+    """Options that do not go together, or would do nothing."""
+    if argv is not None and rerun:
+        raise click.UsageError("give a command after -- or --rerun, not both")
+    if argv is not None and not argv:
+        raise click.UsageError("there is no command after --")
+    executes = argv is not None or rerun
+    if every and not executes:
+        raise click.UsageError("--all re-executes: give a command after --, or --rerun for each run's own")
+    if not executes and (bisect or reports.asked):
+        raise click.UsageError("--bisect, --junit and --github judge a re-execution: give a command after --, or --rerun")
+    if every and (bisect or require is not None or asked_join() is not None):
+        raise click.UsageError("--bisect, --require and --join are for one run; --all has --grade to choose by")
+    if not every and (jobs is not None or filters.asked()):
+        raise click.UsageError("-j, --agent, --since, --outcome, --grade, --tool and --session go with --all; name one run as TARGET")
+
+
+def _rebuild(loaded: "Loaded", *, as_json: bool) -> None:
     from spanreplay.replay.reports.json import document
-    from spanreplay.replay.reports.verdict import render_verdict
+    from spanreplay.replay.reports.text import render_run
 
-    runs = loaded.siblings
-    focus = [r.run_id for r in loaded.runs if not r.is_command] if loaded.asked else []
-    try:
-        done = replay_command(
-            runs,
-            loaded.records,
-            argv,
-            focus=focus,
-            options=options,
-            join=asked_join(),
-            cwd=cwd,
-            output=sys.stderr if as_json else None,
-        )
-    except CommandMissing as error:
-        raise WrongUse(str(error)) from error
     if as_json:
-        made = document(loaded.runs, format=loaded.format, spans=loaded.spans, fidelity=loaded.fidelity)
-        print_json({**made, "replay": {**done.verdict.to_json(), "command": list(done.argv), "command_exit_code": done.exit_code}})
+        print_json(document(loaded.runs, format=loaded.format, spans=loaded.spans, fidelity=loaded.fidelity))
     else:
-        print_text(render_verdict(done.verdict, done.runs))
-    if done.verdict.processes == 0:
-        from spanreplay.cli.interpreters import nobody_reported
-
-        complain(nobody_reported(argv))
-    elif done.verdict.exit_code == 125 and done.verdict.cut_short:
-        run_id, step = done.verdict.cut_short[0]
-        where = f"at step {step}" if step else "before its first step"
-        complain(
-            f"cannot be judged: the record of run {short_id(run_id)} is cut short {where}, and what came then is not known; "
-            "--accept-incomplete judges as far as it goes"
-        )
-    elif done.verdict.exit_code == 0 and done.exit_code != 0 and not as_json:
-        say(f"the command itself exited with {done.exit_code}; every call of it is as recorded")
-    detail(f"the command exited with {done.exit_code}; {many(done.verdict.processes, 'Python process', 'Python processes')} took part")
-    return done.verdict.exit_code
-
-
-def _recorded_command(loaded: "Loaded", yes: bool) -> tuple[list[str], Path | None]:
-    """The argv and working directory that were recorded into this store, shown and confirmed."""
-    if loaded.store is None:
-        raise WrongUse("--rerun takes runs of your own store only; give the command after -- to replay a file")
-    definition = next((r.definition for r in loaded.siblings if r.is_command and isinstance(r.definition, dict)), None)
-    argv = definition.get("argv") if definition else None
-    if definition is None or not isinstance(argv, list) or not argv:
-        raise WrongUse("the run has no recorded command; give one after --")
-    cwd = definition.get("cwd")
-    complain(f"recorded command: {shlex.join(map(str, argv))}" + (f"  (in {cwd})" if cwd else ""))
-    if not yes:
-        try:
-            agreed = click.confirm("run it again, answered from the record?", err=True)
-        except click.Abort:
-            agreed = False
-        if not agreed:
-            raise WrongUse("not run; --yes runs it without asking")
-    return [str(a) for a in argv], Path(cwd) if isinstance(cwd, str) else None
+        print_text("\n\n".join(render_run(r) for r in loaded.runs) or "no runs")
+        say(f"rebuilt only, no code was run ({many(loaded.spans, 'span')}, {many(len(loaded.runs), 'run')})")

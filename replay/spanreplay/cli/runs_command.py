@@ -2,38 +2,18 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import get_args
 
 import click
 
-from spanreplay.boundary.call import OutcomeName
+from spanreplay.cli.filtering import Filters, filtering
 from spanreplay.cli.options import common, detail, many, print_json, print_text, say, say_some, store_path
-from spanreplay.cli.when import moment
-from spanreplay.replay.model import GRADE_ORDER
 
 
 @click.command("runs")
-@click.option("--agent", metavar="NAME", help="Only runs of this agent.")
-@click.option("--since", metavar="WHEN", help="Only runs begun since: 30m, 2h, 7d, or a date.")
-@click.option(
-    "--outcome", type=click.Choice(get_args(OutcomeName)), metavar="OUTCOME", help="Only runs that ended so: ok, error, timeout …"
-)
-@click.option("--grade", type=click.Choice(GRADE_ORDER), help="Only runs of this grade.")
-@click.option("--tool", metavar="NAME", help="Only runs that called this tool.")
-@click.option("--session", metavar="ID", help="Only runs of this session.")
+@filtering
 @click.option("-n", "--limit", type=click.IntRange(1), metavar="N", default=50, show_default=True, help="At most so many, newest first.")
 @common
-def command(
-    agent: str | None,
-    since: str | None,
-    outcome: str | None,
-    grade: str | None,
-    tool: str | None,
-    session: str | None,
-    limit: int,
-    store: Path | None,
-    as_json: bool,
-) -> None:
+def command(filters: Filters, limit: int, store: Path | None, as_json: bool) -> None:
     """List the recorded runs, newest first.
 
     \b
@@ -44,10 +24,9 @@ def command(
     from spanreplay.replay.reports.text import render_runs
     from spanreplay.replay.showing import short_id
 
-    since_ns = None if since is None else moment(since, "--since")
     path = store_path(store)
     with ready_store(path) as opened:
-        rows = opened.find_runs(agent=agent, since_ns=since_ns, outcome=outcome, grade=grade, tool=tool, session=session, limit=limit + 1)
+        rows = opened.find_runs(**filters.asked(), limit=limit + 1)
         any_at_all = bool(rows) or bool(opened.find_runs(limit=1))
         more, rows = len(rows) > limit, rows[:limit]
         unsettled = opened.unsettled([row.run_id for row in rows if row.grade == "incomplete"])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spanreplay.cli.joining import asked_join, traces_to_join
 from spanreplay.cli.main import STDIN
 from spanreplay.cli.options import WrongUse, detail, many, say_some, store_path, verbose
+from spanreplay.cli.rerunning import recorded_here
 from spanreplay.cli.stored import ready_store, records_of, runs_of, told_versions
 from spanreplay.replay.model import Run
 from spanreplay.replay.showing import begins, short_id
@@ -43,6 +44,8 @@ class Loaded:
     fidelity: Sequence[dict[str, Any]] = field(default_factory=tuple)
     warnings: Sequence[str] = field(default_factory=tuple)
     store: Path | None = None
+    ours: bool = False
+    """They were recorded into this store, and not brought to it."""
 
     def one(self) -> Run:
         """The run, where the command works on one.
@@ -165,9 +168,19 @@ def _found_in_store(path: Path, name: str) -> Loaded:
             records = records_of(store, list(dict.fromkeys([*traces, *traces_to_join(store, chosen[0], join)])))
             runs = runs_of(store, records, join)
             chosen = siblings = [r for r in runs if set(traces) <= set(r.trace_ids)]
+        ours = recorded_here(store, run_id, command)
     if not chosen:
         raise WrongUse(f"run {run_id} is listed in {path} but has no spans there any more")
-    return Loaded(runs=chosen, records=records, siblings=siblings, format="store", spans=_count(records), asked=_by_id(name), store=path)
+    return Loaded(
+        runs=chosen,
+        records=records,
+        siblings=siblings,
+        format="store",
+        spans=_count(records),
+        asked=_by_id(name),
+        store=path,
+        ours=ours,
+    )
 
 
 def _by_id(name: str) -> bool:

@@ -154,7 +154,7 @@ def test_rerun_is_for_runs_of_the_own_store(spanreplay: CommandLine) -> None:
     assert done.code == 2
     assert "--rerun takes runs of your own store only" in done.err
     spanreplay("import", path)
-    assert "the run has no recorded command" in spanreplay("replay", "--rerun", "--yes").err
+    assert "--rerun takes runs of your own store only" in spanreplay("replay", "--rerun", "--yes").err, "imported is not recorded"
 
 
 def test_a_command_without_python_cannot_be_judged(looked: Path) -> None:

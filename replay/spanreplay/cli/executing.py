@@ -1,0 +1,99 @@
+"""A command executed again, every call answered from the record, and what that showed."""
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spanreplay.cli.joining import asked_join
+from spanreplay.cli.judged import Reports
+from spanreplay.cli.options import WrongUse, complain, detail, many, print_json, print_text, say
+from spanreplay.replay.showing import short_id
+
+if TYPE_CHECKING:
+    from spanreplay.cli.target import Loaded
+    from spanreplay.replay.reexecution.command import CommandReplay
+    from spanreplay.replay.reexecution.options import Options
+
+
+def re_execute(
+    loaded: "Loaded", argv: Sequence[str], options: "Options", *, reports: Reports, as_json: bool, cwd: Path | None = None
+) -> "CommandReplay":
+    """Execute ``argv`` and say what differs.
+
+    Args:
+        loaded: the runs that answer.
+        argv: the command.
+        options: how.
+        reports: what to write besides.
+        as_json: one JSON document instead of text; the command's own output goes to standard error.
+        cwd: where to run it.
+
+    Raises:
+        WrongUse: there is no such program.
+    """
+    from spanreplay.replay.reexecution.command import CommandMissing, replay_command
+    from spanreplay.replay.reports.json import document
+    from spanreplay.replay.reports.verdict import render_verdict
+
+    began = time.monotonic()
+    focus = [r.run_id for r in loaded.runs if not r.is_command] if loaded.asked else []
+    try:
+        done = replay_command(
+            loaded.siblings,
+            loaded.records,
+            argv,
+            focus=focus,
+            options=options,
+            join=asked_join(),
+            cwd=cwd,
+            output=sys.stderr if as_json else None,
+        )
+    except CommandMissing as error:
+        raise WrongUse(str(error)) from error
+    if as_json:
+        made = document(loaded.runs, format=loaded.format, spans=loaded.spans, fidelity=loaded.fidelity)
+        print_json({**made, "replay": {**done.verdict.to_json(), "command": list(done.argv), "command_exit_code": done.exit_code}})
+    else:
+        print_text(render_verdict(done.verdict, done.runs))
+    _remark(done, as_json=as_json)
+    if reports.asked:
+        _report(loaded, done, reports, seconds=time.monotonic() - began, as_json=as_json)
+    return done
+
+
+def _remark(done: "CommandReplay", *, as_json: bool) -> None:
+    verdict = done.verdict
+    if verdict.processes == 0:
+        from spanreplay.cli.interpreters import nobody_reported
+
+        complain(nobody_reported(done.argv))
+    elif verdict.exit_code == 125 and verdict.cut_short:
+        run_id, step = verdict.cut_short[0]
+        where = f"at step {step}" if step else "before its first step"
+        complain(
+            f"cannot be judged: the record of run {short_id(run_id)} is cut short {where}, and what came then is not known; "
+            "--accept-incomplete judges as far as it goes"
+        )
+    elif verdict.exit_code == 0 and done.exit_code != 0 and not as_json:
+        say(f"the command itself exited with {done.exit_code}; every call of it is as recorded")
+    detail(f"the command exited with {done.exit_code}; {many(verdict.processes, 'Python process', 'Python processes')} took part")
+
+
+def _report(loaded: "Loaded", done: "CommandReplay", reports: Reports, *, seconds: float, as_json: bool) -> None:
+    from spanreplay.replay.rebuilding.behaviour import behaviour_hash
+    from spanreplay.replay.reexecution.fleet import Result
+    from spanreplay.replay.reports.verdict import render_verdict
+
+    result = Result(
+        runs=tuple(run.run_id for run in loaded.runs),
+        agents=tuple(run.agent_name for run in loaded.runs if run.agent_name),
+        exit_code=done.verdict.exit_code,
+        command_exit_code=done.exit_code,
+        verdict=done.verdict.to_json(),
+        text=render_verdict(done.verdict, done.runs, colour=False),
+        behaviours={run.run_id: behaviour_hash(run) for run in loaded.runs},
+        seconds=seconds,
+    )
+    reports.write([result.case()], name="spanreplay replay", as_json=as_json)

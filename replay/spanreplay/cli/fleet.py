@@ -1,0 +1,125 @@
+"""``spanreplay replay --all``: every recorded command executed again, by several processes at once."""
+
+import json
+import shlex
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from spanreplay.cli.filtering import Filters
+from spanreplay.cli.judged import Reports
+from spanreplay.cli.options import WrongUse, complain, detail, many, print_json, print_text, quiet, say
+from spanreplay.cli.progress import working
+from spanreplay.cli.rerunning import agree, own_command
+from spanreplay.cli.units import Unit, Units, every_run
+
+if TYPE_CHECKING:
+    from spanreplay.replay.reexecution.fleet import Job, Result
+    from spanreplay.replay.reexecution.options import Options
+
+_NAMED: Final = 5
+
+
+def replay_all(
+    target: str | None,
+    store: Path | None,
+    filters: Filters,
+    argv: Sequence[str] | None,
+    options: "Options",
+    *,
+    yes: bool,
+    workers: int,
+    reports: Reports,
+    as_json: bool,
+) -> int:
+    """Re-execute every run that meets the filters; gives the exit code, the worst of all.
+
+    Args:
+        target: see :func:`spanreplay.cli.units.every_run`.
+        store: the same.
+        filters: the same.
+        argv: the command for each, in which ``{input}`` and ``{run}`` stand for the run's input and id; ``None``: each run's own.
+        options: how each is replayed.
+        yes: do not ask before the runs' own commands are executed.
+        workers: how many at once.
+        reports: what to write besides.
+        as_json: one JSON document instead of lines.
+
+    Raises:
+        WrongUse: the runs' own commands were not agreed to.
+    """
+    from spanreplay.replay.case import worst
+    from spanreplay.replay.reexecution.fleet import executed
+    from spanreplay.replay.reexecution.summary import document
+    from spanreplay.replay.reports.fleet import render_result, render_summary
+
+    results: list[Result] = []
+    with every_run(target, store, filters) as units, tempfile.TemporaryDirectory(prefix="spanreplay-") as folder:
+        if not units:
+            say(f"no run of {units.path} {'meets the filters' if filters.asked() else 'is there'}")
+        if argv is None and not yes:
+            _confirm(units)
+        with working("replaying", total=len(units)) as advance:
+            for result in executed(_jobs(units, Path(folder), argv, options), max(1, min(workers, len(units)))):
+                advance(1)
+                results.append(result)
+                if not as_json and not (quiet() and result.exit_code == 0):
+                    print_text(render_result(result))
+                if result.exit_code:
+                    detail(result.text + ("\n" + result.said if result.said else ""))
+    results.sort(key=lambda result: result.number)
+    if as_json:
+        print_json(document(results))
+    elif results:
+        print_text("\n" + render_summary(results))
+    reports.write([result.case() for result in results], name="spanreplay replay", as_json=as_json)
+    return worst([result.exit_code for result in results])
+
+
+def _jobs(units: Units, folder: Path, argv: Sequence[str] | None, options: "Options") -> "Iterator[Job]":
+    from spanreplay.replay.outgoing import of_runs
+    from spanreplay.replay.reexecution.fleet import Job
+    from spanreplay.spans import otlp_json
+
+    for number, unit in enumerate(units):
+        recording = folder / f"{number}.json"
+        recording.write_text(json.dumps(otlp_json.encode(of_runs(unit.records, unit.siblings))), encoding="utf-8")
+        failed = None
+        try:
+            words, cwd = own_command(unit) if argv is None else (_filled(argv, unit), None)
+        except WrongUse as error:
+            words, cwd, failed = [], None, error.message
+        yield Job(
+            number=number,
+            agents=tuple(run.agent_name or "" for run in unit.runs if run.agent_name),
+            runs=tuple(run.run_id for run in unit.siblings),
+            named=tuple(run.run_id for run in unit.runs),
+            focus=unit.focus,
+            recording=recording,
+            argv=tuple(words),
+            cwd=cwd,
+            options=options.to_json(),
+            failed=failed,
+        )
+
+
+def _filled(argv: Sequence[str], unit: Unit) -> list[str]:
+    """A command for one run: ``{input}`` and ``{run}`` as words of their own, or inside of one."""
+    run = unit.runs[0]
+    asked = run.input if isinstance(run.input, str) else "" if run.input is None else json.dumps(run.input, ensure_ascii=False)
+    return [word.replace("{run}", run.run_id).replace("{input}", asked) for word in argv]
+
+
+def _confirm(units: Units) -> None:
+    """The recorded commands are shown and agreed to before the first is executed."""
+    commands = dict.fromkeys(shlex.join(own_command(unit)[0]) for unit in units)
+    shown = [*commands][:_NAMED]
+    if not shown:
+        return
+    complain(f"recorded commands, {many(len(units), 'time')} in all:")
+    for text in shown:
+        complain(f"  {text}")
+    if len(shown) < len(commands):
+        complain(f"  and {len(commands) - len(shown)} more")
+    agree("run them again, answered from the record?", "not run; --yes runs them without asking")

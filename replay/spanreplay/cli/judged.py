@@ -1,0 +1,85 @@
+"""Options of every command that judges runs for a CI system: ``--junit`` and ``--github``."""
+
+import functools
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import click
+
+from spanreplay.cli.options import WrongUse
+
+if TYPE_CHECKING:
+    from spanreplay.replay.case import Case
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reports:
+    """What is wanted besides the text."""
+
+    junit: Path | None
+    github: bool
+
+    @property
+    def asked(self) -> bool:
+        """Whether any of it is."""
+        return self.github or self.junit is not None
+
+    def write(self, cases: "Sequence[Case]", *, name: str, as_json: bool) -> None:
+        """Write them.
+
+        Args:
+            cases: in the order wanted.
+            name: of the suite.
+            as_json: standard output holds one JSON document, so annotations go to standard error, where the runner looks as well.
+
+        Raises:
+            WrongUse: the file cannot be written.
+        """
+        if self.junit is not None:
+            from spanreplay.replay.reports import junit
+
+            write_whole(self.junit, junit.write(cases, name=name))
+        if self.github:
+            from spanreplay.replay.reports.github import annotations
+
+            for line in annotations(cases):
+                click.echo(line, err=as_json)
+
+
+def reporting(function: F) -> F:
+    """``--junit`` and ``--github``, given to the command as ``reports``."""
+
+    @functools.wraps(function)
+    def gathered(*args: Any, junit: Path | None, github: bool, **kwargs: Any) -> Any:
+        return function(*args, reports=Reports(junit=junit, github=github), **kwargs)
+
+    made: Any = gathered
+    made = click.option("--github", is_flag=True, help="Print annotations for GitHub Actions as well.")(made)
+    made = click.option(
+        "--junit", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write JUnit XML for a CI system to FILE."
+    )(made)
+    return cast("F", made)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all, and its folder if need be.
+
+    Raises:
+        WrongUse: it cannot be written.
+    """
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            part.write_bytes(data)
+            part.replace(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise WrongUse(f"{path} cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,67 @@
+"""JUnit XML, the form that CI systems read test results in.
+
+There is no standard; this is what Jenkins, GitLab, Azure and GitHub's reporters have in common
+(https://github.com/testmoapp/junitxml): ``testsuites > testsuite > testcase``, of which a failed one holds ``failure`` and one that could
+not be judged ``error``. Properties stand in the test case, as pytest writes them.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+from xml.etree import ElementTree as ET
+
+from spanreplay.replay.case import Case
+
+_NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 has no notation for (https://www.w3.org/TR/xml/#charsets)."""
+_LONGEST: Final = 20_000
+"""Characters of one text."""
+
+
+def write(cases: Sequence[Case], *, name: str) -> bytes:
+    """The whole file, UTF-8.
+
+    Args:
+        cases: in the order wanted.
+        name: of the suite.
+    """
+    totals = {
+        "tests": str(len(cases)),
+        "failures": str(sum(case.ended == "failed" for case in cases)),
+        "errors": str(sum(case.ended == "error" for case in cases)),
+        "time": f"{sum(case.seconds for case in cases):.3f}",
+    }
+    root = ET.Element("testsuites", {"name": _clean(name), **totals})
+    suite = ET.SubElement(root, "testsuite", {"name": _clean(name), "skipped": "0", **totals})
+    for case in cases:
+        _add(suite, case)
+    ET.indent(root)
+    return bytes(ET.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
+
+
+def _add(suite: ET.Element, case: Case) -> None:
+    made = ET.SubElement(
+        suite, "testcase", {"classname": _clean(case.group), "name": _clean(case.name), "time": f"{case.seconds:.3f}", **_place(case)}
+    )
+    if case.properties:
+        properties = ET.SubElement(made, "properties")
+        for key, value in case.properties.items():
+            ET.SubElement(properties, "property", {"name": _clean(key), "value": _clean(str(value))})
+    if case.ended != "passed":
+        tag = "failure" if case.ended == "failed" else "error"
+        ET.SubElement(made, tag, {"type": _clean(case.word), "message": _clean(case.message)}).text = _clean(case.text or case.message)
+    if case.said:
+        ET.SubElement(made, "system-out").text = _clean(case.said)
+
+
+def _place(case: Case) -> dict[str, str]:
+    if case.where is None:
+        return {}
+    file, _, line = case.where.rpartition(":")
+    return {"file": _clean(file), "line": line} if file and line.isdecimal() else {}
+
+
+def _clean(text: str) -> str:
+    """A text of a trace as XML can hold it: other characters written out."""
+    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters)"
+    return _NO_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", shown)

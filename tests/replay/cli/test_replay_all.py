@@ -1,0 +1,122 @@
+"""``replay --all`` and ``--bisect``: real processes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from fixtures.runs.spans import chat
+from support.command_line import CommandLine
+
+AGENT = """
+import sys
+from spanreplay.instrumentation import agent_run, tool
+
+@tool(effect="read")
+def look(x):
+    return {"x": x}
+
+for name in sys.argv[1:]:
+    with agent_run("looker", input=name) as run:
+        run.output = look(name)
+print("found", run.output)
+"""
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "spanreplay", *arguments[:1], "--store", str(folder / "store"), *arguments[1:]]
+    return subprocess.run(line, cwd=folder, input="", capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def looked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an agent, and two recorded commands: of one run, and of two."""
+    folder = tmp_path_factory.mktemp("looked")
+    (folder / "agent.py").write_text(AGENT)
+    for words in (["tea"], ["milk", "salt"]):
+        done = run(folder, "record", "--", sys.executable, "agent.py", *words)
+        assert done.returncode == 0, done
+    return folder
+
+
+def test_every_recorded_command_is_executed_again(looked: Path) -> None:
+    done = run(looked, "replay", "--all", "--rerun", "--yes", "--junit", "out/all.xml", "-j", "2")
+    assert done.returncode == 0, done
+    assert done.stdout.endswith("\n\n2 of 2 equal\n")
+    assert sorted(line.split()[0] for line in done.stdout.splitlines()[:2]) == ["equal", "equal"]
+    root = ET.parse(looked / "out" / "all.xml").getroot()
+    assert (root.get("tests"), root.get("failures")) == ("2", "0")
+    behaviours = {p.get("name"): p.get("value") for p in root.iter("property") if "behaviour" in str(p.get("name"))}
+    assert len(behaviours) == 3
+    assert all(str(value).startswith("sha256:") for value in behaviours.values())
+    assert next(root.iter("system-out")).text == "found {'x': 'tea'}\n"
+
+
+def test_one_command_for_every_run_and_what_differs(looked: Path) -> None:
+    done = run(looked, "replay", "--all", "--json", "--github", "--", sys.executable, "agent.py", "{input}")
+    assert done.returncode == 1, done
+    found = json.loads(done.stdout)
+    assert found["counts"] == {"equal": 1, "different": 1, "refused": 0, "cannot judge": 0}
+    equal, different = found["results"]
+    assert (equal["result"], equal["replay"]["steps"]["matched"], different["exit_code"]) == ("equal", 1, 1)
+    (cause,) = found["causes"]
+    assert cause["what"] == "tool_call look: recorded, and not called"
+    (annotation,) = [line for line in done.stderr.splitlines() if line.startswith("::")]
+    assert annotation.startswith("::error title=looker")
+
+
+def test_a_source_and_nothing_that_meets_the_filters(looked: Path, spanreplay: CommandLine) -> None:
+    path = spanreplay.file("t.json", chat(1))
+    none = spanreplay("replay", "--all", path, "--agent", "nobody", "--", "true")
+    assert (none.code, none.out) == (125, "")
+    assert "meets the filters" in none.err
+    assert spanreplay("replay", "--all", path, "--", "no-such-program").code == 125
+    refused = spanreplay("replay", "--all", path, "--rerun", "--yes")
+    assert "--rerun takes runs of your own store only" in refused.out
+    assert spanreplay("replay", "--all", path, "--rerun").code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--all"], "--all re-executes"),
+        (["--all", "last", "--", "true"], "names one run"),
+        (["--junit", "j.xml"], "judge a re-execution"),
+        (["--agent", "a", "--", "true"], "go with --all"),
+        (["--all", "--bisect", "--", "true"], "are for one run"),
+    ],
+)
+def test_options_that_would_do_nothing(spanreplay: CommandLine, demo: CommandLine, arguments: list[str], says: str) -> None:
+    done = spanreplay("replay", *arguments)
+    assert (done.code, says in done.err) == (128 if "--bisect" in arguments else 2, True), done
+
+
+# ---- git bisect ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ([sys.executable, "agent.py", "tea"], 0),
+        ([sys.executable, "agent.py", "coffee"], 1),
+        ([sys.executable, "-c", "import no_such_module"], 125),
+        (["true"], 125),
+        (["no-such-program"], 128),
+    ],
+)
+def test_exit_codes_for_bisect(looked: Path, command: list[str], code: int) -> None:
+    done = run(looked, "replay", "last~2", "--bisect", "--", *command)
+    assert done.returncode == code, done
+
+
+def test_the_junit_of_one_run(looked: Path) -> None:
+    done = run(looked, "replay", "last~2", "--junit", "one.xml", "--github", "--", sys.executable, "agent.py", "coffee")
+    (case,) = ET.parse(looked / "one.xml").getroot().iter("testcase")
+    failure = case.find("failure")
+    assert failure is not None
+    assert "coffee" in str(failure.get("message"))
+    assert [p.get("name") for p in case.iter("property")] == ["run", "behaviour"]
+    assert "::error file=agent.py,line=10," in done.stdout

@@ -1,12 +1,13 @@
-"""The first difference of two JSON values."""
+"""Where two JSON values part, and how that is shown."""
 
+import copy
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanreplay.replay.reexecution.diff import ABSENT, differences, first_difference, shown
+from spanreplay.replay.reexecution.diff import ABSENT, DIFF_LINES, differences, first_difference, lines_of, shown, unified
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -18,6 +19,7 @@ JSON = st.recursive(
 @given(value=JSON)
 def test_a_value_does_not_differ_from_itself(value: Any) -> None:
     assert first_difference(value, value) is None
+    assert unified(value, copy.deepcopy(value)) is None
 
 
 @given(value=st.lists(JSON, min_size=1), data=st.data())
@@ -30,6 +32,7 @@ def test_one_changed_value_is_the_only_difference(value: list[Any], data: st.Dat
     else:
         assert found is not None
         assert found.path.startswith(f"[{at}]")
+        assert '"changed": "here"' in str(unified(value, changed))
 
 
 @pytest.mark.parametrize(
@@ -48,6 +51,7 @@ def test_where_the_first_difference_is(recorded: Any, actual: Any, path: str) ->
     found = first_difference(recorded, actual)
     assert found is not None
     assert found.path == path
+    assert unified(recorded, actual) is not None
 
 
 def test_long_texts_are_shown_around_the_first_character_that_differs() -> None:
@@ -70,3 +74,37 @@ def test_deep_values_are_compared_without_recursion() -> None:
     for _ in range(5000):
         deep, other = [deep], [other]
     assert first_difference(deep, other) is not None
+
+
+TEXT = "You are a careful assistant. You answer in one line.\nYou never guess. " + "Say what you know, and from where you know it. " * 3
+
+
+def test_the_diff_of_a_long_text_has_only_the_sentence_that_changed() -> None:
+    recorded = {"messages": [{"content": TEXT, "role": "system"}, {"content": "Hi", "role": "user"}]}
+    actual = copy.deepcopy(recorded)
+    actual["messages"][0]["content"] = TEXT.replace("never guess", "may guess")
+    assert str(unified(recorded, actual)).splitlines() == [
+        "--- recorded",
+        "+++ actual",
+        "@@ -4,5 +4,5 @@",
+        '       "content": |',
+        "         | You are a careful assistant. You answer in one line.",
+        "-        | You never guess. ",
+        "+        | You may guess. ",
+        "         | Say what you know, and from where you know it. ",
+        "         | Say what you know, and from where you know it. ",
+    ]
+
+
+def test_a_diff_is_bounded_and_says_what_it_leaves_out() -> None:
+    made = unified({"x": [str(i) for i in range(3000)]}, {"x": [str(-i) for i in range(3000)]})
+    assert made is not None
+    lines = made.splitlines()
+    assert len(lines) <= DIFF_LINES + 2
+    assert lines[-2].startswith("… ")
+    assert lines[-1] == "… and 2603 lines that were not compared"
+
+
+@given(value=JSON)
+def test_what_is_a_line_has_no_line_in_it(value: Any) -> None:
+    assert all("\n" not in line for line in lines_of(value))

@@ -1,29 +1,51 @@
-"""The first place where two JSON values part."""
+"""Where two JSON values part: every place of it, and the whole of it as a unified diff that people can read."""
 
 import difflib
 import json
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+
+from spanreplay.replay.reexecution.places import Keys, written
 
 _SHOWN: Final = 120
+_WIDE: Final = 100
+"""Characters of a text that stay on one line of a diff."""
+_COMPARED: Final = 400
+"""Lines of either side that are compared, from the first that differs."""
+_CONTEXT: Final = 2
+DIFF_LINES: Final = 80
+"""Lines that a diff has at most."""
+_SENTENCE: Final = re.compile(r"(?<=[.!?;]\s)(?=\S)")
+_HUNK: Final = re.compile(r"@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueDifference:
-    """One value that differs. ``recorded`` and ``actual`` are ``_ABSENT`` where there is none."""
+    """One value that differs. ``recorded`` and ``actual`` are :data:`ABSENT` where there is none."""
 
-    path: str
+    keys: Keys
     recorded: Any
     actual: Any
 
+    @property
+    def path(self) -> str:
+        """Where, for example ``messages[0].content``."""
+        return written(self.keys)
+
     def texts(self) -> tuple[str, str, str | None]:
-        """The two values as short texts, and a unified diff when either is long text."""
-        diff = None
-        if isinstance(self.recorded, str) and isinstance(self.actual, str) and max(len(self.recorded), len(self.actual)) > 40:
-            diff = "\n".join(difflib.unified_diff(_lines(self.recorded), _lines(self.actual), "recorded", "actual", lineterm="", n=1))
+        """The two values as short texts, and a unified diff where these lack something."""
+        diff = unified(self.recorded, self.actual) if self.long else None
         return shown(self.recorded, self.actual), shown(self.actual, self.recorded), diff
+
+    @property
+    def long(self) -> bool:
+        """Whether one of the values is a structure, or a text too long for a line."""
+        return any(
+            isinstance(v, dict | list) or (isinstance(v, str) and (len(v) > _WIDE or "\n" in v)) for v in (self.recorded, self.actual)
+        )
 
 
 class _Absent:
@@ -32,10 +54,6 @@ class _Absent:
 
 
 ABSENT: Final = _Absent()
-
-
-def _lines(text: str) -> list[str]:
-    return text.splitlines() or [""]
 
 
 def shown(value: Any, other: Any = None) -> str:
@@ -53,21 +71,36 @@ def shown(value: Any, other: Any = None) -> str:
     return f"{'…' if start else ''}{cut}{'…' if start + _SHOWN < len(text) else ''} ({len(text)} characters)"
 
 
-def differences(recorded: Any, actual: Any, path: str = "") -> Iterator[ValueDifference]:
+class _Link(NamedTuple):
+    """A key and the way to it: shared by all values below."""
+
+    before: "_Link | None"
+    key: str | int
+
+
+def _keys(link: _Link | None) -> Keys:
+    found: list[str | int] = []
+    while link is not None:
+        found.append(link.key)
+        link = link.before
+    return tuple(reversed(found))
+
+
+def differences(recorded: Any, actual: Any) -> Iterator[ValueDifference]:
     """Every value that differs, in the order of the recorded document. ``1``, ``1.0`` and ``true`` are different values."""
-    stack: list[tuple[Any, Any, str]] = [(recorded, actual, path)]
+    stack: list[tuple[Any, Any, _Link | None]] = [(recorded, actual, None)]
     while stack:
         left, right, at = stack.pop()
         if isinstance(left, dict) and isinstance(right, dict):
             keys = [*left, *(k for k in right if k not in left)]
-            stack.extend((left.get(k, ABSENT), right.get(k, ABSENT), f"{at}.{k}" if at else str(k)) for k in reversed(keys))
+            stack.extend((left.get(k, ABSENT), right.get(k, ABSENT), _Link(at, str(k))) for k in reversed(keys))
         elif isinstance(left, list) and isinstance(right, list):
             longest = range(max(len(left), len(right)))
             stack.extend(
-                (left[i] if i < len(left) else ABSENT, right[i] if i < len(right) else ABSENT, f"{at}[{i}]") for i in reversed(longest)
+                (left[i] if i < len(left) else ABSENT, right[i] if i < len(right) else ABSENT, _Link(at, i)) for i in reversed(longest)
             )
         elif type(left) is not type(right) or (left != right and not _both_nan(left, right)):
-            yield ValueDifference(path=at, recorded=left, actual=right)
+            yield ValueDifference(keys=_keys(at), recorded=left, actual=right)
 
 
 def _both_nan(left: Any, right: Any) -> bool:
@@ -77,3 +110,76 @@ def _both_nan(left: Any, right: Any) -> bool:
 def first_difference(recorded: Any, actual: Any) -> ValueDifference | None:
     """The first value that differs, or ``None``."""
     return next(differences(recorded, actual), None)
+
+
+def unified(recorded: Any, actual: Any) -> str | None:
+    """A unified diff of two values, each written as JSON in lines with its long texts opened; ``None`` where they are equal.
+
+    It is bounded: it has at most :data:`DIFF_LINES` lines, and says how many it leaves out.
+    """
+    left, right = list(lines_of(recorded)), list(lines_of(actual))
+    shorter = min(len(left), len(right))
+    same = next((i for i in range(shorter) if left[i] != right[i]), shorter)
+    if same == len(left) == len(right):
+        return None
+    start = max(0, same - _CONTEXT)
+    end = 0
+    while end < shorter - same and left[-1 - end] == right[-1 - end]:
+        end += 1
+    end = max(0, end - _CONTEXT)
+    left, right = left[start : len(left) - end], right[start : len(right) - end]
+    beyond = max(len(left), len(right)) - _COMPARED
+    diff = difflib.unified_diff(left[:_COMPARED], right[:_COMPARED], "recorded", "actual", lineterm="", n=_CONTEXT)
+    made = [_HUNK.sub(lambda found: _moved(found, start), line) if line.startswith("@@") else line for line in diff]
+    if len(made) > DIFF_LINES:
+        made = [*made[:DIFF_LINES], f"… {len(made) - DIFF_LINES} more lines"]
+    if beyond > 0:
+        made.append(f"… and {beyond} lines that were not compared")
+    return "\n".join(made)
+
+
+def _moved(found: re.Match[str], by: int) -> str:
+    return f"@@ -{int(found[1]) + by}{found[2] or ''} +{int(found[3]) + by}{found[4] or ''} @@"
+
+
+def lines_of(value: Any) -> Iterator[str]:
+    """A value as JSON in lines. A text of several lines, or a long one, has a line for each of its lines and sentences, after ``|``."""
+    todo: list[tuple[str, str, Any, str]] = [("", "", value, "")]
+    while todo:
+        indent, name, item, comma = todo.pop()
+        opening = f"{indent}{name}"
+        if isinstance(item, _Absent):
+            continue
+        if isinstance(item, dict) and item:
+            yield f"{opening}{{"
+            todo.append((indent, "", _Closing("}"), comma))
+            members = [(f"{indent}  ", f"{json.dumps(str(key), ensure_ascii=False)}: ", inner, ",") for key, inner in item.items()]
+            members[-1] = (*members[-1][:3], "")
+            todo.extend(reversed(members))
+        elif isinstance(item, list) and item:
+            yield f"{opening}["
+            todo.append((indent, "", _Closing("]"), comma))
+            todo.extend((f"{indent}  ", "", inner, "," if number else "") for number, inner in enumerate(reversed(item)))
+        elif isinstance(item, _Closing):
+            yield f"{indent}{item.sign}{comma}"
+        elif isinstance(item, str) and (len(item) > _WIDE or "\n" in item):
+            yield f"{opening}|"
+            yield from (f"{indent}  | {line}" for line in _broken(item))
+        else:
+            yield f"{opening}{json.dumps(item, ensure_ascii=False)}{comma}"
+
+
+class _Closing(NamedTuple):
+    sign: str
+
+
+def _broken(text: str) -> Iterator[str]:
+    """Its lines; a long one by sentences, and those by words."""
+    for line in text.split("\n"):
+        for sentence in _SENTENCE.split(line) if len(line) > _WIDE else (line,):
+            rest = sentence
+            while len(rest) > _WIDE:
+                cut = rest.rfind(" ", _WIDE // 2, _WIDE) + 1 or _WIDE
+                yield rest[:cut]
+                rest = rest[cut:]
+            yield rest

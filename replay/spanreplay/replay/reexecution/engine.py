@@ -55,6 +55,12 @@ class ReplayResult:
         """In the order of the record."""
         return self.verdict.differences
 
+    def __str__(self) -> str:
+        """For people: what was answered, what differs, what was refused."""
+        from spanreplay.replay.reports.verdict import render_verdict
+
+        return render_verdict(self.verdict, (), colour=False)
+
 
 def replay_session(
     runs: Sequence[Run],

@@ -171,7 +171,11 @@ def test_the_other_loops_replay_from_another_store(desk: Desk) -> None:
 
 def test_own_recordings_replay_from_json_protobuf_and_file(desk: Desk) -> None:
     """Interleaved deltas, equal calls side by side, an id used twice, sealed reasoning, a failing tool, HTTP 400."""
-    wanted = {pattern.format(mode): WIRE / f"{pattern.rpartition('/')[2]}.yaml" for pattern, modes in OWN.items() for mode in modes}
+    wanted = {
+        pattern.format(mode): WIRE / f"{pattern.rpartition('/')[2]}.yaml"
+        for place, (pattern, modes) in enumerate(OWN.items())
+        for mode in (modes if FULL else modes[place % 2 :][:1])
+    }
 
     talks = dict(zip(wanted, _carried_over_and_replayed(desk, wanted, every_way=True), strict=True))
 
@@ -185,4 +189,5 @@ def test_own_recordings_replay_from_json_protobuf_and_file(desk: Desk) -> None:
             assert len(talk["calls"]) == 6
         sealed = [part for part in talk["reasoning"] if part.get("encrypted_content") or part.get("signature")]
         assert len(sealed) == {"responses": 1 if each.endswith("refused") else 2, "messages": 1, "chat": 0}[each.partition("/")[0]]
-    assert talks["chat/rivers/async/chat-chain"]["calls"].count("call_a") == 2
+    chain = next(talk for each, talk in talks.items() if each.endswith("chat-chain"))
+    assert chain["calls"].count("call_a") == 2

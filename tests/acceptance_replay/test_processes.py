@@ -3,12 +3,14 @@
 import json
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from acceptance.commands import Desk
+from support.size import first_of
 
 AGENT = Path(__file__).parent / "one_of_several.py"
 
@@ -22,13 +24,17 @@ def several(how: str, *questions: str, between: str = "; ") -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def desks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Desk]:
-    made = {}
-    for how in ("told", "untold", "bare"):
-        made[how] = desk = Desk.laid_out(tmp_path_factory.mktemp(how))
-        done = desk.record(several(how, "1", "2"))
-        assert done.code == 0, str(done)
-    return made
+def desk_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Desk]:
+    made: dict[str, Desk] = {}
+
+    def desk(how: str) -> Desk:
+        if how not in made:
+            made[how] = Desk.laid_out(tmp_path_factory.mktemp(how))
+            done = made[how].record(several(how, "1", "2"))
+            assert done.code == 0, str(done)
+        return made[how]
+
+    return desk
 
 
 def found(desk: Desk, command: list[str], target: str = "last") -> tuple[int, list[tuple[Any, ...]]]:
@@ -39,9 +45,9 @@ def found(desk: Desk, command: list[str], target: str = "last") -> tuple[int, li
     return done.code, [(d["kind"], d["step"], d["actual"]) for d in replay["differences"]]
 
 
-@pytest.mark.parametrize("how", ["told", "untold", "bare"])
-def test_each_process_is_answered_by_its_own(desks: dict[str, Desk], how: str) -> None:
-    desk = desks[how]
+@pytest.mark.parametrize("how", first_of("untold", "told", "bare"))
+def test_each_process_is_answered_by_its_own(desk_of: Callable[[str], Desk], how: str) -> None:
+    desk = desk_of(how)
     assert found(desk, several(how, "1", "2")) == (0, [])
     assert found(desk, several(how, "2", "1")) == (0, [])
     assert found(desk, ["sh", "-c", f"{shlex.join(one(how, '1'))} & {shlex.join(one(how, '2'))}; wait"]) == (0, [])
@@ -53,9 +59,9 @@ def test_each_process_is_answered_by_its_own(desks: dict[str, Desk], how: str) -
     assert (code, {d[0] for d in differences}) == (1, {"unreached"})
 
 
-@pytest.mark.parametrize("how", ["told", "untold"])
-def test_a_run_asked_for_by_its_id_is_the_one_that_is_compared(desks: dict[str, Desk], how: str) -> None:
-    desk = desks[how]
+@pytest.mark.parametrize("how", first_of("told", "untold"))
+def test_a_run_asked_for_by_its_id_is_the_one_that_is_compared(desk_of: Callable[[str], Desk], how: str) -> None:
+    desk = desk_of(how)
     runs = json.loads(desk.spanreplay("runs", "--json").out)["runs"]
     ids = {json.loads(desk.spanreplay("replay", r["run_id"], "--json").out)["runs"][0]["output"]: r["run_id"] for r in runs}
     for question in "12":

@@ -11,7 +11,7 @@ from acceptance.commands import WIRE, Desk, Done, agent, assert_equal, runs_of
 from backends.running import Collector, Jaeger, Peers, get, until
 from support.cassette_server import CassetteServer, read_cassette
 from support.model_server import ModelServer, as_json, chat
-from support.size import FULL
+from support.size import FULL, first_of
 
 LARGE: Final = Path(__file__).parent / "agents" / "large_agent.py"
 TRIP: Final = Path(__file__).parent / "agents" / "trip_agent.py"
@@ -56,7 +56,7 @@ def replayed(desk: Desk, command: list[str], recorded: Done, target: str | Path,
     assert desk.marks == marks
 
 
-@pytest.mark.parametrize("content", ["full", "view"])
+@pytest.mark.parametrize("content", first_of("full", "view"))
 def test_an_openai_agent_with_streams_and_parallel_tools_comes_back_through_the_gateway(content: str, peers: Peers, tmp_path: Path) -> None:
     jaeger = peers.jaeger()
     gateway = peers.collector("gateway", view=jaeger.http)

@@ -30,6 +30,8 @@ class Codec(ABC):
     """A provider of which only what differs is left to write."""
 
     KIND: ClassVar[ProviderKind] = "model_call"
+    LOCAL_IDS: ClassVar[tuple[str, ...]] = ()
+    LOCAL_TIMES: ClassVar[tuple[str, ...]] = ()
 
     def asked(self, path: str, body: object) -> object:
         """The body says it all."""

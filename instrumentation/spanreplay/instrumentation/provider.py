@@ -66,6 +66,10 @@ class Provider(Protocol):
     """What a call is: of a model, or for vectors to find something with."""
     PATHS: ClassVar[tuple[str, ...]]
     """Path suffixes, without query and trailing slash; a body is parsed only for a path that ends in one of them."""
+    LOCAL_IDS: ClassVar[tuple[str, ...]]
+    """Places of the request body, as ``messages[*].tool_call_id``, with ids that programs may make themselves: others each time."""
+    LOCAL_TIMES: ClassVar[tuple[str, ...]]
+    """The same of times."""
 
     def matches(self, method: str, path: str, body: object) -> bool:
         """Is this a model call of this API, on any host and under any prefix?

@@ -38,6 +38,7 @@ class AnthropicMessages(Codec):
 
     NAME: ClassVar[str] = "anthropic.messages"
     PATHS: ClassVar[tuple[str, ...]] = ("/messages", "/invoke", "/invoke-with-response-stream", ":rawPredict", ":streamRawPredict")
+    LOCAL_IDS: ClassVar[tuple[str, ...]] = ("messages[*].content[*].id", "messages[*].content[*].tool_use_id")
 
     def matches(self, method: str, path: str, body: object) -> bool:
         """A POST with a model and messages; where the path names the model, with the version of the API."""

@@ -34,6 +34,11 @@ class BedrockConverse(Codec):
 
     NAME: ClassVar[str] = "aws.bedrock.converse"
     PATHS: ClassVar[tuple[str, ...]] = ("/converse", "/converse-stream")
+    LOCAL_IDS: ClassVar[tuple[str, ...]] = (
+        "messages[*].content[*].toolUse.toolUseId",
+        "messages[*].content[*].toolResult.toolUseId",
+        "requestMetadata.*",
+    )
 
     def matches(self, method: str, path: str, body: object) -> bool:
         """A POST with messages, or with the variables of a managed prompt."""

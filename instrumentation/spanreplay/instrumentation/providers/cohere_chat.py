@@ -25,6 +25,7 @@ class CohereChat(Codec):
 
     NAME: ClassVar[str] = "cohere.chat"
     PATHS: ClassVar[tuple[str, ...]] = ("/v2/chat",)
+    LOCAL_IDS: ClassVar[tuple[str, ...]] = ("messages[*].tool_calls[*].id", "messages[*].tool_call_id")
 
     def matches(self, method: str, path: str, body: object) -> bool:
         """A POST with messages and a model."""

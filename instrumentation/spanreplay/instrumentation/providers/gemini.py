@@ -42,6 +42,7 @@ class Gemini(Codec):
 
     NAME: ClassVar[str] = "gemini"
     PATHS: ClassVar[tuple[str, ...]] = (":generateContent", ":streamGenerateContent")
+    LOCAL_IDS: ClassVar[tuple[str, ...]] = ("contents[*].parts[*].functionCall.id", "contents[*].parts[*].functionResponse.id", "labels.*")
 
     def matches(self, method: str, path: str, body: object) -> bool:
         """A POST with contents."""

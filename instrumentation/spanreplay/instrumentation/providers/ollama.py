@@ -24,6 +24,8 @@ class Ollama(Codec):
 
     NAME: ClassVar[str] = "ollama"
     PATHS: ClassVar[tuple[str, ...]] = ("/api/chat", "/api/generate")
+    LOCAL_IDS: ClassVar[tuple[str, ...]] = ("messages[*].tool_calls[*].id", "messages[*].tool_call_id")
+    LOCAL_TIMES: ClassVar[tuple[str, ...]] = ("messages[*].created_at",)
 
     def matches(self, method: str, path: str, body: object) -> bool:
         """A POST with a model, and messages or a prompt."""

@@ -30,6 +30,14 @@ class OpenAIChat(Codec):
 
     NAME: ClassVar[str] = "openai.chat"
     PATHS: ClassVar[tuple[str, ...]] = ("/chat/completions",)
+    LOCAL_IDS: ClassVar[tuple[str, ...]] = (
+        "messages[*].tool_calls[*].id",
+        "messages[*].tool_call_id",
+        "messages[*].id",
+        "prompt_cache_key",
+        "metadata.*",
+    )
+    LOCAL_TIMES: ClassVar[tuple[str, ...]] = ("created", "messages[*].created", "messages[*].created_at")
 
     def matches(self, method: str, path: str, body: object) -> bool:
         """A POST with messages and a model; on Azure the model may stand in the path as the deployment."""

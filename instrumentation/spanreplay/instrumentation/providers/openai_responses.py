@@ -51,6 +51,8 @@ class OpenAIResponses(Codec):
 
     NAME: ClassVar[str] = "openai.responses"
     PATHS: ClassVar[tuple[str, ...]] = ("/responses",)
+    LOCAL_IDS: ClassVar[tuple[str, ...]] = ("input[*].id", "input[*].call_id", "prompt_cache_key", "metadata.*")
+    LOCAL_TIMES: ClassVar[tuple[str, ...]] = ("input[*].created_at",)
 
     def matches(self, method: str, path: str, body: object) -> bool:
         """A POST with a model and input; a stored prompt may bring either."""

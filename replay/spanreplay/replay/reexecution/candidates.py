@@ -6,10 +6,12 @@ process stands for one recorded process, and only that one's steps answer it.
 """
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Final
 
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reexecution.claims import Claims
+from spanreplay.replay.reexecution.comparing import EXACT, Comparing
 from spanreplay.replay.reexecution.matching import RecordedRun, comparable
 
 _RUN: Final = "run"
@@ -30,6 +32,7 @@ class Recording:
         claims: shared with the other processes of the replay.
         place: causal path at which this process was started.
         accept_incomplete: steps whose record is known to lack something answer too.
+        comparing: what inputs may differ in.
     """
 
     def __init__(
@@ -40,9 +43,10 @@ class Recording:
         claims: Claims | None = None,
         place: str = "",
         accept_incomplete: bool = False,
+        comparing: Comparing = EXACT,
     ) -> None:
-        self._accept_incomplete = accept_incomplete
-        self.runs = [RecordedRun(r, accept_incomplete=accept_incomplete) for r in sorted(runs, key=lambda r: r.started_ns)]
+        self._prepared = partial(RecordedRun, accept_incomplete=accept_incomplete, comparing=comparing)
+        self.runs = [self._prepared(r) for r in sorted(runs, key=lambda r: r.started_ns)]
         self._in_processes = [r.run for r in self.runs if _STARTED in (r.run.path or "")]
         self._inputs = {id(r): comparable(r.run.typed_input) for r in self.runs}
         self._focus = frozenset(focus)
@@ -61,7 +65,7 @@ class Recording:
         if recorded is None:
             return self.runs[0] if len(self.runs) == 1 and self.runs[0].run.path is None else None
         names = self._processes(recorded.run)
-        parts = [RecordedRun(recorded.run, process=name, accept_incomplete=self._accept_incomplete) for name in names]
+        parts = [self._prepared(recorded.run, process=name) for name in names]
         for part in sorted(parts, key=lambda p: (p.process != self._process, rank(p))):
             if part.process is None or part.process == self._process or self._claims.take(_PROCESS, part.process):
                 self._process = part.process

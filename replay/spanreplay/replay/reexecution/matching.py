@@ -7,57 +7,29 @@ and the report says ``matched_by=input``. Call ids help nobody here: real traces
 
 import json
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final
 
 from spanreplay.content.canonical import canonical_json
-from spanreplay.content.redaction import mask
-from spanreplay.replay.model import Grade, Run, Step
+from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reading.meaning import live_meaning, recorded_meaning
 from spanreplay.replay.reasons import ATTESTED
 from spanreplay.replay.rebuilding.origin import told_by_others
+from spanreplay.replay.reexecution.comparing import EXACT, Comparing
 from spanreplay.replay.reexecution.forks import FORK, NOT_AWAITED, Forked, comes_later, forks_in, levels_of, over_at, scope_of
+from spanreplay.replay.reexecution.forms import comparable, parsed
+from spanreplay.replay.reexecution.likening import Likening
+from spanreplay.replay.reexecution.matched import Claim, Found, Like, MatchedBy, Missed, stub_grades, unable
 
-MatchedBy: TypeAlias = Literal["path", "input"]
+__all__ = ["Found", "MatchedBy", "Missed", "RecordedRun", "comparable", "owner_of", "parsed", "stub_grades", "unable"]
 
-_STUB_GRADES: Final[frozenset[Grade]] = frozenset({"exact", "semantic"})
-_CUT: Final[frozenset[Grade]] = frozenset({"incomplete"})
+_LIKENED: Final = 50
+"""Steps elsewhere that are looked at for one whose input counts as equal."""
 _NAMED: Final = "@"
 """Begins the path segment of a scope that the user named."""
-
-
-def stub_grades(*, accept_incomplete: bool) -> frozenset[Grade]:
-    """The grades of steps that may answer a call.
-
-    Args:
-        accept_incomplete: also those whose record is known to lack something.
-    """
-    more: frozenset[Grade] = frozenset({"incomplete"} if accept_incomplete else ())
-    return _STUB_GRADES | more
-
-
-def unable(step: Step) -> str:
-    """Why a step cannot answer a call, and what helps."""
-    why = "; ".join(reason.detail for reason in step.reasons) or f"it ended as {step.outcome}"
-    advice = {
-        "structure": "; it answers when it is recorded with its content",
-        "incomplete": "; --accept-incomplete lets it answer with what there is",
-    }.get(step.grade, "")
-    return f"the record cannot answer it: {why}{advice}"
-
-
-def comparable(text: str | None) -> str | None:
-    """The form in which two inputs are compared: canonical JSON, redactions without their run's hash."""
-    if text is None:
-        return None
-    masked = mask(text)
-    try:
-        return canonical_json(json.loads(masked))
-    except ValueError:
-        return masked
 
 
 def _sort(kind: str, name: str) -> tuple[str, str]:
@@ -96,43 +68,6 @@ def owner_of(scope: str) -> str:
     return "/".join(segments)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A recorded step that answers a live call."""
-
-    step: Step
-    by: MatchedBy
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Missed:
-    """No recorded step answers a live call."""
-
-    kind: Literal["input", "order", "never_recorded", "already_used", "not_replayable"]
-    step: Step | None
-    """The recorded step that was expected here, if any; it is the one that differs."""
-    next: Step | None = None
-    """For a call that is not in the record: the recorded step that was to come next here."""
-    nearest: tuple[Step, ...] = ()
-    instead: Step | None = None
-    """The recorded step whose call was made where ``step`` was expected."""
-    skipped: tuple[Step, ...] = ()
-    """Steps of tasks and threads started from here that ended before ``step`` in the record, and were not asked for."""
-    claim: "Claim | None" = None
-    """The earlier call that took the step of this one, and is the one that differs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """A call that was answered by input, away from its own place."""
-
-    path: str
-    asked: str | None
-    """Its comparable input."""
-    where: str | None
-    """``file:line`` of the agent's code that made it."""
-
-
 class RecordedRun:
     """One recorded run, prepared for matching. Not locked: the interceptor holds its own lock around every use.
 
@@ -140,10 +75,12 @@ class RecordedRun:
         run: the run.
         process: only what this recorded process made (and what no process is known of) answers; left out, all of it.
         accept_incomplete: steps whose record is known to lack something answer too.
+        comparing: what inputs may differ in.
     """
 
-    def __init__(self, run: Run, *, process: str | None = None, accept_incomplete: bool = False) -> None:
+    def __init__(self, run: Run, *, process: str | None = None, accept_incomplete: bool = False, comparing: Comparing = EXACT) -> None:
         self.run = run
+        self._likening = Likening(run, comparing)
         self._stubs = stub_grades(accept_incomplete=accept_incomplete)
         self.process = process
         told = told_by_others(run)
@@ -234,8 +171,15 @@ class RecordedRun:
             inside: path of the sub-agent it is made in, and the recorded step that one was matched with.
             forked: tells which tasks and threads the replay has started so far.
         """
-        if inside is not None and inside[1].path is not None and path.startswith(f"{inside[0]}/"):
-            path = inside[1].path + path[len(inside[0]) :]
+        path = _placed(path, inside)
+        found = self._matched(kind, name, path, asked, inside, forked)
+        if isinstance(found, Found) or found.kind == "not_replayable" or found.claim is not None:
+            return found
+        return self._likened(kind, name, path, asked) or found
+
+    def _matched(
+        self, kind: str, name: str, path: str, asked: str | None, inside: tuple[str, Step] | None, forked: Forked | None
+    ) -> Found | Missed:
         at_path = self.by_path.get(path)
         if at_path is not None and self.free(at_path):
             skipped = self._skipped(at_path)
@@ -260,6 +204,43 @@ class RecordedRun:
                 return self._unknown(kind, name, path, asked, at_path)
             return Missed(kind="input", step=at_path, skipped=self._skipped_inside(at_path))
         return self._elsewhere(kind, name, path, asked) or self._unknown(kind, name, path, asked, at_path)
+
+    def _likened(self, kind: str, name: str, path: str, asked: str | None) -> Found | Missed | None:
+        """Where nothing was asked just so: the step at the place of the call, or the nearest elsewhere, whose input counts as equal."""
+        at_path = self.by_path.get(path)
+        if at_path is not None and self.free(at_path):
+            like = self._likening.judge(at_path, self.input_of(at_path), asked)
+            skipped = None if like is None else self._skipped(at_path)
+            if skipped is not None:
+                return Missed(kind="order", step=skipped, instead=at_path)
+            if like is not None:
+                return self._accepted(at_path, like, away=False)
+        best: tuple[Step, Like] | None = None
+        for step in islice((s for s in self._elsewhere_free(kind, name, path) if s is not at_path), _LIKENED):
+            like = self._likening.judge(step, self.input_of(step), asked)
+            if like is not None and (best is None or like.distance < best[1].distance):
+                best = step, like
+        return None if best is None else self._accepted(*best, away=True)
+
+    def _accepted(self, step: Step, like: Like, *, away: bool) -> Found | Missed:
+        found = self._answering(step)
+        if isinstance(found, Missed):
+            return found
+        self._likening.accept(like)
+        return replace(found, by=like.by, like=like, away=away)
+
+    def at(self, path: str, inside: tuple[str, Step] | None = None) -> Step | None:
+        """The recorded step at the place of a live call; the arguments are those of :meth:`match`."""
+        return self.by_path.get(_placed(path, inside))
+
+    def same(self, kind: str, name: str, asked: str | None) -> Step | None:
+        """A step that asked the same and may answer, from wherever; one that has answered already only where no other is left."""
+        alike = [s for s in self._alike[_sort(kind, name)] if self._may_answer(s) and self.input_of(s) == asked]
+        return next((s for s in alike if self.free(s)), alike[0] if alike else None)
+
+    def left(self, but: Collection[str]) -> Iterator[Step]:
+        """The steps that have not answered, but those of these outcomes."""
+        return (s for s in self.steps if self.free(s) and s.outcome not in but)
 
     def _unknown(self, kind: str, name: str, path: str, asked: str | None, at_path: Step | None) -> Missed:
         claim = None if at_path is None else self._claims.get(at_path.seq)
@@ -373,16 +354,14 @@ class RecordedRun:
 
     def _elsewhere(self, kind: str, name: str, path: str, asked: str | None) -> Found | None:
         """A free step with this very input, made from another task or thread, or from no known place."""
+        step = next((s for s in self._elsewhere_free(kind, name, path) if self.input_of(s) == asked), None)
+        return None if step is None else Found(step=step, by="input", away=True)
+
+    def _elsewhere_free(self, kind: str, name: str, path: str) -> Iterator[Step]:
         here = scope_of(path)
         for step in self._alike[_sort(kind, name)]:
-            if (
-                self.free(step)
-                and (step.path is None or self._may_be_elsewhere(here, scope_of(step.path)))
-                and self._may_answer(step)
-                and self.input_of(step) == asked
-            ):
-                return Found(step=step, by="input")
-        return None
+            if self.free(step) and (step.path is None or self._may_be_elsewhere(here, scope_of(step.path))) and self._may_answer(step):
+                yield step
 
     def _may_be_elsewhere(self, here: str, there: str) -> bool:
         """Can a call made from the one scope have been made from the other? Both are tasks or threads of the same step, or that step."""
@@ -432,15 +411,12 @@ class RecordedRun:
             todo.extend(self._children[child])
 
 
+def _placed(path: str, inside: tuple[str, Step] | None) -> str:
+    """The path in the record of a call that is made inside a sub-agent."""
+    if inside is not None and inside[1].path is not None and path.startswith(f"{inside[0]}/"):
+        return inside[1].path + path[len(inside[0]) :]
+    return path
+
+
 def _runs_again(step: Step) -> bool:
     return step.passed or step.kind in ("agent", "handoff")
-
-
-def parsed(text: str | None) -> Any:
-    """A comparable input as a JSON value; the text itself where it is none."""
-    if text is None:
-        return None
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text

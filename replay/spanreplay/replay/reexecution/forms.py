@@ -1,0 +1,28 @@
+"""The form in which inputs are compared."""
+
+import json
+from typing import Any
+
+from spanreplay.content.canonical import canonical_json
+from spanreplay.content.redaction import mask
+
+
+def comparable(text: str | None) -> str | None:
+    """The form in which two inputs are compared: canonical JSON, redactions without their run's hash."""
+    if text is None:
+        return None
+    masked = mask(text)
+    try:
+        return canonical_json(json.loads(masked))
+    except ValueError:
+        return masked
+
+
+def parsed(text: str | None) -> Any:
+    """A comparable input as a JSON value; the text itself where it is none."""
+    if text is None:
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,7 +1,9 @@
 """Recordings as tests: each test here runs a small suite of its own."""
 
+import hashlib
 import json
 
+import duckdb  # noqa: F401 — pytester forgets what a suite has imported, and this cannot be imported twice
 import pytest
 
 pytest_plugins = ["pytester"]
@@ -165,3 +167,79 @@ def test_the_fixtures_and_an_asynchronous_test(suite: Suite) -> None:
     assert (code, suite.bodies()) == (0, ["tea", "tea"]), said
     code, said = suite.run(FIXTURES, "-k", "asynchronous and asyncio", "-p", "anyio")
     assert (code, suite.bodies()) == (0, []), said
+
+
+def test_a_changed_recording_is_accepted_with_a_reason_that_it_keeps(suite: Suite) -> None:
+    (suite.folder / "shop.py").write_text(AGENT.replace("random.random()", "len(item)"))
+    tests = TESTS.replace("first != second", "first == second")
+    suite.run(tests, "--spanreplay=record")
+    file = suite.folder / "runs" / "tea.json"
+    first = file.read_bytes()
+
+    code, said = suite.run(tests, "--spanreplay=record")
+    assert (code, file.read_bytes() == first) == (0, True), "the same behaviour is no news, though its ids and times are"
+
+    other = tests.replace("quote()", "quote('coffee')")
+    code, said = suite.run(other, "--spanreplay=record")
+    assert (code, file.read_bytes() == first) == (1, True), said
+    assert 'step 1 tool_call price.input.arguments.item: was "tea", now "coffee"' in said
+    assert "--spanreplay-reason" in said
+
+    code, said = suite.run(other, "--spanreplay=record", "--spanreplay-reason", "we sell coffee now")
+    assert code == 0, said
+    (decision,) = json.loads(file.read_text())["spanreplay"]["decisions"]
+    assert (decision["why"], decision["replaces"]) == ("we sell coffee now", f"sha256:{hashlib.sha256(first).hexdigest()}")
+    assert decision["who"]
+    assert decision["when"].endswith("+00:00")
+
+
+def test_a_reason_is_for_recording(suite: Suite) -> None:
+    code, said = suite.run(TESTS, "--spanreplay-reason", "why")
+    assert (code, "is for --spanreplay=record" in said) == (4, True)
+
+
+RUNS = """
+import shop
+
+
+async def later():
+    return shop.quote()
+
+
+def test_function(replay_run):
+    result = replay_run("runs/tea.json", later)
+    assert result.equal, str(result)
+    assert [step.name for step in replay_run.runs("runs/tea.json")[0].steps] == ["price", "price"]
+
+
+def test_command(replay_run):
+    import sys
+    result = replay_run("runs/command.json", [sys.executable, "-c", "import shop; shop.quote()"])
+    assert result.equal, str(result)
+    assert result.value == 0
+
+
+def test_other_command(replay_run):
+    import sys
+    other = replay_run("runs/command.json", [sys.executable, "-c", "import shop; shop.quote('milk')"])
+    assert "milk" in str(other)
+    assert not other.equal
+
+
+def test_nothing_that_can_be_judged(replay_run):
+    replay_run("runs/command.json", ["true"])
+"""
+
+
+def test_a_function_and_a_command_are_recorded_and_replayed(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(suite.folder))
+    code, said = suite.run(RUNS, "--spanreplay=record", "-k", "function")
+    assert (code, suite.bodies()) == (0, ["tea", "tea"]), said
+    code, said = suite.run(RUNS, "--spanreplay=refuse", "-k", "function")
+    assert (code, suite.bodies()) == (0, []), said
+    code, said = suite.run(RUNS, "--spanreplay=record", "-k", "test_command")
+    assert (code, suite.bodies()) == (0, ["tea", "tea"]), said
+    code, said = suite.run(RUNS, "-k", "other_command or judged")
+    assert (code, suite.bodies()) == (1, []), said
+    assert "1 failed, 1 passed" in said
+    assert "true cannot be judged:" in said

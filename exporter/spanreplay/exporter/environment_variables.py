@@ -44,6 +44,10 @@ SPANREPLAY_SESSION: Final = "SPANREPLAY_SESSION"
 SPANREPLAY_USER: Final = "SPANREPLAY_USER"
 """The user or service account it works for; becomes ``user.id`` on every step."""
 
+SPANREPLAY_SHORTCUTS: Final = "SPANREPLAY_SHORTCUTS"
+"""``off``: a replay lets the methods of model SDKs make their requests, also where the record answers them as they stand. Slower, and no
+different otherwise."""
+
 # ---- between a recorded command and its processes ----------------------------------------------------------------
 
 SPANREPLAY_BOOTSTRAP: Final = "SPANREPLAY_BOOTSTRAP"
@@ -72,6 +76,9 @@ SPANREPLAY_HASH_SEED: Final = "SPANREPLAY_HASH_SEED"
 
 SPANREPLAY_SEED: Final = "SPANREPLAY_SEED"
 """What a replayed command's uuids and random numbers are made from."""
+
+SPANREPLAY_TARGET: Final = "SPANREPLAY_TARGET"
+"""Where live tools of a fork act, as ``--target`` names it; for the agent to look at."""
 
 TRACEPARENT: Final = "TRACEPARENT"
 """W3C trace context of the parent, as of the OpenTelemetry specification "Environment Variables as Context Propagation Carriers"."""

@@ -84,6 +84,7 @@ class Guard:
         scratch: Path,
         allow_write: Sequence[Path] = (),
         allow_connect: Sequence[Address] = (),
+        permits: Callable[[], bool] | None = None,
         telemetry_hosts: Callable[[str, int], bool] | None = None,
         on_refusal: Callable[[Refusal], None] | None = None,
     ) -> None:
@@ -93,6 +94,7 @@ class Guard:
             scratch: an existing directory that the replay may write to.
             allow_write: further files or directories that it may write to.
             allow_connect: hosts and ports that it may look up and connect to, see :mod:`spanreplay.replay.isolation.reachable`.
+            permits: tells whether what runs now is a live call that may act; it takes no lock and opens nothing.
             telemetry_hosts: tells of a host (as given to the connect or look-up) and port (0 if unknown) whether a connection to it is
                 telemetry, besides those known by their caller.
             on_refusal: called with every refusal and notice, in the acting thread, before the exception is raised. What it raises is
@@ -110,6 +112,7 @@ class Guard:
         """What was refused without counting as an attempt, oldest first, at most :data:`KEPT`."""
         self._territory: Final = Territory(self.scratch, allow_write)
         self._reachable: Final = Reachable(allow_connect, self.scratch)
+        self._permits: Final = permits
         self._telemetry_hosts: Final = telemetry_hosts
         self._on_refusal: Final = on_refusal
         # Counters are lists because append is atomic and needs no lock.
@@ -187,7 +190,7 @@ class Guard:
             act = RULES[event](args, self._territory)
         except Exception:  # noqa: BLE001 (what cannot be read is refused, never let through)
             act = Act(action="unknown", target=event)
-        if act is None or _takes_part(act, args) or self._may_reach(act):
+        if act is None or _takes_part(act, args) or self._may_reach(act) or (self._permits is not None and self._permits()):
             return None
         caller = read(sys._getframe(1))
         if act.action in FILES and caller.nearest == IMPORT_WRITER and (".pyc" in act.target or "__pycache__" in act.target):

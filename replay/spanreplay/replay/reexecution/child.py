@@ -9,11 +9,13 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Final
 
 from spanreplay.boundary import session as sessions
+from spanreplay.boundary.scope import current_scope
 from spanreplay.boundary.session import RunContext
 from spanreplay.exporter import environment_variables as env
 from spanreplay.instrumentation.shims import processes, randomness
@@ -25,13 +27,18 @@ from spanreplay.replay.isolation.guard import Guard
 from spanreplay.replay.isolation.reachable import Reachable
 from spanreplay.replay.reexecution.claims import Claims
 from spanreplay.replay.reexecution.clock import RecordedClock
-from spanreplay.replay.reexecution.engine import ISOLATION, finish, replay_session, stopped_by_replay
+from spanreplay.replay.reexecution.engine import ISOLATION, finish, prepared, stopped_by_replay
+from spanreplay.replay.reexecution.keeping import Keeping
 from spanreplay.replay.reexecution.ledger import Ledger
 from spanreplay.replay.reexecution.plan import CLAIMS, ENVIRONMENT, LEDGERS, TEMPORARY, Plan, read_plan, read_recording
 
 _HANDED_ON: Final = (ENVIRONMENT, "TMPDIR", "TEMP", "TMP", "SQLITE_TMPDIR")
 """What a program of the agent's own needs to take part, whatever environment it is given."""
-KERNEL: Final = "level 2: a Python audit hook, Landlock and seccomp; handles opened before, and modes and times of files, are not covered"
+KERNEL: Final = "level 2: a Python audit hook, Landlock and seccomp; handles opened before are not covered"
+UNNAMED: Final = (
+    "level 2: a Python audit hook, Landlock and seccomp, whose refusals are not named; modes and times of files, shared memory and "
+    "handles opened before are not covered"
+)
 
 _GRACE_S: Final = 20
 """How long an agent may go on after a difference has stopped it."""
@@ -58,7 +65,7 @@ def _start(scratch: Path) -> None:
     place = find_place()
     runs = read_recording(scratch, plan)
     clock = RecordedClock(runs)
-    session, _ = replay_session(
+    made = prepared(
         runs,
         ledger,
         focus=plan.focus,
@@ -67,15 +74,22 @@ def _start(scratch: Path) -> None:
         options=plan.options,
         on_stop=_end_soon,
         clock=clock,
+        keeping=lambda redactor: Keeping(env.store_folder(None), place, redactor, ledger),
     )
-    command = RunContext(run_id="replay", name="command", fallback=True)
-    plugins.install("auto")
-    processes.complete_with(lambda given: {**child_env(given), **{name: os.environ[name] for name in _HANDED_ON if name in os.environ}})
+    session, kept = made.session, made.keeping
+    command = RunContext(run_id="replay", name="command", fallback=True) if kept is None else kept.context()
+    plugins.install("auto", shortcuts=True)
+    processes.complete_with(_child_environment)
     _quiet_stops()
     seed = os.environ.pop(env.SPANREPLAY_SEED, None) if place.top else None
     if seed is not None:
         randomness.install(seed, fresh=True)
     os.environ.update(place.environment())
+    if kept is not None:
+        kept.open(runs, seed, {})
+        atexit.register(kept.close, whole=False)
+        if plan.options.policy.target is not None:
+            os.environ[env.SPANREPLAY_TARGET] = plan.options.policy.target
     sessions.activate(session.root(command, place.path))
     clock.start()
     if not plan.options.guard:
@@ -85,24 +99,42 @@ def _start(scratch: Path) -> None:
     sys.dont_write_bytecode = True
 
     options = plan.options
-    guard = Guard(scratch=scratch, allow_write=options.allow_write, allow_connect=options.allow_connect, on_refusal=ledger.refuse)
+    guard = Guard(
+        scratch=scratch,
+        allow_write=options.allow_write,
+        allow_connect=options.allow_connect,
+        permits=made.permits,
+        on_refusal=ledger.refuse,
+    )
 
     atexit.register(finish, session, guard, ledger)
+    isolation = _confined(scratch, plan) if options.isolate == "auto" else ISOLATION
     guard.arm_process()
-    isolation = _confined(scratch, plan) if plan.options.isolate == "auto" else ISOLATION
     ledger.enter("started", pid=os.getpid(), argv=sys.orig_argv, isolation=isolation)
+
+
+def _child_environment(given: Mapping[str, str] | None) -> dict[str, str]:
+    """What a process that the agent starts is given: it takes part, or, started by a live call, is recorded."""
+    made = child_env(given)
+    scope = current_scope()
+    if scope is not None and scope.session.mode == "record":
+        made[env.SPANREPLAY_BOOTSTRAP] = "record"
+        made.pop(ENVIRONMENT, None)
+        return made
+    return {**made, **{name: os.environ[name] for name in _HANDED_ON if name in os.environ}}
 
 
 def _confined(scratch: Path, plan: Plan) -> str:
     """Take what the machine offers beside the hook; tells what holds."""
-    if os.environ.get(kernel.CONFINED):  # by the process that started this one
-        return KERNEL
+    inherited = os.environ.get(kernel.CONFINED)  # by the process that started this one
+    if inherited:
+        return KERNEL if inherited == "named" else UNNAMED
     try:
         ports = Reachable(plan.options.allow_connect, scratch).ports
-        kernel.confine([scratch, *plan.options.allow_write], lambda listener: naming.hand_over(scratch, listener), ports=ports)
+        named = kernel.confine([scratch, *plan.options.allow_write], naming.HandOver(scratch), ports=ports)
     except kernel.NotOfferedError as error:
         return f"{ISOLATION} ({error})"
-    return KERNEL
+    return KERNEL if named else UNNAMED
 
 
 def _end_soon() -> None:

@@ -7,23 +7,27 @@ import subprocess
 import tempfile
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Final
 
 from spanreplay.exporter import environment_variables as env
-from spanreplay.recording.children import child_environment
+from spanreplay.recording.children import child_environment, finish_command
 from spanreplay.recording.definition import HASH_SEED
 from spanreplay.replay.isolation import naming
 from spanreplay.replay.model import Run
 from spanreplay.replay.rebuilding.joins import Join
 from spanreplay.replay.reexecution.credentials import PLACEHOLDER, needed_credentials
+from spanreplay.replay.reexecution.cut import cut_of
+from spanreplay.replay.reexecution.cut import judged as judged_part
+from spanreplay.replay.reexecution.hosts import model_hosts
 from spanreplay.replay.reexecution.ledger import Difference, Ledger, Totals, expected_runs, read_ledgers
 from spanreplay.replay.reexecution.options import STRICT, Options
 from spanreplay.replay.reexecution.plan import ENVIRONMENT, LEDGERS, TEMPORARY, Plan, lay_out
 from spanreplay.replay.reexecution.uncalled import enter_unreached
 from spanreplay.replay.reexecution.verdict import Verdict, verdict
 from spanreplay.spans.record import Record
+from spanreplay.store.folder import JOURNALS, make_folder
 
 _QUICK_TELEMETRY: Final = {"OTEL_EXPORTER_OTLP_TIMEOUT": "1"}
 """Nothing is exported during a replay, so the command's own exporters need not try for long."""
@@ -46,6 +50,8 @@ class CommandReplay:
     verdict: Verdict
     runs: tuple[Run, ...]
     """What it was judged against."""
+    command_id: str | None = None
+    """Of the command that this was recorded as, where anything was live."""
 
 
 def replay_command(
@@ -60,8 +66,9 @@ def replay_command(
     output: IO[Any] | None = None,
     errors: IO[Any] | None = None,
     stdin: int | None = None,
+    store: Path | None = None,
 ) -> CommandReplay:
-    """Run ``argv`` with every call of its agents answered from ``runs``.
+    """Run ``argv`` with every call of its agents answered from ``runs``, but those that ``options.policy`` lets be live.
 
     Args:
         runs: one run, or all runs of the recorded command.
@@ -74,12 +81,18 @@ def replay_command(
         output: where its standard output goes; ours by default.
         errors: where its standard error goes; ours by default.
         stdin: its standard input, as :class:`subprocess.Popen` takes it; ours by default.
+        store: where the run is kept that this is, if anything is live; ``SPANREPLAY_STORE``, else ``./.spanreplay``, by default.
 
     Raises:
         CommandMissing: there is no such program.
+        PolicyError: what is to be live does not fit the runs.
     """
+    policy, command_id = options.policy, os.urandom(16).hex()
+    cut_of(runs, policy)
+    kept = env.store_folder(store) if policy.is_kept else None
     scratch = Path(tempfile.mkdtemp(prefix="spanreplay-"))
     try:
+        options = _with_live(options, runs, kept)
         traces = {t for run in runs for t in run.trace_ids}
         plan = Plan(
             runs=tuple(r.run_id for r in runs),
@@ -88,7 +101,7 @@ def replay_command(
             join=join,
         )
         lay_out(scratch, plan, (r for r in records if r.trace_id in traces))
-        environment = child_environment(os.urandom(16).hex(), os.urandom(16).hex(), scratch, "replay")
+        environment = child_environment(command_id, os.urandom(16).hex(), scratch if kept is None else kept, "replay")
         temporary = str(scratch / TEMPORARY)
         environment |= _QUICK_TELEMETRY
         environment |= {ENVIRONMENT: str(scratch), "TMPDIR": temporary, "TEMP": temporary, "TMP": temporary, "SQLITE_TMPDIR": temporary}
@@ -96,7 +109,13 @@ def replay_command(
         for name in needed_credentials(runs, environment):
             environment.setdefault(name, PLACEHOLDER)
         with (
-            naming.Watch(scratch, Ledger(scratch / LEDGERS / "kernel.ledger"), environment, allow_connect=options.allow_connect)
+            naming.Watch(
+                scratch,
+                Ledger(scratch / LEDGERS / "kernel.ledger"),
+                environment,
+                allow_write=options.allow_write,
+                allow_connect=options.allow_connect,
+            )
             if options.isolate == "auto"
             else nullcontext()
         ):
@@ -104,11 +123,27 @@ def replay_command(
         totals = read_ledgers(scratch / LEDGERS)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    judged = expected_runs(runs, totals, focus)
-    whole = all(r.run_id in totals.runs_matched or r.is_command for r in runs) if focus else True
+    if kept is not None:
+        finish_command(environment, code)
+    judged = judged_part(expected_runs(runs, totals, focus), policy, totals)
+    whole = not policy and (all(r.run_id in totals.runs_matched or r.is_command for r in runs) if focus else True)
     _finish(totals, judged, code, None if not whole else next((r.exit_code for r in runs if r.is_command), None))
-    judgement = verdict(totals, judged, accept_incomplete=options.accept_incomplete)
-    return CommandReplay(argv=tuple(argv), exit_code=code, verdict=judgement, runs=tuple(judged))
+    judgement = verdict(totals, judged, accept_incomplete=options.accept_incomplete or policy.is_fork)
+    made = None if kept is None else command_id
+    return CommandReplay(argv=tuple(argv), exit_code=code, verdict=judgement, runs=tuple(judged), command_id=made)
+
+
+def _with_live(options: Options, runs: Sequence[Run], store: Path | None) -> Options:
+    """What live calls need: the hosts of models, and where what they do is written down."""
+    policy = options.policy
+    if policy.lets_models_run:
+        hosts = dict.fromkeys([*options.allow_connect, *model_hosts(runs, os.environ)])
+        options = replace(options, allow_connect=tuple(hosts))
+    if store is not None:
+        make_folder(store)
+        options = replace(options, allow_write=(*options.allow_write, store / JOURNALS))
+    # The kernel cannot tell what a live tool does from what the agent does besides.
+    return replace(options, isolate="hook") if policy.lets_tools_run else options
 
 
 def _determined(runs: Sequence[Run]) -> dict[str, str]:

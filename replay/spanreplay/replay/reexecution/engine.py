@@ -4,30 +4,40 @@ Isolation is level 1 here (see :mod:`spanreplay.replay.isolation.guard`), and th
 """
 
 import asyncio
+import copy
 import inspect
+import os
 import tempfile
-from collections.abc import Awaitable, Callable, Collection, Sequence
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
 from spanreplay.boundary.errors import ControlSignal
 from spanreplay.boundary.session import RunContext, Session, entered, everywhere
-from spanreplay.content.redaction import RedactionPolicy
+from spanreplay.content.redaction import RedactionPolicy, Redactor
+from spanreplay.exporter.environment_variables import store_folder
 from spanreplay.exporter.redacting import redactor_for
 from spanreplay.instrumentation import http_exchange, http_telemetry
 from spanreplay.instrumentation.shims import randomness
 from spanreplay.instrumentation.shims.thread_pools import StoppedInPoolError
 from spanreplay.recording import plugins
 from spanreplay.replay.isolation.guard import Guard
+from spanreplay.replay.isolation.reachable import Address
 from spanreplay.replay.isolation.refusal import RefusedInPoolError
 from spanreplay.replay.model import Run
 from spanreplay.replay.reexecution.claims import Claims
 from spanreplay.replay.reexecution.clock import RecordedClock
+from spanreplay.replay.reexecution.cut import cut_of, judged
+from spanreplay.replay.reexecution.hosts import model_hosts
+from spanreplay.replay.reexecution.keeping import Keeping, new_place, real_time_ns
 from spanreplay.replay.reexecution.ledger import Difference, Ledger
+from spanreplay.replay.reexecution.live import Live
 from spanreplay.replay.reexecution.options import STRICT, Options
+from spanreplay.replay.reexecution.policy import NOTHING, Fault, Policy
 from spanreplay.replay.reexecution.stubs import RecordedCalls
 from spanreplay.replay.reexecution.uncalled import enter_unreached
 from spanreplay.replay.reexecution.verdict import Verdict, verdict
@@ -55,6 +65,11 @@ class ReplayResult:
         """In the order of the record."""
         return self.verdict.differences
 
+    @property
+    def runs(self) -> Mapping[str, str | None]:
+        """Ids of the runs that a re-execution with live calls was recorded as, to those they were forked from."""
+        return self.verdict.begun
+
     def __str__(self) -> str:
         """For people: what was answered, what differs, what was refused."""
         from spanreplay.replay.reports.verdict import render_verdict
@@ -62,7 +77,13 @@ class ReplayResult:
         return render_verdict(self.verdict, (), colour=False)
 
 
-def replay_session(
+def replay_session(runs: Sequence[Run], ledger: Ledger) -> tuple[Session, RecordedCalls]:
+    """A session that answers every call from ``runs``, with nothing live, no spans and no sink; and its interceptor."""
+    made = prepared(runs, ledger)
+    return made.session, made.interceptor
+
+
+def prepared(
     runs: Sequence[Run],
     ledger: Ledger,
     *,
@@ -72,8 +93,10 @@ def replay_session(
     options: Options = STRICT,
     on_stop: Callable[[], None] | None = None,
     clock: RecordedClock | None = None,
-) -> tuple[Session, RecordedCalls]:
-    """A session that answers every call from ``runs``, redacting by the recorded policy, with no spans and no sink.
+    keeping: Callable[[Redactor], Keeping] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> "Answering":
+    """What answers every call from ``runs``, redacting by the recorded policy, with no spans; and, where nothing is live, no sink.
 
     Args:
         runs: one run, or all runs of a recorded command.
@@ -84,9 +107,20 @@ def replay_session(
         options: how calls are compared and answered.
         on_stop: called once, when a difference stops the replay.
         clock: told of the times in the record that the replay comes to.
+        keeping: makes what records the re-execution itself, where something of it is live.
+        environment: of the program, which names where live models are; this process's by default.
+
+    Raises:
+        PolicyError: what is to be live does not fit the runs.
     """
     policy = next((r.redaction for r in runs if r.redaction), None)
     redactor = redactor_for(RedactionPolicy.from_json(policy) if policy else None)
+    live, hosts = None, options.allow_connect
+    if options.policy:
+        if options.policy.lets_models_run:
+            hosts = tuple(dict.fromkeys([*hosts, *model_hosts(runs, os.environ if environment is None else environment)]))
+        live = Live(options.policy, runs, ledger, hosts=hosts if options.guard else None, on_leave=lambda: _leave(interceptor, clock))
+    kept = None if keeping is None or not options.policy.is_kept else keeping(redactor)
     interceptor = RecordedCalls(
         runs,
         ledger,
@@ -97,8 +131,46 @@ def replay_session(
         redact=lambda text: redactor.text(text)[0],
         on_stop=on_stop,
         clock=clock,
+        live=live,
+        **({} if kept is None else {"begun": kept.begun}),
     )
-    return Session(mode="replay", interceptors=(interceptor,), redactor=redactor, open_spans=False), interceptor
+    session = Session(
+        mode="replay",
+        sink=None if kept is None else kept.sink,
+        interceptors=(interceptor,),
+        redactor=redactor,
+        open_spans=False,
+        process_id=None if kept is None else kept.process_id,
+        clock=time.time_ns if kept is None else real_time_ns,
+    )
+    if live is None and kept is None:
+        session.foresees = interceptor.foresees
+    return Answering(session=session, interceptor=interceptor, live=live, keeping=kept, hosts=hosts)
+
+
+def _leave(interceptor: RecordedCalls, clock: RecordedClock | None) -> None:
+    """From here on nothing is as it was recorded: neither what comes first, nor the time."""
+    interceptor.release()
+    if clock is not None:
+        clock.stop()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answering:
+    """What a process of a re-execution runs in."""
+
+    session: Session
+    interceptor: RecordedCalls
+    live: Live | None
+    keeping: Keeping | None
+    """What records it; ``None`` where nothing is live."""
+    hosts: tuple[Address, ...]
+    """What may be connected to."""
+
+    @property
+    def permits(self) -> Callable[[], bool] | None:
+        """What the guard asks whether a live call acts; ``None`` where nothing is live."""
+        return None if self.live is None else self.live.permits
 
 
 class Replayer:
@@ -110,6 +182,12 @@ class Replayer:
         guard: refuse every other action on the outside.
         scratch: a folder the agent may write; a temporary one by default.
         accept_incomplete: steps whose record is known to lack something answer too, with what there is.
+        allow_connect: further hosts and ports that the agent, and its live model calls, may connect to.
+        policy: what is live; nothing by default. :meth:`fork` is the short way to one.
+        store: where the run that a re-execution with live calls makes is kept; ``SPANREPLAY_STORE``, else ``./.spanreplay``, by default.
+
+    Raises:
+        PolicyError: the policy does not fit the runs.
     """
 
     def __init__(
@@ -120,10 +198,65 @@ class Replayer:
         guard: bool = True,
         scratch: Path | None = None,
         accept_incomplete: bool = False,
+        allow_connect: Sequence[Address] = (),
+        policy: Policy = NOTHING,
+        store: str | Path | None = None,
     ) -> None:
         self.runs = [runs] if isinstance(runs, Run) else list(runs)
-        self.options = Options(allow_write=tuple(allow_write), guard=guard, isolate="hook", accept_incomplete=accept_incomplete)
+        self.options = Options(
+            allow_write=tuple(allow_write),
+            allow_connect=tuple(allow_connect),
+            guard=guard,
+            isolate="hook",
+            accept_incomplete=accept_incomplete,
+            policy=policy,
+        )
         self.scratch = scratch
+        self.store = store
+        if policy:
+            cut_of(self.runs, policy)
+
+    def fork(
+        self,
+        *,
+        at: int,
+        run: str | None = None,
+        changes: Mapping[str, Any] | None = None,
+        faults: Sequence[str] = (),
+        allow_effect: Sequence[str] = (),
+        target: str | None = None,
+        stub: Sequence[str] = (),
+        refuse: Sequence[str] = (),
+    ) -> "Replayer":
+        """The same, with the steps before ``at`` answered from the record and everything from there on live.
+
+        Args:
+            at: ``seq`` of the step.
+            run: id of the run whose step that is, where several were given.
+            changes: ``model``, ``prompt`` and parameters of the model calls from there on; ``result`` of the tool at that step.
+            faults: what goes wrong, such as ``timeout`` at that step, or ``error@9``; see :mod:`spanreplay.replay.reexecution.faults`.
+            allow_effect: tools that may act though their effect is above ``read``.
+            target: where they act, which is not where the run was recorded.
+            stub: tools that are answered there too, where the very call was recorded.
+            refuse: tools that may not be called there.
+
+        Raises:
+            PolicyError: the run has no such step, or one of these is none.
+        """
+        made = copy.copy(self)
+        policy = Policy(
+            run=run,
+            at=at,
+            changes=dict(changes or {}),
+            faults=tuple(Fault.read(fault, at) for fault in faults),
+            allow_effect=tuple(allow_effect),
+            target=target,
+            stub=tuple(stub),
+            refuse=tuple(refuse),
+        )
+        cut_of(self.runs, policy)
+        made.options = replace(self.options, policy=policy)
+        return made
 
     def execution(self, *, whole_process: bool = False) -> "Execution":
         """A block in which every call is answered from the record: ``with replayer.execution() as execution: …``, once.
@@ -162,7 +295,7 @@ class Execution:
     """
 
     def __init__(self, replayer: Replayer, *, whole_process: bool = False) -> None:
-        plugins.install("auto")
+        plugins.install("auto", shortcuts=True)
         self._whole_process = whole_process
         self.value: Any = None
         self._runs = replayer.runs
@@ -171,22 +304,32 @@ class Execution:
         self._ledger = Ledger()
         self._ledger.enter("started", isolation=ISOLATION if self._options.guard else "none")
         self._clock = RecordedClock(self._runs)
-        self._session, _ = replay_session(self._runs, self._ledger, options=options, clock=self._clock)
+        self._answering = made = prepared(
+            self._runs,
+            self._ledger,
+            options=options,
+            clock=self._clock,
+            keeping=lambda redactor: Keeping(store_folder(replayer.store), new_place(), redactor, self._ledger),
+        )
+        self._session, self._keeping = made.session, made.keeping
         self._resources = ExitStack()
         folder = self._resources.enter_context(tempfile.TemporaryDirectory(prefix="spanreplay-"))
         self._guard = Guard(
             scratch=replayer.scratch or Path(folder),
-            allow_write=options.allow_write,
-            allow_connect=options.allow_connect,
+            allow_write=[*options.allow_write, *([] if made.keeping is None else [made.keeping.folder])],
+            allow_connect=made.hosts,
+            permits=made.permits,
             on_refusal=self._ledger.refuse,
         )
 
     def __enter__(self) -> Self:
-        fallback = RunContext(run_id="replay", name="replay", fallback=True)
+        fallback = RunContext(run_id="replay", name="replay", fallback=True) if self._keeping is None else self._keeping.context()
         self._inside = ExitStack()
         seed = next((run.seed for run in self._runs if run.seed), None)
         if seed is not None:
             self._inside.enter_context(randomness.seeded(seed))
+        if self._keeping is not None:
+            self._keeping.open(self._runs, seed, {})
         self._clock.start()
         self._inside.callback(self._clock.stop)
         root = self._session.root(fallback)
@@ -200,6 +343,8 @@ class Execution:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
         self._inside.close()
         finish(self._session, self._guard, self._ledger)
+        if self._keeping is not None:
+            self._keeping.close(whole=True)
         self._resources.close()
         if error is None or isinstance(error, KeyboardInterrupt):
             return False
@@ -208,11 +353,13 @@ class Execution:
 
     def result(self) -> ReplayResult:
         """What it showed; the agent's own failure is a part of it."""
-        enter_unreached(self._runs, self._ledger)
+        self._judged = judged(self._runs, self._options.policy, self._ledger.totals)
+        enter_unreached(self._judged, self._ledger)
         return ReplayResult(value=self.value, error=self._error, verdict=self._verdict())
 
     def _verdict(self) -> Verdict:
-        return verdict(self._ledger.totals, self._runs, accept_incomplete=self._options.accept_incomplete)
+        options = self._options
+        return verdict(self._ledger.totals, self._judged, accept_incomplete=options.accept_incomplete or options.policy.is_fork)
 
 
 def finish(session: Session, guard: Guard | None, ledger: Ledger) -> None:

@@ -52,12 +52,26 @@ class Difference:
     recorded: str | None = None
     actual: str | None = None
     diff: str | None = None
-    """Unified diff of the two values, for long texts."""
+    """Unified diff of the whole input, or of the two values."""
+    also: tuple[str, ...] = ()
+    """The other values of this input that differ, by their JSON paths."""
+    nearest: tuple[Mapping[str, Any], ...] = ()
+    """For a call that is not in the record: the nearest that are, see :mod:`spanreplay.replay.reexecution.nearest`."""
     detail: str = ""
     where: str | None = None
     """``file:line`` of the agent's code that made the call."""
     cause: str | None = None
     """The version change that explains it, or that none can be told."""
+    cause_kind: str | None = None
+    """What sort of change that is, see :mod:`spanreplay.replay.reexecution.causes`."""
+    same_as: int | None = None
+    """The same value differed at this earlier step, where a replay goes on after a difference."""
+    evidence: Mapping[str, Any] | None = None
+    """What tells the cause; no part of the JSON."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As in ``spanreplay replay --json -- CMD``."""
+        return {name: getattr(self, name) for name in self.__slots__ if name != "evidence"}
 
     def summary(self) -> str:
         """One line."""
@@ -84,6 +98,14 @@ class Totals:
     """Steps matched by what was asked, because the path could not know the caller."""
     by_meaning: int = 0
     """Steps of runs recorded by others, matched by what was asked, as far as the record shows it."""
+    by_renaming: int = 0
+    """Steps whose call differed in ids and times that a program makes itself."""
+    by_tolerance: int = 0
+    """Steps whose call differed in what the user lets differ."""
+    by_place: int = 0
+    """Steps that answered although their call differed, to find later differences too."""
+    ignored: list[Mapping[str, Any]] = field(default_factory=list)
+    """What was ignored: run, step, name, field, recorded, actual."""
     by_chance: int = 0
     """Steps of runs recorded by others that another one could have stood for, which asked the same at once and was answered otherwise."""
     not_compared: set[str] = field(default_factory=set)
@@ -96,6 +118,14 @@ class Totals:
     refusals: list[Mapping[str, Any]] = field(default_factory=list)
     notices: list[Mapping[str, Any]] = field(default_factory=list)
     isolation: list[str] = field(default_factory=list)
+    live: list[Mapping[str, Any]] = field(default_factory=list)
+    """Calls that were live, changed or failed by intent: the recorded run and step in whose place (or ``None``), name, what was changed."""
+    left: list[Mapping[str, Any]] = field(default_factory=list)
+    """Where a process left the record: run, step, name."""
+    drift: list[Difference] = field(default_factory=list)
+    """What live calls gave otherwise than the recorded ones."""
+    begun: dict[str, str | None] = field(default_factory=dict)
+    """Id of each run that the re-execution was recorded as, to that of the run it was forked from."""
 
 
 class Ledger:
@@ -139,6 +169,10 @@ def _used(totals: Totals, facts: Mapping[str, Any]) -> None:
     totals.used.setdefault(facts["run"], set()).add(facts["step"])
     totals.by_input += facts.get("by") == "input"
     totals.by_meaning += facts.get("by") == "meaning"
+    totals.by_renaming += facts.get("by") == "renaming"
+    totals.by_tolerance += facts.get("by") == "tolerance"
+    totals.by_place += facts.get("by") == "place"
+    totals.ignored += [{"run_id": facts["run"], "step": facts["step"], **value} for value in facts.get("ignored", ())]
     totals.by_chance += facts.get("by_chance") is True
     totals.not_compared.update(facts.get("not_compared", ()))
 
@@ -157,12 +191,16 @@ _EVENTS: Final[Mapping[str, Callable[[Totals, Mapping[str, Any]], None]]] = {
     "difference": lambda totals, facts: totals.differences.append(Difference(**facts)),
     "refused": lambda totals, facts: totals.refusals.append(facts),
     "notice": lambda totals, facts: totals.notices.append(facts),
+    "live": lambda totals, facts: totals.live.append(facts),
+    "left": lambda totals, facts: totals.left.append(facts),
+    "drift": lambda totals, facts: totals.drift.append(Difference(**facts)),
+    "begun": lambda totals, facts: totals.begun.update({facts["run"]: facts["of"]}),
 }
 
 
 def unreached(run: Run, totals: Totals) -> list[Step]:
     """The steps of a run that no call asked for, in order. A call that was cancelled, or never ended, need not come again."""
-    used = totals.used.get(run.run_id, set())
+    used = totals.used.get(run.run_id, set()) | {facts["step"] for facts in totals.live if facts["run"] == run.run_id}
     spoken = used | totals.covered.get(run.run_id, set())
     if is_foreign(run):
         spoken |= _excused(run, used, spoken)

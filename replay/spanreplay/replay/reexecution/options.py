@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeAlias
 
 from spanreplay.replay.reexecution.comparing import EXACT, Comparing
+from spanreplay.replay.reexecution.policy import NOTHING, Policy
 
 Isolate: TypeAlias = Literal["auto", "hook"]
 
@@ -26,6 +27,8 @@ class Options:
     """Steps whose record is known to lack something answer too, with what there is."""
     comparing: Comparing = EXACT
     """How inputs are compared, and whether the first difference stops the replay."""
+    policy: Policy = NOTHING
+    """What is live."""
 
     def to_json(self) -> dict[str, Any]:
         """As in the plan of a replayed command."""
@@ -33,6 +36,7 @@ class Options:
             **asdict(self),
             "allow_write": [str(path.absolute()) for path in self.allow_write],
             "comparing": self.comparing.to_json(),
+            "policy": self.policy.to_json(),
         }
 
     @classmethod
@@ -40,7 +44,8 @@ class Options:
         """Read :meth:`to_json` back."""
         connect = tuple((host, port) for host, port in found["allow_connect"])
         write = tuple(map(Path, found["allow_write"]))
-        return cls(**{**found, "allow_write": write, "allow_connect": connect, "comparing": Comparing.from_json(found["comparing"])})
+        read = {"comparing": Comparing.from_json(found["comparing"]), "policy": Policy.from_json(found["policy"])}
+        return cls(**{**found, **read, "allow_write": write, "allow_connect": connect})
 
 
 STRICT: Final = Options()

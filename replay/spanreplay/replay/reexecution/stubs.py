@@ -3,11 +3,12 @@
 import sys
 import threading
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from http import HTTPStatus
 from typing import Final
 
-from spanreplay.boundary.call import Answer
-from spanreplay.boundary.scope import Scope
+from spanreplay.boundary.call import Answer, Call
+from spanreplay.boundary.scope import Scope, step_label
 from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.content.redaction import mask
 from spanreplay.instrumentation.commands import LAYER as COMMAND
@@ -15,20 +16,24 @@ from spanreplay.replay.isolation.callers import user_line
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reading.meaning import answer_meaning
 from spanreplay.replay.rebuilding.origin import is_foreign
-from spanreplay.replay.reexecution import turns
+from spanreplay.replay.reexecution import faults, turns
 from spanreplay.replay.reexecution.candidates import Rank, Recording
 from spanreplay.replay.reexecution.claims import Claims
 from spanreplay.replay.reexecution.clock import RecordedClock
+from spanreplay.replay.reexecution.closed import CallRefused
 from spanreplay.replay.reexecution.commands import refuse, takes_part
 from spanreplay.replay.reexecution.diff import first_difference, shown
+from spanreplay.replay.reexecution.drift import drifted
 from spanreplay.replay.reexecution.errors import ReplayDivergence
 from spanreplay.replay.reexecution.foreign import ForeignRecording, Pool
 from spanreplay.replay.reexecution.foreign_calls import ForeignCalls
 from spanreplay.replay.reexecution.forks import Forked
 from spanreplay.replay.reexecution.ledger import Difference, DifferenceKind, Ledger
-from spanreplay.replay.reexecution.matching import Found, Missed, RecordedRun, comparable, parsed, unable
+from spanreplay.replay.reexecution.live import Live
+from spanreplay.replay.reexecution.matching import Found, MatchedBy, Missed, RecordedRun, comparable, parsed, unable
 from spanreplay.replay.reexecution.options import STRICT, Options
 from spanreplay.replay.reexecution.run_order import RunOrder
+from spanreplay.semconv import attributes as names
 
 _PASSED: Final = frozenset({"agent", "handoff"})
 """Kinds whose body runs in a replay: their inner calls are stubbed."""
@@ -58,6 +63,8 @@ class RecordedCalls:
         redact: what is done to the texts of live calls.
         on_stop: called once, when a difference stops the replay.
         clock: told of the times in the record that the replay comes to.
+        live: what of it is live.
+        begun: told of each live run that a recorded one stands for, as its root step and that one.
     """
 
     def __init__(
@@ -72,6 +79,8 @@ class RecordedCalls:
         redact: Callable[[str], str] = str,
         on_stop: Callable[[], None] | None = None,
         clock: RecordedClock | None = None,
+        live: Live | None = None,
+        begun: Callable[[LiveStep, Run], None] = lambda step, run: None,
     ) -> None:
         claims = claims or Claims()
         own, others = [r for r in runs if not is_foreign(r)], [r for r in runs if is_foreign(r)]
@@ -84,7 +93,10 @@ class RecordedCalls:
             redact=lambda text: mask(redact(text)),
         )
         self.ledger = ledger
-        self.stopped: ReplayDivergence | None = None
+        self.stopped: ReplayDivergence | CallRefused | None = None
+        self._part = live
+        self._begun = begun
+        self._roots: dict[str, LiveStep] = {}
         self._on_stop = on_stop
         self._clock = clock or RecordedClock(())
         self._lock = threading.RLock()
@@ -96,56 +108,113 @@ class RecordedCalls:
     # ---- the protocol -------------------------------------------------------------------------------------------
 
     def intercept(self, step: LiveStep) -> Answer | None:
-        """Answer a call from the record.
+        """Answer a call from the record, or let it run.
 
         Raises:
             ReplayDivergence: the record cannot answer it.
+            CallRefused: it would be live, and may not act.
         """
         with self._lock:
             if self.stopped is not None:
-                raise ReplayDivergence(self.stopped.difference)
-            if step.starts_run:
-                self._begin_run(step)
-                return None
-            recorded = self._run_for(step)
-            if step.call.layer == COMMAND and not isinstance(recorded, RecordedRun):
+                raise _again(self.stopped)
+            try:
+                return self._intercept(step)
+            except CallRefused as error:
+                self._stopped_by(error)
+                raise
+            except _Left as left:
+                assert self._part is not None  # noqa: S101 — who leaves has it
+                return self._part.after_leaving(step, left.recorded, left.there)
+
+    def _intercept(self, step: LiveStep) -> Answer | None:
+        part = self._part
+        if part is not None and step.session.mode == "record":
+            return part.inside(step)
+        if step.starts_run:
+            self._begin_run(step)
+            return None
+        recorded = self._run_for(step)
+        if isinstance(recorded, Pool):
+            return self._of_others(step, recorded)
+        asked = comparable(step.input) if recorded is None else recorded.asked(step.call.kind, step.call.name, step.input)
+        inside = _sub_agent_of(step)
+        there = None if recorded is None else recorded.at(step.path, inside)
+        matched = None if recorded is None else recorded.match(step.call.kind, step.call.name, step.path, asked, inside, _forked_by(step))
+        if part is not None:
+            if recorded is not None and matched is not None:
+                matched = part.relaxed(step, recorded, matched, asked, there)
+            course = part.course(step, recorded, matched, there)
+            if course is not None and course.delay is None:
+                return course.answer
+            if course is not None and course.delay is not None and recorded is not None and there is not None:
+                return faults.late(self._answered(step, recorded, there, "path") or Answer(outcome="ok"), course.delay)
+        if recorded is None:
+            if step.call.layer == COMMAND:
                 raise refuse(step, self.ledger)
-            if isinstance(recorded, Pool):
-                return self._by_meaning.answer(step, recorded)
-            asked = comparable(step.input) if recorded is None else recorded.asked(step.call.kind, step.call.name, step.input)
-            if recorded is None:
-                self._stop(
-                    step, "never_recorded", None, detail=_NO_CALLS if step.run is None or step.run.fallback else _NO_RUN, asked=asked
-                )
-            assert recorded is not None  # noqa: S101 — _stop raises
-            match recorded.match(step.call.kind, step.call.name, step.path, asked, _sub_agent_of(step), _forked_by(step)):
-                case Missed(kind="never_recorded" | "already_used") if step.call.layer == COMMAND:
-                    raise refuse(step, self.ledger)
-                case Missed() as missed:
-                    self._miss(step, recorded, missed, asked)
-                    raise AssertionError("unreachable: a miss raises")
-                case Found(step=found, by=by):
-                    recorded.used.add(found.seq)
-                    step.recorded = found
-                    if by == "input":
-                        recorded.claimed(found, step.path, user_line(sys._getframe(1)))
-                    self.ledger.enter("used", run=recorded.run.run_id, step=found.seq, by=by)
-                    begun = self.recording.begun_in(found)
-                    if _is_passed(step) or (step.call.layer == COMMAND and takes_part(step, recorded, found, begun)):
-                        return None
-                    covered = recorded.cover(found)
-                    if covered:
-                        self.ledger.enter("covered", run=recorded.run.run_id, steps=covered)
-                    for run in begun:
-                        self.ledger.enter("run", run=run.run_id)
-                        self.ledger.enter("covered", run=run.run_id, steps=[s.seq for s in run.steps])
-                    return self._answer(step, recorded, found)
+            self._stop(step, "never_recorded", None, detail=_NO_CALLS if step.run is None or step.run.fallback else _NO_RUN, asked=asked)
+        assert recorded is not None  # noqa: S101 — _stop raises
+        match matched:
+            case Missed(kind="never_recorded" | "already_used") if step.call.layer == COMMAND:
+                raise refuse(step, self.ledger)
+            case Found(step=found, by=by):
+                return self._answered(step, recorded, found, by)
+            case Missed() as missed:
+                self._miss(step, recorded, missed, asked, there)
+        raise AssertionError("unreachable: a miss raises")
+
+    def _of_others(self, step: LiveStep, pool: Pool) -> Answer | None:
+        if step.call.layer == COMMAND:
+            raise refuse(step, self.ledger)
+        return self._by_meaning.answer(step, pool)
+
+    def _answered(self, step: LiveStep, recorded: RecordedRun, found: Step, by: MatchedBy) -> Answer | None:
+        recorded.used.add(found.seq)
+        step.recorded = found
+        if by == "input":
+            recorded.claimed(found, step.path, user_line(sys._getframe(1)))
+        self.ledger.enter("used", run=recorded.run.run_id, step=found.seq, by=by)
+        begun = self.recording.begun_in(found)
+        if _is_passed(step) or (step.call.layer == COMMAND and takes_part(step, recorded, found, begun)):
+            return None
+        covered = recorded.cover(found)
+        if covered:
+            self.ledger.enter("covered", run=recorded.run.run_id, steps=covered)
+        for run in begun:
+            self.ledger.enter("run", run=run.run_id)
+            self.ledger.enter("covered", run=run.run_id, steps=[s.seq for s in run.steps])
+        if step.session.sink is not None:
+            step.learn({names.STEP_ANSWERED_FROM_RUN: recorded.run.run_id, names.STEP_ANSWERED_FROM_STEP: found.seq})
+        return self._answer(step, recorded, found)
+
+    def foresees(self, scope: Scope, call: Call) -> bool:
+        """Whether the recorded step at the next place in ``scope`` was asked just this and has a whole response, with nothing taken yet."""
+        if self._part is not None:  # a policy decides over every call
+            return False
+        with self._lock:
+            run = scope.run
+            recorded = self._live.get("" if run is None or run.fallback else run.run_id)
+            if self.stopped is not None or not isinstance(recorded, RecordedRun) or recorded.by_meaning:
+                return False
+            found = recorded.by_path.get(scope.next_path(step_label(call.kind, call.name)))
+            if found is None or found.kind != call.kind or found.outcome != "ok" or found.seq in recorded.used:
+                return False
+            wire = found.wire
+            if wire is None or wire.status != HTTPStatus.OK or not wire.complete:
+                return False
+            asked = None if call.input is None else scope.session.redactor.text(call.input.text)[0]
+            return recorded.asked(call.kind, call.name, asked) == recorded.input_of(found)
 
     def ended(self, step: LiveStep) -> None:
         """Compare how a step whose body ran has ended with how it ended in the record."""
         if isinstance(step.recorded, Step):
             self._clock.reached(step.recorded.ended_ns)
-        if step.starts_run and step.run is not None:
+        if self._part is not None and step.session.mode == "record":
+            return
+        if step.runs:
+            self._ended_live(step)
+        elif self._part is not None and self._part.gone and (step.starts_run or _is_passed(step)):
+            return
+        elif step.starts_run and step.run is not None:
             with self._lock:
                 run = self._live.get(step.run.run_id)
                 if isinstance(run, _Undecided):  # it made no call
@@ -160,10 +229,25 @@ class RecordedCalls:
         elif step.outcome == "abandoned" and isinstance(step.recorded, Step) and step.recorded.typed_items is not None:
             self._compare_leaving(step.recorded, step)
 
+    def _ended_live(self, step: LiveStep) -> None:
+        """A live call is over: compare it where the replay goes on with the record, and let those follow that come after it there."""
+        found, part = step.recorded, self._part
+        if not isinstance(found, Step) or part is None or part.gone:
+            return
+        recorded = self._run_for(step)
+        if isinstance(recorded, RecordedRun):
+            self._keeper(recorded).turn(found.seq).given()
+            with self._lock:
+                drift = drifted(step, found, recorded.run.run_id)
+                if drift is not None:
+                    part.drifted = True
+                    self.ledger.enter("drift", **asdict(drift))
+
     # ---- runs ---------------------------------------------------------------------------------------------------
 
     def _begin_run(self, step: LiveStep) -> None:
         assert step.run is not None  # noqa: S101 — a step that starts a run has it
+        self._roots[step.run.run_id] = step
         asked = comparable(step.input)
         found = _Undecided(step.call.name, step.path, asked)
         if self.recording.several(found.name, found.path, asked):
@@ -171,6 +255,10 @@ class RecordedCalls:
             return
         recorded = self._decide(step.run.run_id, found)
         if isinstance(recorded, Pool):
+            return
+        if self._part is not None and (self._part.gone or (recorded is not None and self._part.is_over(recorded.run))):
+            if not self._part.gone:
+                self._part.leave(step, None if recorded is None else recorded.run.run_id, None)
             return
         if recorded is None:
             self._stop(step, "never_recorded", None, detail=_NO_RUN, asked=asked)
@@ -187,6 +275,8 @@ class RecordedCalls:
         found = self.recording.agent_run(run.name, run.path, run.asked, rank)
         if found is not None:
             self.ledger.enter("run", run=found.run.run_id)
+            if key in self._roots:
+                self._begun(self._roots[key], found.run)
         chosen = self.of_others.pool(run.name) if found is None and self.of_others else found
         self._live[key] = chosen
         return chosen
@@ -265,11 +355,7 @@ class RecordedCalls:
     # ---- answers ------------------------------------------------------------------------------------------------
 
     def _answer(self, step: LiveStep, recorded: RecordedRun, found: Step) -> Answer:
-        keeper = self._turns.get(id(recorded))
-        if keeper is None:
-            pending = {s.seq: _duration_ns(s) / 1e9 for s in recorded.run.steps if s.outcome == "cancelled"}
-            keeper = turns.Turns(recorded.ended_before, lambda: self.ledger.enter("relaxed"), pending_s=pending)
-            self._turns[id(recorded)] = keeper
+        keeper = self._keeper(recorded)
         return Answer(
             outcome=found.outcome,
             result=answer_meaning(found) if recorded.by_meaning and found.kind == "model_call" else found.typed_result,
@@ -281,6 +367,22 @@ class RecordedCalls:
             beyond=lambda: self._entered_at(recorded, found, "beyond", _CANCELLED if found.outcome == "cancelled" else _BEYOND),
             unreadable=lambda why: self._entered_at(recorded, found, "not_replayable", f"the record cannot answer it: {why}"),
         )
+
+    def _keeper(self, recorded: RecordedRun) -> turns.Turns:
+        keeper = self._turns.get(id(recorded))
+        if keeper is None:
+            pending = {s.seq: _duration_ns(s) / 1e9 for s in recorded.run.steps if s.outcome == "cancelled"}
+            keeper = turns.Turns(recorded.ended_before, lambda: self.ledger.enter("relaxed"), pending_s=pending)
+            self._turns[id(recorded)] = keeper
+        if self._part is not None and self._part.gone:
+            keeper.release()
+        return keeper
+
+    def release(self) -> None:
+        """What is recorded decides no more what comes first: nobody waits for a turn."""
+        for keeper in self._turns.values():
+            keeper.release()
+        self._by_meaning.release()
 
     def _entered_at(self, recorded: RecordedRun, found: Step, kind: DifferenceKind, detail: str) -> BaseException:
         with self._lock:
@@ -297,7 +399,7 @@ class RecordedCalls:
 
     # ---- differences --------------------------------------------------------------------------------------------
 
-    def _miss(self, step: LiveStep, recorded: RecordedRun, missed: Missed, asked: str | None) -> None:
+    def _miss(self, step: LiveStep, recorded: RecordedRun, missed: Missed, asked: str | None, there: Step | None) -> None:
         expected = missed.step
         call = f"{step.call.kind} {step.call.name}"
         claim = missed.claim
@@ -376,19 +478,36 @@ class RecordedCalls:
             detail=detail,
             where=where or user_line(sys._getframe(1)),
         )
+        if self._part is not None and self._part.policy.leave and not self._part.gone:
+            self.ledger.differ(difference)
+            raise _Left(recorded, expected)
         raise self._entered(difference)
 
     def _entered(self, difference: Difference) -> ReplayDivergence:
         self.ledger.differ(difference)
         error = ReplayDivergence(difference)
+        self._stopped_by(error)
+        return error
+
+    def _stopped_by(self, error: ReplayDivergence | CallRefused) -> None:
         if self.stopped is None:
             self.stopped = error
-            for keeper in self._turns.values():
-                keeper.release()
-            self._by_meaning.release()
+            self.release()
             if self._on_stop is not None:
                 self._on_stop()
-        return error
+
+
+class _Left(Exception):  # noqa: N818 — caught where it is raised
+    """The first difference has been entered, and the replay goes on as a fork."""
+
+    def __init__(self, recorded: RecordedRun | None, there: Step | None) -> None:
+        super().__init__()
+        self.recorded = recorded
+        self.there = there
+
+
+def _again(error: ReplayDivergence | CallRefused) -> ReplayDivergence | CallRefused:
+    return ReplayDivergence(error.difference) if isinstance(error, ReplayDivergence) else CallRefused(*error.args)
 
 
 def _forked_by(step: LiveStep) -> Forked:

@@ -51,10 +51,19 @@ class Verdict:
     told_by_others: int = 0
     """Steps of runs of our own that only another instrumentation told of: no call asks for them."""
 
+    live: tuple[Mapping[str, Any], ...] = ()
+    """Calls that were live, changed or failed by intent; ``run`` and ``step``: in whose place, or ``None``."""
+    left: tuple[Mapping[str, Any], ...] = ()
+    """Where it left the record, in each process that did."""
+    drift: tuple[Difference, ...] = ()
+    """What live calls gave otherwise than the recorded ones."""
+    begun: Mapping[str, str | None] = field(default_factory=dict)
+    """Id of each run that the re-execution was recorded as, to that of the run it was forked from."""
+
     @property
     def equal(self) -> bool:
         """Nothing differs and nothing was refused, as far as the record goes."""
-        return not self.differences and not self.refusals
+        return not self.differences and not self.refusals and not self.drift
 
     @property
     def exit_code(self) -> int:
@@ -63,7 +72,7 @@ class Verdict:
             return ledgers.EXIT_REFUSED
         if self.processes == 0 or any(d.kind == "not_replayable" for d in self.differences):
             return ledgers.EXIT_CANNOT_JUDGE
-        if self.differences:
+        if self.differences or any(not d.name.startswith("model_call ") for d in self.drift):
             return ledgers.EXIT_DIFFERENT
         return ledgers.EXIT_CANNOT_JUDGE if self.cut_short and not self.accept_incomplete else ledgers.EXIT_EQUAL
 
@@ -94,6 +103,10 @@ class Verdict:
             "telemetry_dropped": self.telemetry_dropped,
             "processes": self.processes,
             "isolation": self.isolation,
+            "live": [dict(call) for call in self.live],
+            "left": [dict(place) for place in self.left],
+            "drift": [{name: getattr(d, name) for name in Difference.__slots__} for d in self.drift],
+            "runs": [{"run_id": run_id, "forked_from": of} for run_id, of in self.begun.items()],
         }
 
 
@@ -146,6 +159,10 @@ def verdict(totals: Totals, runs: Sequence[Run], *, accept_incomplete: bool = Fa
         matched_by_chance=totals.by_chance,
         not_compared=tuple(sorted(totals.not_compared)),
         inside=tuple((r.run_id, seq) for r in runs for seq in sorted(totals.covered.get(r.run_id, ()))),
+        live=tuple(totals.live),
+        left=tuple(totals.left),
+        drift=tuple(sorted(totals.drift, key=place)),
+        begun=dict(totals.begun),
         passed=Counter(step.kind for run in runs if is_foreign(run) for step in _passed(run, totals)),
         told_by_others=sum(len(told_by_others(run) - totals.covered.get(run.run_id, set())) for run in runs),
     )

@@ -1,0 +1,134 @@
+"""The run that a re-execution with live calls is itself: recorded whole, and linked to the run it was forked from."""
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import time_machine
+
+from spanreplay.boundary.session import CaptureSink, RunContext
+from spanreplay.boundary.step import Step as LiveStep
+from spanreplay.content.redaction import Redactor
+from spanreplay.exporter.recorder import Recorder
+from spanreplay.recording.definition import program
+from spanreplay.recording.place import Place
+from spanreplay.recording.root import close_root, open_root
+from spanreplay.replay.model import Run
+from spanreplay.replay.reexecution.ledger import Ledger
+from spanreplay.semconv import attributes as names
+from spanreplay.spans.record import LinkRecord
+from spanreplay.store.folder import JOURNALS, make_folder
+from spanreplay.store.journal import get_writer
+
+_UNSEEDED: Final = "0" * 32
+
+
+def real_time_ns() -> int:
+    """The time, nanoseconds since the epoch, whatever time the replayed program is told."""
+    try:
+        return time_machine.escape_hatch.time.time_ns()
+    except ValueError:  # no other time is told
+        return time.time_ns()
+
+
+def new_place() -> Place:
+    """The top of a new command, in this process."""
+    run_id = os.urandom(16).hex()
+    return Place(
+        command_id=os.urandom(16).hex(),
+        command_run=run_id,
+        run_id=run_id,
+        path="",
+        trace_id=os.urandom(16).hex(),
+        span_id=os.urandom(8).hex(),
+    )
+
+
+class Keeping:
+    """Records one process of a re-execution into a store.
+
+    Args:
+        store: its folder; made where it is not there.
+        place: of this process in the new command.
+        redactor: that of the replay.
+        ledger: the new runs are entered there.
+    """
+
+    def __init__(self, store: Path, place: Place, redactor: Redactor, ledger: Ledger) -> None:
+        make_folder(store)
+        self.folder = store / JOURNALS
+        """Where this process writes."""
+        self.place = place
+        self._writer = get_writer(store)
+        self._recorder = Recorder(self._writer, redactor=redactor)
+        self._redactor = redactor
+        self._ledger = ledger
+        self.process_id = self._writer.process.process_id
+
+    @property
+    def sink(self) -> CaptureSink:
+        """What the session tells of its steps."""
+        return self._recorder
+
+    def context(self) -> RunContext:
+        """What calls outside every agent run belong to."""
+        place = self.place
+        return RunContext(
+            run_id=place.run_id,
+            name=program(),
+            command_id=place.command_id,
+            fallback=place.run_id == place.command_run,
+            state={"trace_id": int(place.trace_id, 16)},
+        )
+
+    def open(self, runs: Sequence[Run], seed: str | None, attributes: Mapping[str, Any]) -> None:
+        """In the top process: write that it has begun.
+
+        Args:
+            runs: what is executed again; the command among them is what the new one is forked from.
+            seed: what its randomness is made from.
+            attributes: of the session.
+        """
+        if not self.place.top:
+            return
+        open_root(
+            self._writer,
+            self.place,
+            redactor=self._redactor,
+            resource=self._recorder.resource(),
+            process_id=self.process_id,
+            seed=seed or _UNSEEDED,
+            attributes=attributes,
+        )
+        command = next((run for run in runs if run.is_command), None)
+        self._link(self.place.trace_id, self.place.span_id, self.place.command_run, command)
+
+    def begun(self, root: LiveStep, run: Run) -> None:
+        """A run of the new command stands for this one.
+
+        Args:
+            root: the step that is the new run.
+            run: the recorded one.
+        """
+        if root.run is not None:
+            self._link(root.trace_id, root.span_id, root.run.run_id, run)
+
+    def _link(self, trace_id: str, span_id: str, run_id: str, of: Run | None) -> None:
+        self._ledger.enter("begun", run=run_id, of=None if of is None else of.run_id)
+        if of is None:
+            return
+        links = () if of.root is None else (LinkRecord(trace_id=of.root[0], span_id=of.root[1], attributes={names.FORKED_FROM: of.run_id}),)
+        self._writer.patch_span(trace_id, span_id, attributes={names.FORKED_FROM: of.run_id}, links=links)
+
+    def close(self, exit_code: int | None = None, *, whole: bool) -> None:
+        """Write that this process has ended.
+
+        Args:
+            exit_code: of the process, where it is known here.
+            whole: nobody else closes the root.
+        """
+        if whole and self.place.top:
+            close_root(self._writer, self.place, exit_code=exit_code, dropped=self._recorder.failures)
+        self._writer.close()

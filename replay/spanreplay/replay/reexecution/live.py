@@ -1,0 +1,328 @@
+"""Which calls of a re-execution are live, and what becomes of them.
+
+The interceptor asks at every call, after it has looked for the recorded step and before that answers. A live call runs as it does while
+recording; one that may not act is refused; one that a fork changes, or injects a fault into, gets that.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from spanreplay.boundary.call import Answer
+from spanreplay.boundary.scope import current_scope
+from spanreplay.boundary.step import Step as LiveStep
+from spanreplay.content import codec
+from spanreplay.content.canonical import canonical_json
+from spanreplay.replay.isolation.reachable import Address
+from spanreplay.replay.model import Run, Step
+from spanreplay.replay.reexecution import closed, faults, overrides
+from spanreplay.replay.reexecution.cut import cut_at, cut_of, is_passed, may_have_acted, run_of
+from spanreplay.replay.reexecution.ledger import Ledger
+from spanreplay.replay.reexecution.matching import Found, Missed, RecordedRun
+from spanreplay.replay.reexecution.policy import Decision, Fault, Policy, PolicyError
+from spanreplay.semconv import attributes as names
+
+_MODEL: Final = "model_call"
+_RELAXED: Final = frozenset({"tool_call", "io", "retrieval", "memory", "mcp", "decision", "human"})
+"""Kinds that are answered by what they ask, wherever a live model asks for them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """What becomes of a call that the record does not simply answer."""
+
+    answer: Answer | None = None
+    """What answers it instead; ``None``: it runs."""
+    delay: Fault | None = None
+    """The record answers it, late."""
+
+
+Matched = Found | Missed | None
+
+
+class Live:
+    """What is live of one process's replay. Not locked: the interceptor holds its own lock around every use.
+
+    Args:
+        policy: what is live.
+        runs: those that answer.
+        ledger: what is live, left and refused is entered there.
+        hosts: host and port that model calls may go to; ``None`` for any.
+        on_leave: called once, when it leaves the record.
+
+    Raises:
+        PolicyError: the policy does not fit the runs.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        runs: Sequence[Run],
+        ledger: Ledger,
+        *,
+        hosts: Sequence[Address] | None = None,
+        on_leave: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.policy = policy
+        self.gone = False
+        """It has left the record: nothing is compared any more."""
+        self.drifted = False
+        """A live call gave something else than the recorded one: what is asked of models after it may differ too."""
+        self._runs = runs
+        self._ledger = ledger
+        self._hosts = None if hosts is None else {(host.lower(), port) for host, port in hosts}
+        self._on_leave = on_leave
+        self._cut = cut_of(runs, policy)
+        needs_run = policy.only is not None or bool(policy.faults or policy.decisions or policy.changes) or policy.at is not None
+        self._run = run_of(runs, policy).run_id if needs_run else policy.run
+        self._faults = {fault.step: fault for fault in policy.faults}
+        self._faulted: dict[str, Fault] = {}
+
+    # ---- in the replay ------------------------------------------------------------------------------------------
+
+    def relaxed(
+        self, step: LiveStep, recorded: RecordedRun, matched: Found | Missed, asked: str | None, there: Step | None
+    ) -> Found | Missed:
+        """What answers a call where what is live before it may have changed what is asked, and in which order.
+
+        Args:
+            step: the call.
+            recorded: the run that answers.
+            matched: what a strict look has found.
+            asked: the comparable input.
+            there: the recorded step at the call's place.
+        """
+        if isinstance(matched, Found):
+            return matched
+        anywhere = (self.policy.models and step.call.kind in _RELAXED) or (self.gone and step.call.name in self.policy.stub)
+        if anywhere:
+            found = recorded.same(step.call.kind, step.call.name, asked)
+            return matched if found is None else Found(step=found, by="input")
+        if self.drifted and not self.gone and step.call.kind == _MODEL and there is not None and recorded.free(there):
+            return Found(step=there, by="path")
+        return matched
+
+    def course(self, step: LiveStep, recorded: RecordedRun | None, matched: Matched, there: Step | None) -> Course | None:
+        """What becomes of a call; ``None``: what it would without a policy.
+
+        Raises:
+            CallRefused: it may not act.
+        """
+        run_id = None if recorded is None else recorded.run.run_id
+        expected = matched.step if isinstance(matched, Found) else there
+        again = self._faulted.get(str(step.attributes.get(names.STEP_RETRY_OF)))
+        if again is not None:
+            return self._inject(again, step, expected)
+        if step.call.name in self.policy.refuse and not self._passes(step):
+            raise closed.refused(step, closed.why_closed(step, self.policy, self._runs) or "", self._ledger)
+        if self.policy.is_fork or self._cut is not None:
+            return self._fork(step, recorded, run_id, expected, matched)
+        if not self._is_live(step, run_id, expected):
+            return None
+        return self._let(step, recorded, expected)
+
+    def inside(self, step: LiveStep) -> Answer | None:
+        """A call that is made in the body of a live one: it is part of that, and must be allowed to act itself.
+
+        Raises:
+            CallRefused: it may not.
+        """
+        if step.starts_run or self._passes(step):
+            return None
+        self._allow(step)
+        step.let_run()
+        return None
+
+    def permits(self) -> bool:
+        """Whether what runs now may act outside: a live call that is no model's, whose own hosts are open; or a run that is finished."""
+        if self.policy.finish and self.gone:
+            return True
+        scope = current_scope()
+        if scope is None or scope.session.mode != "record":
+            return False
+        return scope.step is not None and scope.step.call.kind != _MODEL
+
+    # ---- forks --------------------------------------------------------------------------------------------------
+
+    def _fork(
+        self, step: LiveStep, recorded: RecordedRun | None, run_id: str | None, expected: Step | None, matched: Matched
+    ) -> Course | None:
+        fault = self._faults.get(expected.seq) if expected is not None and run_id == self._run else None
+        if not self.gone:
+            if self._cut is None or not self._is_past(recorded, run_id, expected, matched):
+                return None
+            if expected is not None and self._passes(step):  # it had begun: what it was doing is looked at, call by call
+                return self._let(step, recorded, expected) if isinstance(matched, Missed) else None
+            self.leave(step, run_id, expected)
+        elif isinstance(matched, Found) and (step.call.name in self.policy.stub or self._is_before(run_id, matched)):
+            return None
+        if fault is not None:
+            return self._inject(fault, step, expected)
+        if self.policy.finish and recorded is not None and expected is not None and may_have_acted(recorded.run, expected):
+            return self._decided(step, recorded, expected)
+        if self._is_changed_result(step, run_id, expected):
+            self._enter(step, run_id, expected, changed={overrides.RESULT: self.policy.changes[overrides.RESULT]})
+            return Course(answer=Answer(outcome="ok", result=canonical_json(self.policy.changes[overrides.RESULT])))
+        return self._let(step, recorded, expected)
+
+    def _is_past(self, recorded: RecordedRun | None, run_id: str | None, expected: Step | None, matched: Matched) -> bool:
+        """Is a call, made while everything so far was answered, at or behind the cut?"""
+        cut = self._cut
+        assert cut is not None  # noqa: S101 — asked by the caller
+        if isinstance(matched, Missed) and matched.kind == "order" and matched.step is not None and cut.before(run_id or "", matched.step):
+            return False  # something before the cut was left out
+        if expected is not None:
+            return not cut.before(run_id or "", expected)
+        if recorded is None:
+            return False
+        return not any(cut.before(run_id or "", s) for s in recorded.left(NOT_MISSED))
+
+    def is_over(self, run: Run) -> bool:
+        """Whether all of a run is behind the cut, so that it is not to be compared."""
+        cut = self._cut
+        return cut is not None and not cut.unfinished and run.run_id != cut.run_id and run.started_ns >= cut.moment_ns
+
+    def _is_before(self, run_id: str | None, found: Found) -> bool:
+        return found.by == "path" and self._cut is not None and self._cut.before(run_id or "", found.step)
+
+    def leave(self, step: LiveStep, run_id: str | None, expected: Step | None) -> None:
+        """It leaves the record here."""
+        self.gone = True
+        if self._cut is None and expected is not None:
+            run = next((r for r in self._runs if r.run_id == run_id), None)
+            self._cut = None if run is None else cut_at(run, expected.seq)
+        seq = None if expected is None else expected.seq
+        self._ledger.enter("left", run=run_id, step=seq, name=f"{step.call.kind} {step.call.name}")
+        self._on_leave()
+
+    def after_leaving(self, step: LiveStep, recorded: RecordedRun | None, expected: Step | None) -> Answer | None:
+        """The first difference was met, and it goes on as a fork: what becomes of the call that differs."""
+        self.leave(step, None if recorded is None else recorded.run.run_id, expected)
+        return None if step.starts_run else self._let(step, recorded, expected).answer
+
+    def _decided(self, step: LiveStep, recorded: RecordedRun, expected: Step) -> Course:
+        decision = next((d for d in self.policy.decisions if d.step == expected.seq), None)
+        if decision is None:  # whoever resumes a run has asked for all of them before it began
+            why = f"step {expected.seq} began, may have acted, and never ended; decide: --decide {expected.seq}=done:JSON, =again or =fail"
+            raise closed.refused(step, why, self._ledger)
+        if decision.choice == "again":
+            return self._let(step, recorded, expected)
+        self._enter(step, recorded.run.run_id, expected, changed={"decision": decision.choice})
+        return Course(answer=_as_decided(decision, step))
+
+    # ---- mixes --------------------------------------------------------------------------------------------------
+
+    def _is_live(self, step: LiveStep, run_id: str | None, expected: Step | None) -> bool:
+        policy, call = self.policy, step.call
+        if self._passes(step):
+            return False
+        if policy.only is not None and expected is not None and (run_id, expected.seq) == (self._run, policy.only):
+            return True
+        return (call.kind == _MODEL and policy.models) or call.name in policy.live or call.name in policy.live_read
+
+    @property
+    def compares(self) -> bool:
+        """Whether what live calls give is compared with the record."""
+        return not self.policy.is_fork
+
+    # ---- a live call --------------------------------------------------------------------------------------------
+
+    def _let(self, step: LiveStep, recorded: RecordedRun | None, expected: Step | None) -> Course:
+        """Let a call run."""
+        if expected is not None:
+            step.recorded = expected
+        if self._passes(step):
+            if recorded is not None and expected is not None:
+                recorded.used.add(expected.seq)
+                self._ledger.enter("used", run=recorded.run.run_id, step=expected.seq, by="path")
+            return Course()
+        self._allow(step)
+        changed = self._change(step)
+        if recorded is not None and expected is not None:
+            recorded.used.add(expected.seq)
+            covered = recorded.cover(expected)
+            if covered and self.compares:
+                self._ledger.enter("covered", run=recorded.run.run_id, steps=covered)
+        self._enter(step, None if recorded is None else recorded.run.run_id, expected, changed=changed)
+        step.let_run()
+        return Course()
+
+    def _allow(self, step: LiveStep) -> None:
+        why = closed.why_closed(step, self.policy, self._runs)
+        if why is not None:
+            raise closed.refused(step, why, self._ledger)
+        host = step.call.attributes.get(names.SERVER_ADDRESS)
+        if step.call.kind == _MODEL and isinstance(host, str) and self._hosts is not None:
+            port = step.call.attributes.get(names.SERVER_PORT)
+            if not {(host.lower(), port), (host.lower(), 0)} & self._hosts:
+                why = f"the model is asked at {host}:{port}, where the recorded run asked none; to let it: --allow-host {host}:{port}"
+                raise closed.refused(step, why, self._ledger, action="connect")
+
+    def _change(self, step: LiveStep) -> dict[str, Any]:
+        """Have the request of a model call changed on its way; tells what is changed."""
+        wanted = {key: value for key, value in self.policy.changes.items() if key != overrides.RESULT}
+        if not wanted or step.call.kind != _MODEL:
+            return {}
+        provider = step.call.attributes.get(names.WIRE_PROVIDER)
+        if not isinstance(provider, str):
+            why = f"{', '.join(wanted)} of {step.call.name} cannot be changed: it is asked in this process, not over HTTP; change the agent"
+            raise closed.refused(step, why, self._ledger, action="change")
+        try:
+            step.rewrite = overrides.rewrite(wanted, provider)
+        except PolicyError as error:
+            raise closed.refused(step, str(error), self._ledger, action="change") from error
+        return wanted
+
+    def _inject(self, fault: Fault, step: LiveStep, expected: Step | None) -> Course:
+        self._faulted[step.span_id] = fault
+        self._enter(step, self._run, expected, injected=fault.kind)
+        if fault.kind == "slow":
+            return Course(delay=fault)
+        return Course(answer=faults.injected(fault, step))
+
+    def _is_changed_result(self, step: LiveStep, run_id: str | None, expected: Step | None) -> bool:
+        changes, at = self.policy.changes, self.policy.at
+        return (
+            overrides.RESULT in changes and expected is not None and run_id == self._run and expected.seq == at and step.call.kind != _MODEL
+        )
+
+    def _passes(self, step: LiveStep) -> bool:
+        return step.call.passed or step.call.kind in ("agent", "handoff")
+
+    def _enter(
+        self,
+        step: LiveStep,
+        run_id: str | None,
+        expected: Step | None,
+        *,
+        changed: dict[str, Any] | None = None,
+        injected: str | None = None,
+    ) -> None:
+        seq = None if expected is None else expected.seq
+        kept: dict[str, Any] = {}
+        if seq is not None:
+            kept[names.STEP_STANDS_FOR] = seq
+        if changed:
+            kept[names.STEP_CHANGED] = canonical_json(changed)
+        if injected:
+            kept[names.STEP_INJECTED] = injected
+        if self.policy.target is not None and step.call.kind != _MODEL:
+            kept[names.STEP_TARGET] = self.policy.target
+        if kept:
+            step.learn(kept)
+        name = f"{step.call.kind} {step.call.name}"
+        self._ledger.enter("live", run=run_id, step=seq, name=name, changed=sorted(changed or ()), injected=injected)
+
+
+NOT_MISSED: Final = frozenset({"cancelled", "unknown", "abandoned"})
+"""Outcomes of recorded calls that need not come again."""
+
+
+def _as_decided(decision: Decision, step: LiveStep) -> Answer:
+    if decision.choice == "done":
+        return Answer(outcome="ok", result=decision.result)
+    error = RuntimeError(f"{step.call.name} was interrupted by a crash, and is taken to have failed")
+    return Answer(outcome="error", error=codec.encode_exception(error).text)
+
+
+__all__ = ["Course", "Live", "is_passed"]

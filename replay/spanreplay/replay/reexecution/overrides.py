@@ -1,0 +1,112 @@
+"""What a fork changes of a model call: model, system prompt and parameters, in the body that is sent.
+
+Where they stand in a body is the API's: the table below is from the references of the APIs named there.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from spanreplay.boundary.step import Rewrite
+from spanreplay.replay.reexecution.policy import PolicyError
+
+Body: TypeAlias = dict[str, Any]
+
+RESULT: Final = "result"
+"""The one key that is no part of a model call."""
+
+
+def rewrite(changes: Mapping[str, Any], provider: str) -> Rewrite:
+    """What makes of target and body of a request those that are sent.
+
+    Args:
+        changes: by key; ``model`` and ``prompt`` mean the same for every API, any other key is a place in the body, dots lead inwards.
+        provider: ``spanreplay.wire.provider`` of the request.
+
+    Raises:
+        PolicyError: that API's model cannot be changed; the rewrite itself raises it where a body is no JSON object.
+    """
+    wanted = {key: value for key, value in changes.items() if key != RESULT}
+    if provider.startswith("aws."):
+        raise PolicyError("a request to Bedrock is signed as a whole, so that nothing of it can be changed on its way; change the agent")
+
+    def made(target: str, body: bytes) -> tuple[str, bytes]:
+        try:
+            document = json.loads(body)
+        except ValueError:
+            document = None
+        if not isinstance(document, dict):
+            raise PolicyError(f"wanted a JSON object as the body of a model call to {provider}, to change {', '.join(wanted)} in it")
+        for key, value in wanted.items():
+            if key == "model":
+                target = _set_model(target, document, value)
+            elif key == "prompt":
+                _PROMPTS.get(provider, _first_message)(document, value)
+            else:
+                _set(document, [*_PARAMETERS.get(provider, ()), *key.split(".")] if "." not in key else key.split("."), value)
+        return target, json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+    return made
+
+
+def _set_model(target: str, body: Body, model: str) -> str:
+    path, mark, query = target.partition("?")
+    before, found, last = path.rpartition("/models/")
+    if found and "model" not in body:  # Gemini: /v1beta/models/NAME:generateContent
+        return f"{before}{found}{model}:{last.rpartition(':')[2]}{mark}{query}"
+    body["model"] = model
+    return target
+
+
+def _set(body: Body, place: list[str], value: Any) -> None:
+    inner = body
+    for key in place[:-1]:
+        found = inner.get(key)
+        if not isinstance(found, dict):
+            found = inner[key] = {}
+        inner = found
+    if value is None:
+        inner.pop(place[-1], None)
+    else:
+        inner[place[-1]] = value
+
+
+_SYSTEM: Final = frozenset({"system", "developer"})
+
+
+def _first_message(body: Body, text: str) -> None:
+    messages = [m for m in body.get("messages") or [] if isinstance(m, dict)]
+    role = next((m["role"] for m in messages if m.get("role") in _SYSTEM), "system")
+    body["messages"] = [{"role": role, "content": text}, *(m for m in messages if m.get("role") not in _SYSTEM)]
+
+
+def _instructions(body: Body, text: str) -> None:
+    asked = body.get("input")
+    if isinstance(asked, list):
+        body["input"] = [item for item in asked if not (isinstance(item, dict) and item.get("role") in _SYSTEM)]
+    body["instructions"] = text
+
+
+def _system(body: Body, text: str) -> None:
+    body["system"] = text
+
+
+def _system_instruction(body: Body, text: str) -> None:
+    name = "system_instruction" if "system_instruction" in body else "systemInstruction"
+    body[name] = {"parts": [{"text": text}]}
+
+
+def _ollama(body: Body, text: str) -> None:
+    (_first_message if "messages" in body else _system)(body, text)
+
+
+_PROMPTS: Final[Mapping[str, Callable[[Body, str], None]]] = {
+    "openai.responses": _instructions,
+    "anthropic.messages": _system,
+    "gemini": _system_instruction,
+    "ollama": _ollama,
+}
+"""Where the system prompt stands; for every other API it is the first message."""
+
+_PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {"gemini": ("generationConfig",), "ollama": ("options",)}
+"""Where an API keeps temperature and the like."""

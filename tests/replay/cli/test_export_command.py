@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.runs.spans import chat, fixture
-from spanreplay.cli.export_command import FORMATS
+from spanreplay.cli.export_command import WRITERS
 from spanreplay.replay.writer import registry
 from spanreplay.spans import otlp_json, otlp_proto
 from spanreplay.spans.record import LogRecord
@@ -54,7 +54,7 @@ def test_log_records_have_no_place_in_protobuf_and_that_is_said(spanreplay: Comm
 
 
 def test_every_writer_can_be_asked_for() -> None:
-    assert set(FORMATS) == set(registry())
+    assert set(WRITERS) == set(registry())
 
 
 def test_jaegers_own_json_comes_back_as_the_same_steps(spanreplay: CommandLine) -> None:

@@ -3,14 +3,16 @@
 import json
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from spanreplay.boundary.scope import Scope
+from spanreplay.boundary.session import RunContext
 from spanreplay.boundary.step import Step
 from spanreplay.content.canonical import canonical_json
 
 _STATE: Final = "asked"
+_SAID: Final = "said"
 _KEPT: Final = 1000
 _lock = threading.Lock()
 
@@ -40,12 +42,33 @@ def ask_for(step: Step, calls: Iterable[tuple[str | None, str, object]]) -> None
     if step.run is None:
         return
     made = [Asked(call_id, name, canonical_json(arguments), step.span_id) for call_id, name, arguments in calls]
-    if not made:
-        return
+    if made:
+        _wait(step.run, made)
+
+
+def _wait(run: RunContext, made: Sequence[Asked]) -> None:
     with _lock:
-        waiting: list[Asked] = step.run.state.setdefault(_STATE, [])
+        waiting: list[Asked] = run.state.setdefault(_STATE, [])
         waiting.extend(made)
         del waiting[:-_KEPT]
+
+
+def said(step: Step) -> None:
+    """Note that a model has answered: what a framework reads out of a text it reads out of the latest answer given there."""
+    step.scope.memo[_SAID] = step.span_id
+
+
+def ask_as_heard(scope: Scope, name: str, arguments: object) -> None:
+    """Note a tool call that a framework has read out of a model's text, where the model's API knows nothing of tools.
+
+    Args:
+        scope: where the model was asked.
+        name: name of the tool.
+        arguments: its arguments, a JSON value.
+    """
+    span_id = scope.memo.get(_SAID)
+    if scope.run is not None and isinstance(span_id, str):
+        _wait(scope.run, [Asked(None, name, canonical_json(arguments), span_id)])
 
 
 def claim(scope: Scope, name: str, arguments: str, call_id: str | None = None) -> Asked | None:

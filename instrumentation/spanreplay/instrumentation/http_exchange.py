@@ -14,7 +14,7 @@ from itertools import count
 from types import FrameType
 from typing import Any, Final, TypeAlias
 
-from spanreplay.boundary.asked import ask_for
+from spanreplay.boundary.asked import ask_for, said
 from spanreplay.boundary.call import Answer, OutcomeName
 from spanreplay.boundary.session import Session
 from spanreplay.boundary.step import Step, outcome_of
@@ -177,6 +177,7 @@ class Exchange:
                 read = self.provider.response(self._status, header(self._headers, "content-type"), view or b"", self.request)
                 attributes.update(read.attributes)
                 ask_for(step, [(call.id, call.name, call.arguments) for call in read.tool_calls])
+                said(step)
                 result = self._withhold_scattered_secret(attributes, read)
         outcome, error_type, message = self._judge(read, complete=bool(complete), error=error)
         attributes.pop(names.ERROR_TYPE, None)
@@ -225,10 +226,10 @@ class Exchange:
         Returns the step's result, of which :func:`~spanreplay.instrumentation.http_meaning.render` makes a body again; ``None`` where the
         body is fit to be kept.
         """
-        said = read.attributes.get(names.GEN_AI_OUTPUT_MESSAGES)
+        spoken = read.attributes.get(names.GEN_AI_OUTPUT_MESSAGES)
         body = attributes.get(names.WIRE_RESPONSE_BODY)
         redactor = self.step.session.redactor
-        if not isinstance(said, str) or not isinstance(body, str) or not redactor.text(said)[1]:
+        if not isinstance(spoken, str) or not isinstance(body, str) or not redactor.text(spoken)[1]:
             return None
         if attributes[names.WIRE_RESPONSE_BODY_ENCODING] == UTF_8 and redactor.text(body)[1]:
             return None

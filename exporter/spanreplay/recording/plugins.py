@@ -2,6 +2,7 @@
 
 import importlib
 import logging
+import os
 import pkgutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,11 +10,13 @@ from types import ModuleType
 from typing import Final
 
 from spanreplay.boundary.complaints import complain
+from spanreplay.exporter import environment_variables as env
 from spanreplay.recording._config import Adapters
 
 _log: Final = logging.getLogger("spanreplay")
 _TRANSPORTS: Final = "spanreplay.instrumentation.transports"
 _ADAPTERS: Final = "spanreplay.instrumentation.adapters"
+_SHORTCUTS: Final = "spanreplay.instrumentation.shortcuts"
 _SHIMS: Final = "spanreplay.instrumentation.shims"
 
 
@@ -37,11 +40,12 @@ class Installed:
                 complain(_log, "spanreplay could not take %s out again", name)
 
 
-def install(adapters: Adapters) -> Installed:
+def install(adapters: Adapters, *, shortcuts: bool = False) -> Installed:
     """Install shims and transports, and the adapters asked for. One that fails is said and left out.
 
     Args:
         adapters: ``auto`` for every adapter, ``none``, or their names.
+        shortcuts: also those of a replay, unless ``SPANREPLAY_SHORTCUTS=off``.
 
     Raises:
         ValueError: there is no adapter of a given name.
@@ -57,7 +61,8 @@ def install(adapters: Adapters) -> Installed:
     if unknown:
         raise ValueError(f"no adapter is called {', '.join(unknown)}; there are: {', '.join(sorted(available)) or 'none'}")
     installed = Installed()
-    for name in (_SHIMS, *dict(_found(_TRANSPORTS)).values(), *(available[short] for short in wanted)):
+    shorter = dict(_found(_SHORTCUTS)).values() if shortcuts and os.environ.get(env.SPANREPLAY_SHORTCUTS) != "off" else ()
+    for name in (_SHIMS, *dict(_found(_TRANSPORTS)).values(), *(available[short] for short in wanted), *shorter):
         try:
             module = importlib.import_module(name)
             module.install()

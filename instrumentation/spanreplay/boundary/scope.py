@@ -31,7 +31,7 @@ _ESCAPES: Final = str.maketrans({"%": "%25", "/": "%2F", "#": "%23", "~": "%7E"}
 class Scope:
     """One place calls are made from."""
 
-    __slots__ = ("__weakref__", "_counts", "_forked", "born", "label", "memo", "number", "parent", "path", "run", "session", "step")
+    __slots__ = ("__weakref__", "_counts", "_placed", "born", "label", "memo", "number", "parent", "path", "run", "session", "step")
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Scope:
         self.memo: dict[str, object] = {}
         """Small facts that transports keep between calls made from here."""
         self._counts: dict[str, Callable[[], int]] = {}
-        self._forked: dict[str, int] = {}
+        self._placed: dict[str, int] = {}
         self.born: int | None = None if parent is None else parent.born
         """Place in the session's order at which the task or thread around this scope was started."""
 
@@ -68,13 +68,18 @@ class Scope:
     def place(self, label: str) -> tuple[str, int]:
         """Reserve a place for a step: its path and its number."""
         number = self.next(label)
+        self._placed[label] = number + 1
         return (f"{self.path}/{label}#{number}" if self.path else f"{label}#{number}"), number
+
+    def next_path(self, label: str) -> str:
+        """The path that :meth:`place` gives next, unless another thread is faster."""
+        number = self._placed.get(label, 0)
+        return f"{self.path}/{label}#{number}" if self.path else f"{label}#{number}"
 
     def fork(self, name: str) -> "Scope":
         """The scope of a task or thread that is started here and runs ``name``."""
         label = "~" + name.translate(_ESCAPES)
         path, number = self.place(label)
-        self._forked[label] = number + 1
         parent: Scope | None = self
         if len(path) > _LONGEST:
             path, parent = "~" + sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:32], None
@@ -84,7 +89,7 @@ class Scope:
 
     def has_forked(self, label: str, number: int) -> bool:
         """Whether the task or thread of this label (``~name``) and number has been started here."""
-        return self._forked.get(label, 0) > number
+        return self._placed.get(label, 0) > number
 
     def inside(self, step: "Step") -> "Scope":
         """The scope of a step's body."""

@@ -10,7 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from spanreplay.boundary import scope as scopes
-from spanreplay.boundary.call import Answer, StepEnded, StepStarted
+from spanreplay.boundary.call import Answer, Call, StepEnded, StepStarted
 from spanreplay.boundary.complaints import complain
 from spanreplay.boundary.scope import Scope
 from spanreplay.content.canonical import canonical_json
@@ -48,6 +48,9 @@ class CallInterceptor(Protocol):
     def ended(self, step: "Step") -> None:
         """The step is over, however it ended."""
         ...
+
+
+Foresight: TypeAlias = Callable[[Scope, Call], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +130,8 @@ class Session:
         self.failures = 0
         """Times that recording failed; the agent never notices."""
         self._last_logged = 0.0
+        self.foresees: Foresight | None = None
+        """Tells of a call, in a replay, whether the record answers it as it stands at its place; nothing is taken by asking."""
         self._bodies: Session | None = None
 
     def of_bodies(self) -> "Session":

@@ -111,7 +111,32 @@ def _begin(scope: Scope, head: Head, body: bytes, ran_out: RanOut) -> Exchange |
     # Instrumentation that suppresses others around a model call (Logfire's) makes one span of it; the exchange is only here.
     if known is None and http_telemetry.is_suppressed():
         return _drop(scope, head) if replaying else Course.THROUGH
-    call = _call(scope, head, body, body if view is None else view, known)
+    return _opened(scope, head, _call(scope, head, body, body if view is None else view, known), known, ran_out)
+
+
+def known_call(scope: Scope, head: Head, known: tuple[Provider, object]) -> Call | None:
+    """The call that a replayed request to a model API would be; ``None`` where it would be no step, or not for certain.
+
+    Args:
+        scope: where it is made.
+        head: all of the request but its body.
+        known: the codec of the API, and what it is asked.
+    """
+    owner = _owner(scope)
+    if consider(scope, head) is not Course.STEP or (owner is not None and names.HTTP_REQUEST_METHOD in owner.call.attributes):
+        return None
+    return _call(scope, head, b"", b"", known)
+
+
+def begin_known(scope: Scope, head: Head, call: Call, known: tuple[Provider, object]) -> Exchange:
+    """Open the step of a :func:`known_call`."""
+    end_collected()
+    exchange = _opened(scope, head, call, known, never)
+    assert isinstance(exchange, Exchange)  # noqa: S101 — a replay raises where a step cannot be made
+    return exchange
+
+
+def _opened(scope: Scope, head: Head, call: Call, known: tuple[Provider, object] | None, ran_out: RanOut) -> Exchange | Course:
     attempt, retry_of = http_attempts.take(scope, call)
     extra: dict[str, Any] = {names.STEP_ATTEMPT: attempt}
     if retry_of is not None:

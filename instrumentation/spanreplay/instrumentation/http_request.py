@@ -191,8 +191,10 @@ def matching_form(head: Head, target: str, body: bytes, *, parsed: object = None
     form: dict[str, object] = {"method": head.method, "url": _steady(target, model=model)}
     if not model:
         form["host"] = head.authority
-    if body:
-        form.update(_body_form(head, body) if parsed is None else {"body": parsed})
+    if parsed is not None:
+        form["body"] = parsed
+    elif body:
+        form.update(_body_form(head, body))
     asked = form.get("body")
     if model and isinstance(asked, dict) and not _CACHED_BY.isdisjoint(asked):
         form["body"] = {name: value for name, value in asked.items() if name not in _CACHED_BY}

@@ -186,6 +186,11 @@ def recognise(method: str, path: str, content_type: str, body: bytes) -> tuple[P
         parsed = loads(body)
     except ValueError:
         return None
+    return recognise_parsed(method, path, parsed)
+
+
+def recognise_parsed(method: str, path: str, parsed: object) -> tuple[Provider, object] | None:
+    """As :func:`recognise`, for a body that is JSON already."""
     found = next((provider for provider in registry() if provider.matches(method, path, parsed)), None)
     return None if found is None else (found, found.asked(path, parsed))
 

@@ -1,0 +1,125 @@
+"""What the SDKs of OpenAI and Anthropic have in common, which one generator writes (Stainless): arguments, clients, objects.
+
+Seen in openai 3.57 and anthropic 2.14.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from types import ModuleType
+from typing import Any, Final, TypeAlias
+
+from spanreplay.instrumentation.hooks import UnsupportedError, expect
+from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.shortcut import Method, begun
+
+_NO_BODY: Final = frozenset({"extra_headers", "timeout"})
+"""Arguments that no answer is found by."""
+_MORE: Final = ("extra_query", "extra_body")
+"""Arguments that add to a request what is not among the others."""
+_RAW: Final = "x-stainless-raw-response"
+"""Header by which an SDK is asked for another kind of object."""
+_OWN: Final = ("_custom_query", "_provider", "workload_identity", "_api_key_provider", "_strict_response_validation")
+"""What a client has that changes its requests, or checks responses."""
+
+Unlike: TypeAlias = Callable[[Mapping[str, Any]], bool]
+
+
+def _never(_: Mapping[str, Any]) -> bool:
+    return False
+
+
+class Stainless:
+    """An :class:`spanreplay.instrumentation.shortcut.Sdk`.
+
+    Args:
+        package: the SDK.
+        clients: names of its plain client classes.
+        ids: what an object of a response has of its headers: attribute to name of the header.
+        unlike: tells of arguments for which a method does more than send them.
+    """
+
+    def __init__(self, package: ModuleType, clients: Collection[str], ids: Mapping[str, str], unlike: Unlike = _never) -> None:
+        module: Any = package
+        models = module._models
+        self._construct: Callable[..., Any] = expect(models, "construct_type", ["value", "type_"])
+        self._ids = ids
+        self._base: Any = models.BaseModel
+        self._absent: Any = tuple(getattr(module._types, name) for name in ("NotGiven", "Omit"))
+        self._clients: Any = tuple(getattr(module, name) for name in clients)
+        self._unlike = unlike
+
+    def endpoint(self, client: Any) -> str | None:
+        """The base URL of a plain client, which sends what it is given and nothing else."""
+        if type(client) not in self._clients or any(getattr(client, name, None) for name in _OWN):
+            return None
+        library: Any = getattr(client, "_client", None)
+        hooks = getattr(library, "event_hooks", None)
+        if not isinstance(hooks, dict) or any(hooks.values()) or getattr(library, "auth", True) is not None:
+            return None
+        return str(client.base_url)
+
+    def body(self, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The arguments that were given, but those about the request itself."""
+        if any(arguments.get(name) for name in _MORE) or self._unlike(arguments):
+            return None
+        if any(str(name).lower() == _RAW for name in arguments.get("extra_headers") or ()):
+            return None
+        if arguments.get("stream") is True:
+            return None
+        left = _NO_BODY.union(_MORE)
+        return {name: value for name, value in arguments.items() if name not in left and not isinstance(value, self._absent)}
+
+    def convert(self, value: Any) -> Any:
+        """An object that the SDK gave, as it sends it again."""
+        if isinstance(value, self._base):
+            return value.model_dump(mode="json", exclude_unset=True, exclude=getattr(value, "__api_exclude__", None))
+        raise TypeError(type(value).__name__)
+
+    def build(self, returned: Any, data: object, headers: Mapping[str, str]) -> Any:
+        """As the SDK does where it checks nothing."""
+        made = self._construct(value=data, type_=returned)
+        if not isinstance(made, self._base):
+            raise UnsupportedError(f"wanted a {returned.__name__}, made a {type(made).__name__}")
+        for name, header in self._ids.items():
+            setattr(made, name, headers.get(header))
+        return made
+
+    def copy(self, made: Any) -> Any:
+        """A deep copy."""
+        return made.model_copy(deep=True)
+
+
+def shorten(owner: Any, name: str, method: Method, patches: Patches) -> None:
+    """Put the shortcut before the method ``owner.name``, sync or async.
+
+    Raises:
+        UnsupportedError: it is not the SDK's own: what somebody else has put there has to run.
+    """
+    original = expect(owner, name, ["self"])
+    code = getattr(original, "__code__", None)
+    package = owner.__module__.partition(".")[0]
+    if code is None or f"/{package}/" not in code.co_filename.replace("\\", "/"):
+        raise UnsupportedError(f"wanted {package}'s own {owner.__name__}.{name}, found one that is patched")
+    patches.replace(owner, name, lambda original: _observed(original, owner, method))
+
+
+def _observed(original: Callable[..., Any], owner: Any, method: Method) -> Callable[..., Any]:
+    def begin(resource: Any, args: tuple[Any, ...], arguments: Mapping[str, Any]) -> Any:
+        return None if args or type(resource) is not owner else begun(method, getattr(resource, "_client", None), arguments)
+
+    if inspect.iscoroutinefunction(inspect.unwrap(original)):
+
+        @functools.wraps(original)
+        async def acreate(self: Any, *args: Any, **arguments: Any) -> Any:
+            hit = begin(self, args, arguments)
+            return await original(self, *args, **arguments) if hit is None else await hit.value_async()
+
+        return acreate
+
+    @functools.wraps(original)
+    def create(self: Any, *args: Any, **arguments: Any) -> Any:
+        hit = begin(self, args, arguments)
+        return original(self, *args, **arguments) if hit is None else hit.value()
+
+    return create

@@ -21,7 +21,7 @@ from pathlib import Path
 from spanreplay.replay.isolation import kernel, naming
 scratch = Path(sys.argv[1])
 try:
-    kernel.confine([scratch, *map(Path, sys.argv[2:])], lambda listener: naming.hand_over(scratch, listener), ports=PORTS)
+    kernel.confine([scratch, *map(Path, sys.argv[2:])], naming.HandOver(scratch), ports=PORTS)
 except kernel.NotOfferedError as error:
     print(f"not offered: {error}")
     raise SystemExit(77)
@@ -47,7 +47,7 @@ def run(
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     ledger = Ledger()
-    with naming.Watch(scratch, ledger, environment or {}, allow_connect=allow_connect):
+    with naming.Watch(scratch, ledger, environment or {}, allow_write=writable, allow_connect=allow_connect):
         program = CONFINED.replace("PORTS", str([port for _, port in allow_connect])) + ACTS + "import json\n" + textwrap.dedent(act)
         command = [sys.executable, "-c", program, str(scratch), *map(str, writable)]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -172,7 +172,7 @@ def test_another_process_is_not_signalled(tmp_path: Path) -> None:
 
 
 def test_where_nobody_takes_the_listener_everything_is_refused_all_the_same(tmp_path: Path) -> None:
-    program = CONFINED.replace("PORTS", "()").replace("naming.hand_over(scratch, listener)", "False") + ACTS
+    program = CONFINED.replace("PORTS", "()").replace("naming.HandOver(scratch)", "None") + ACTS
     program += "s = socket.socket(); print(c('connect', s.fileno(), address(81), 16))"
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False)
     if done.returncode == 77:

@@ -1,134 +1,166 @@
-"""Naming what the kernel stops: the replaying program hears of each system call that seccomp holds, reads its address, and refuses it.
+"""Judging and naming what the kernel stops: the replaying program hears of each system call that seccomp holds, and answers it.
 
-A process that is confined leaves ``SCRATCH/held/PID-FD``, the descriptor through which its kernel tells. The replaying program, its
-ancestor, takes that over (``pidfd_getfd``) and answers with ``PID-FD.taken``. See seccomp_unotify(2).
+A process that is to be confined connects to a Unix socket of the replaying program first, sends the descriptor through which its kernel
+tells (``SCM_RIGHTS``), and waits until that has been taken. See seccomp_unotify(2).
 """
 
-import ctypes
+import array
 import errno
 import fcntl
 import os
+import platform
 import select
 import socket
 import struct
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 from urllib.parse import urlsplit
 
+from spanreplay.replay.isolation.judging import DNS, LOOKED_UP, Call, Judge, Stopped
+from spanreplay.replay.isolation.paths import Territory
 from spanreplay.replay.isolation.reachable import Address, Reachable
-from spanreplay.replay.isolation.refusal import Action, Refusal
+from spanreplay.replay.isolation.refusal import Refusal
+from spanreplay.replay.isolation.shared_memory import SharedMemory
+from spanreplay.replay.isolation.system_calls import MACHINES
 from spanreplay.replay.reexecution.ledger import Ledger
 
-HELD: Final = "held"
-_TAKEN: Final = ".taken"
 _PATIENCE_S: Final = 2.0
-_LOOK_S: Final = 0.01
+_TAKEN: Final = b"t"
+_LOOK_MS: Final = 10
 _RECEIVE, _ANSWER = 0xC0502100, 0xC0182101
 """``SECCOMP_IOCTL_NOTIF_RECV`` and ``_SEND``."""
 _NOTICE: Final = "=QIIiIQ6Q"
 """``struct seccomp_notif``: id, pid, flags, then ``struct seccomp_data``."""
 _CONTINUE: Final = 1
-_GETFD: Final = 438
-_CONNECT: Final = frozenset({42, 203})
-_SENDTO: Final = frozenset({44, 206})
-_SENDMSG: Final = frozenset({46, 211})
-_LONGEST: Final = 128
-"""Bytes of an address: ``sizeof(struct sockaddr_storage)``."""
-_LOOKED_UP: Final = ("/var/run/nscd/socket", "/run/nscd/socket", "/run/systemd/userdb", "/run/systemd/resolve")
-"""Where the C library asks for names and users before it looks into files: no act of the program's own."""
-_DNS: Final = 53
+_NOT_PERMITTED: Final = frozenset({"signal", "control", "machine"})
+"""What fails with ``EPERM`` as these calls do; the rest fails with ``EACCES``."""
 _OTLP: Final = 4317
 _ENDPOINTS: Final = tuple(f"OTEL_EXPORTER_OTLP_{signal}ENDPOINT" for signal in ("", "TRACES_", "METRICS_", "LOGS_"))
 
 
-class Stopped(NamedTuple):
-    """A system call that was stopped."""
-
-    action: Action
-    target: str
-    port: int
-    mild: bool
-    host: str = ""
-    """Numeric address, or path of a Unix socket."""
+def _meeting_place(scratch: Path) -> str:
+    """Name of an abstract socket: the path of one in a folder may be too long."""
+    return "\0spanreplay-" + sha256(os.fsencode(scratch.resolve())).hexdigest()[:32]
 
 
-def hand_over(scratch: Path, listener: int) -> bool:
-    """Offer a listener to the replaying program; tells whether it has taken it. For the process that is confined."""
-    offer = scratch / HELD / f"{os.getpid()}-{listener}"
-    taken = offer.with_name(offer.name + _TAKEN)
-    try:
-        offer.touch()
-        end = time.monotonic() + _PATIENCE_S
-        while time.monotonic() < end:
-            if taken.exists():
-                return True
-            time.sleep(_LOOK_S / 4)
-    except OSError:
-        pass
-    return False
+class HandOver:
+    """The way to the replaying program; :attr:`is_taken` where it waits at the other end. For the process that will be confined."""
+
+    def __init__(self, scratch: Path) -> None:
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.settimeout(_PATIENCE_S)
+        try:
+            self._socket.connect(_meeting_place(scratch))
+            self.is_taken = True
+        except OSError:
+            self._socket.close()
+            self.is_taken = False
+
+    def __call__(self, listener: int, flags: int) -> bool:
+        """See :class:`spanreplay.replay.isolation.kernel.HandOver`."""
+        try:
+            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [listener]))]
+            self._socket.sendmsg([struct.pack("=i", os.getpid())], rights, flags)
+            return self._socket.recv(1) == _TAKEN
+        except OSError:
+            return False
+        finally:
+            self._socket.close()
 
 
 class Watch:
-    """Names what is stopped in the processes of a replayed command, while it runs. For the replaying program.
+    """Judges and names what is stopped in the processes of a replayed command, while it runs. For the replaying program.
 
     Args:
         scratch: of the replay.
-        ledger: each is entered there.
+        ledger: each is entered there, before the process hears of it.
         environment: of the command; connections to the port of an OTLP exporter in it are telemetry, which counts as none.
-        allow_connect: hosts and ports that are let through, see :mod:`spanreplay.replay.isolation.reachable`. What is let through is what
-            the process had in memory when it was looked at: it keeps honest code from acting by accident.
+        allow_write: files and folders that may be written, beside scratch.
+        allow_connect: hosts and ports that are let through, see :mod:`spanreplay.replay.isolation.reachable`.
     """
 
-    def __init__(self, scratch: Path, ledger: Ledger, environment: Mapping[str, str], *, allow_connect: Sequence[Address] = ()) -> None:
-        self._folder = scratch / HELD
-        self._folder.mkdir()
+    def __init__(
+        self,
+        scratch: Path,
+        ledger: Ledger,
+        environment: Mapping[str, str],
+        *,
+        allow_write: Sequence[Path] = (),
+        allow_connect: Sequence[Address] = (),
+    ) -> None:
+        self._place = _meeting_place(scratch)
         self._ledger = ledger
         self._reachable = Reachable(allow_connect, scratch)
         self._telemetry = {_OTLP, *(port for name in _ENDPOINTS if (port := _port(environment.get(name, ""))))}
+        self._shared = SharedMemory()
+        self._first: set[int] = set()
+        self._judge = Judge(Territory(scratch, allow_write), self._shared, self._first.__contains__)
+        machine = MACHINES.get(platform.machine())
+        self._names = {} if machine is None else {number: name for name, number in machine.numbers.items()}
         self._ended = threading.Event()
-        self._listeners: list[int] = []
-        self._thread = threading.Thread(target=self._watch, name="spanreplay-kernel", daemon=True)
+        self._door: socket.socket | None = None
+        self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        if self._names and hasattr(socket, "SCM_RIGHTS"):
+            self._door = socket.socket(socket.AF_UNIX)
+            self._door.bind(self._place)
+            self._door.listen()
+            self._thread = threading.Thread(target=self._watch, args=(self._door,), name="spanreplay-kernel", daemon=True)
+            self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
-        self._thread.join()
-        for listener in self._listeners:
-            os.close(listener)
+        if self._thread is not None:
+            self._thread.join()
+        if self._door is not None:
+            self._door.close()
+        self._shared.clear()
 
-    def _watch(self) -> None:
+    def _watch(self, door: socket.socket) -> None:
         poll = select.poll()
-        seen: set[str] = set()
+        poll.register(door, select.POLLIN)
+        coming: dict[int, socket.socket] = {}
+        listeners: set[int] = set()
         while not self._ended.is_set():
-            for offer in self._offers(seen):
-                listener = _take(offer)
-                if listener is not None:
-                    self._listeners.append(listener)
-                    poll.register(listener, select.POLLIN)
-                    offer.with_name(offer.name + _TAKEN).touch()
-            for listener, event in poll.poll(_LOOK_S * 1000):
-                if event & select.POLLIN:
-                    self._answer(listener)
+            for descriptor, event in poll.poll(_LOOK_MS):
+                if descriptor == door.fileno():
+                    visitor, _ = door.accept()
+                    coming[visitor.fileno()] = visitor
+                    poll.register(visitor, select.POLLIN)
+                elif descriptor in coming:
+                    poll.unregister(descriptor)
+                    with coming.pop(descriptor) as visitor:
+                        if (listener := self._take(visitor)) is not None:
+                            listeners.add(listener)
+                            poll.register(listener, select.POLLIN)
+                elif event & select.POLLIN:
+                    self._answer(descriptor)
                 elif event & (select.POLLHUP | select.POLLERR | select.POLLNVAL):  # no process is left that it tells of
-                    poll.unregister(listener)
+                    poll.unregister(descriptor)
+                    listeners.discard(descriptor)
+                    os.close(descriptor)
+        for descriptor in listeners:
+            os.close(descriptor)
+        for visitor in coming.values():
+            visitor.close()
 
-    def _is_let_through(self, stopped: Stopped) -> bool:
-        if not self._reachable or not stopped.host:
-            return False
-        asks_for_a_name = stopped.port == _DNS or stopped.host.startswith(_LOOKED_UP)
-        return (asks_for_a_name and self._reachable.looks_up) or self._reachable.holds(stopped.host, stopped.port)
-
-    def _offers(self, seen: set[str]) -> list[Path]:
-        names = {name for name in os.listdir(self._folder) if not name.endswith(_TAKEN)} - seen  # noqa: PTH208 — a look every few ms
-        seen |= names
-        return [self._folder / name for name in sorted(names)]
+    def _take(self, visitor: socket.socket) -> int | None:
+        try:
+            said, descriptors, _, _ = socket.recv_fds(visitor, 4, 1)
+        except OSError:
+            return None
+        if not descriptors:
+            return None
+        self._first.add(struct.unpack("=i", said.ljust(4, b"\0"))[0])
+        with suppress(OSError):
+            visitor.send(_TAKEN)
+        return descriptors[0]
 
     def _answer(self, listener: int) -> None:
         buffer = bytearray(struct.calcsize(_NOTICE))
@@ -137,15 +169,21 @@ class Watch:
         except OSError:  # the process is gone
             return
         number, pid, _, call, _, _, *arguments = struct.unpack(_NOTICE, bytes(buffer))
-        stopped = _read(pid, call, arguments)
+        try:
+            stopped = self._judge.read(Call(pid, self._names.get(call, str(call)), arguments))
+        except Exception:  # noqa: BLE001 — what cannot be read is refused, never let through
+            stopped = Stopped("unknown", f"the system call {self._names.get(call, call)}")
         if stopped is not None and self._is_let_through(stopped):
             stopped = None
-        answer = struct.pack("=QqiI", number, 0, 0 if stopped is None else -errno.EACCES, _CONTINUE if stopped is None else 0)
+        if stopped is not None:
+            self._enter(stopped, pid)
+        refused = 0 if stopped is None else -errno.EPERM if stopped.action in _NOT_PERMITTED else -errno.EACCES
+        answer = struct.pack("=QqiI", number, 0, refused, 0 if refused else _CONTINUE)
         with suppress(OSError):
             fcntl.ioctl(listener, _ANSWER, bytearray(answer), True)
-        if stopped is None:
-            return
-        if stopped.port in self._telemetry:
+
+    def _enter(self, stopped: Stopped, pid: int) -> None:
+        if stopped.port in self._telemetry and stopped.action in ("connect", "send"):
             self._ledger.enter("telemetry", count=1)
             return
         self._ledger.refuse(
@@ -159,63 +197,15 @@ class Watch:
             )
         )
 
+    def _is_let_through(self, stopped: Stopped) -> bool:
+        if not self._reachable or not stopped.host or stopped.action not in ("connect", "send"):
+            return False
+        asks_for_a_name = stopped.port == DNS or stopped.host.startswith(LOOKED_UP)
+        return (asks_for_a_name and self._reachable.looks_up) or self._reachable.holds(stopped.host, stopped.port)
+
 
 def _port(endpoint: str) -> int | None:
     try:
         return urlsplit(endpoint if "//" in endpoint else f"//{endpoint}").port
     except ValueError:
         return None
-
-
-def _take(offer: Path) -> int | None:
-    pid, _, descriptor = offer.name.partition("-")
-    try:
-        process = os.pidfd_open(int(pid))
-    except (OSError, ValueError):
-        return None
-    try:
-        taken: int = ctypes.CDLL(None, use_errno=True).syscall(_GETFD, process, int(descriptor), 0)
-        return taken if taken >= 0 else None
-    finally:
-        os.close(process)
-
-
-def _read(pid: int, call: int, arguments: list[int]) -> Stopped | None:
-    """What was stopped; ``None`` for what may go on: a message that has no address."""
-    if call in _CONNECT:
-        return _told("connect", _memory(pid, arguments[1], min(arguments[2], _LONGEST)))
-    if call in _SENDTO:
-        return _told("send", _memory(pid, arguments[4], min(arguments[5], _LONGEST)))
-    header = _memory(pid, arguments[1], 12)
-    if len(header) < 12:
-        return Stopped("send", "an address that cannot be read", 0, False)
-    address, size = struct.unpack("=QI", header)
-    if not address:
-        return None
-    return _told("send", _memory(pid, address, min(size, _LONGEST)))
-
-
-def _told(action: Action, address: bytes) -> Stopped:
-    family = struct.unpack("=H", address[:2])[0] if len(address) >= 2 else -1
-    if family == socket.AF_INET and len(address) >= 8:
-        port = struct.unpack(">H", address[2:4])[0]
-        host = socket.inet_ntop(socket.AF_INET, address[4:8])
-        return Stopped(action, f"{host}:{port}", port, port == _DNS, host)
-    if family == socket.AF_INET6 and len(address) >= 24:
-        port = struct.unpack(">H", address[2:4])[0]
-        host = socket.inet_ntop(socket.AF_INET6, address[8:24])
-        return Stopped(action, f"[{host}]:{port}", port, port == _DNS, host)
-    if family == socket.AF_UNIX:
-        path = address[2:].split(b"\0", 1)[0].decode("utf-8", "replace")
-        return Stopped(action, path or "an abstract Unix socket", 0, path.startswith(_LOOKED_UP), path)
-    mild = family == socket.AF_UNSPEC or family not in (socket.AF_INET, socket.AF_INET6)  # the end of a connection, netlink
-    return Stopped(action, f"an address of family {family}", 0, mild)
-
-
-def _memory(pid: int, address: int, size: int) -> bytes:
-    try:
-        with Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:
-            memory.seek(address)
-            return memory.read(size) or b""
-    except (OSError, ValueError, OverflowError):
-        return b""

@@ -38,7 +38,7 @@ class Territory:
         if "\0" in name:
             return None  # the act itself raises ValueError
         located = _locate(name, dir_fd, follow=follow)
-        if located in _DEVICES or self._inside(located):
+        if located in _DEVICES or self.holds(located):
             return None
         if found := _DESCRIPTOR.fullmatch(located):
             return self._descriptor(int(found[1] or found[2]))
@@ -56,9 +56,10 @@ class Territory:
         target = _path_of(fd)
         if target is None or not target.startswith("/") or target.startswith("/memfd:"):
             return None  # a pipe, a socket, memory: nothing that stays
-        return None if target in _DEVICES or self._inside(target) else target
+        return None if target in _DEVICES or self.holds(target) else target
 
-    def _inside(self, located: str) -> bool:
+    def holds(self, located: str) -> bool:
+        """Tell whether a path without symbolic links is one that may be written."""
         return any(located == root or located.startswith(root.rstrip("/") + "/") for root in self._roots)
 
 

@@ -21,6 +21,9 @@ Action: TypeAlias = Literal[
     "metadata",
     "database",
     "syslog",
+    "memory",
+    "control",
+    "machine",
     "unknown",
 ]
 
@@ -42,6 +45,9 @@ _PHRASES: Final[Mapping[Action, str]] = {
     "metadata": "change owner, mode, times or attributes of",
     "database": "open the database",
     "syslog": "write to the system log:",
+    "memory": "use",
+    "control": "change",
+    "machine": "change of the machine:",
     "unknown": "do something that the guard could not read:",
 }
 

@@ -20,6 +20,9 @@ COMMANDS: Final = {
     "show": "Show a run, step by step.",
     "replay": "Rebuild a run, or re-execute a command from it.",
     "checkout": "Lay out the code that a run was recorded with.",
+    "evaluate": "Judge recorded runs by a function of yours.",
+    "fork": "Execute a command again: recorded before a step, live from it.",
+    "resume": "Finish a run that crashed: what had ended from the record, the rest live.",
     "verify": "Say whether a run's record is whole, and what is missing or cut.",
     "import": "Read traces into the store.",
     "export": "Write a run to a file.",
@@ -34,7 +37,7 @@ COMMANDS: Final = {
 }
 """Command name to its one-line help, so that ``--help`` imports no command. Each is a module of this package."""
 
-TAKE_A_COMMAND: Final = frozenset({"record", "replay", "doctor", "proxy"})
+TAKE_A_COMMAND: Final = frozenset({"record", "replay", "fork", "resume", "doctor", "proxy"})
 """The commands for which something may stand after ``--``."""
 
 STDIN: Final = "stdin:"

@@ -112,7 +112,7 @@ class Step:
             self.inner.path = ""
         self.input = None if call.input is None else self._clean(names.STEP_INPUT, call.input.text)
         start_ns = session.clock()
-        attributes = self._start_attributes(call, extra)
+        attributes = {} if session.unseen else self._start_attributes(call, extra)
         self._open(call, attributes, start_ns)
 
     # ---- beginning ----------------------------------------------------------------------------------------------

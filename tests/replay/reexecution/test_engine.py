@@ -283,7 +283,7 @@ def test_the_same_call_once_more_is_told_apart_from_one_that_was_never_recorded(
     tape = recorded(calls, 1, 2)
     again = first(replayed(tape, calls, 1, 2, 1))
     assert (again.kind, again.step) == ("already_used", None)
-    assert "step 1 tool_call look" in again.detail
+    assert (again.nearest[0]["step"], again.nearest[0]["answered"], again.nearest[0]["differs"]) == (1, True, 0)
     other = first(replayed(tape, calls, 1, 2, 9))
     assert (other.kind, other.step, other.actual) == ("never_recorded", None, '{"x": 9}')
     assert other.summary().startswith("a call that is not in the record, tool_call look")

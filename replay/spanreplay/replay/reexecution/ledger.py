@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, Self, TypeAlias
 
 from spanreplay.replay.isolation.refusal import Refusal
 from spanreplay.replay.model import Run, Step
@@ -68,6 +68,11 @@ class Difference:
     """The same value differed at this earlier step, where a replay goes on after a difference."""
     evidence: Mapping[str, Any] | None = None
     """What tells the cause; no part of the JSON."""
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> Self:
+        """A difference as it was entered."""
+        return cls(**{**facts, "also": tuple(facts.get("also", ())), "nearest": tuple(facts.get("nearest", ()))})
 
     def to_json(self) -> dict[str, Any]:
         """As in ``spanreplay replay --json -- CMD``."""
@@ -188,12 +193,12 @@ _EVENTS: Final[Mapping[str, Callable[[Totals, Mapping[str, Any]], None]]] = {
     "run": lambda totals, facts: totals.runs_matched.add(facts["run"]),
     "relaxed": lambda totals, _: setattr(totals, "order_relaxed", totals.order_relaxed + 1),
     "telemetry": lambda totals, facts: setattr(totals, "telemetry_dropped", totals.telemetry_dropped + facts.get("count", 1)),
-    "difference": lambda totals, facts: totals.differences.append(Difference(**facts)),
+    "difference": lambda totals, facts: totals.differences.append(Difference.of(facts)),
     "refused": lambda totals, facts: totals.refusals.append(facts),
     "notice": lambda totals, facts: totals.notices.append(facts),
     "live": lambda totals, facts: totals.live.append(facts),
     "left": lambda totals, facts: totals.left.append(facts),
-    "drift": lambda totals, facts: totals.drift.append(Difference(**facts)),
+    "drift": lambda totals, facts: totals.drift.append(Difference.of(facts)),
     "begun": lambda totals, facts: totals.begun.update({facts["run"]: facts["of"]}),
 }
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from spanreplay.replay.model import Grade, Step
 from spanreplay.replay.reexecution.diff import ValueDifference
@@ -13,6 +13,8 @@ MatchedBy: TypeAlias = Literal["path", "input", "renaming", "tolerance", "place"
 and times that programs make themselves. ``tolerance``: in what the user lets differ. ``place``: it differs, and was answered all the same.
 """
 
+_TOLD: Final = 20
+"""Ignored values of one call that are told."""
 _STUB_GRADES: Final[frozenset[Grade]] = frozenset({"exact", "semantic"})
 
 
@@ -45,6 +47,10 @@ class Like:
     """What differs and does not count; named as differences are."""
     renamed: Mapping[str, str] = field(default_factory=dict)
     """Recorded ids to live ones, as far as they are new."""
+
+    def facts(self) -> dict[str, Any]:
+        """What of it is entered in the ledger."""
+        return {"ignored": [{"field": v.path, **dict(zip(("recorded", "actual"), v.texts(), strict=False))} for v in self.ignored[:_TOLD]]}
 
     @property
     def distance(self) -> int:

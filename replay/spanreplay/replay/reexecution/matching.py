@@ -235,7 +235,7 @@ class RecordedRun:
 
     def same(self, kind: str, name: str, asked: str | None) -> Step | None:
         """A step that asked the same and may answer, from wherever; one that has answered already only where no other is left."""
-        alike = [s for s in self._alike[_sort(kind, name)] if self._may_answer(s) and self.input_of(s) == asked]
+        alike = [s for s in self._alike[_sort(kind, name)] if self.may_answer(s) and self.input_of(s) == asked]
         return next((s for s in alike if self.free(s)), alike[0] if alike else None)
 
     def left(self, but: Collection[str]) -> Iterator[Step]:
@@ -267,13 +267,13 @@ class RecordedRun:
                 return Missed(kind="never_recorded", step=None, nearest=(self.by_seq[seq],), claim=claim)
         return None
 
-    def _may_answer(self, step: Step) -> bool:
+    def may_answer(self, step: Step) -> bool:
         """What another program told of is no call to answer: it is met again as what that program says is given again."""
         attested = any(reason.code == ATTESTED for reason in step.reasons)
         return step.outcome != "unknown" and (attested or step.grade in self._stubs)
 
     def _answering(self, step: Step) -> Found | Missed:
-        if not self._may_answer(step):
+        if not self.may_answer(step):
             return Missed(kind="not_replayable", step=step)
         return Found(step=step, by="path")
 
@@ -345,6 +345,15 @@ class RecordedRun:
         self._first_free[scope] = first
         return islice(steps, first, None)
 
+    def shuffle(self, step: Step) -> None:
+        """From now on it is chance which of the calls comes first that are made from the place of a step."""
+        if step.path is not None:
+            self._shuffled.add(scope_of(step.path))
+
+    def alike(self, kind: str, name: str) -> list[Step]:
+        """The calls of this sort: of the same kind and, but for models, the same name; else those of the kind."""
+        return self._alike[_sort(kind, name)] or [step for step in self.steps if step.kind == kind]
+
     def claimed(self, step: Step, path: str, where: str | None) -> None:
         """Note that a call made at ``path`` was answered by ``step``, by input."""
         self._claims[step.seq] = Claim(path=path, asked=self.input_of(step), where=where)
@@ -360,7 +369,7 @@ class RecordedRun:
     def _elsewhere_free(self, kind: str, name: str, path: str) -> Iterator[Step]:
         here = scope_of(path)
         for step in self._alike[_sort(kind, name)]:
-            if self.free(step) and (step.path is None or self._may_be_elsewhere(here, scope_of(step.path))) and self._may_answer(step):
+            if self.free(step) and (step.path is None or self._may_be_elsewhere(here, scope_of(step.path))) and self.may_answer(step):
                 yield step
 
     def _may_be_elsewhere(self, here: str, there: str) -> bool:

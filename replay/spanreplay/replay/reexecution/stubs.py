@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 from http import HTTPStatus
-from typing import Final
+from typing import Final, NoReturn
 
 from spanreplay.boundary.call import Answer, Call
 from spanreplay.boundary.scope import Scope, step_label
@@ -16,23 +16,26 @@ from spanreplay.replay.isolation.callers import user_line
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reading.meaning import answer_meaning
 from spanreplay.replay.rebuilding.origin import is_foreign
-from spanreplay.replay.reexecution import faults, turns
+from spanreplay.replay.reexecution import differing, faults, turns
 from spanreplay.replay.reexecution.candidates import Rank, Recording
 from spanreplay.replay.reexecution.claims import Claims
 from spanreplay.replay.reexecution.clock import RecordedClock
 from spanreplay.replay.reexecution.closed import CallRefused
 from spanreplay.replay.reexecution.commands import refuse, takes_part
-from spanreplay.replay.reexecution.diff import first_difference, shown
+from spanreplay.replay.reexecution.diff import shown
 from spanreplay.replay.reexecution.drift import drifted
 from spanreplay.replay.reexecution.errors import ReplayDivergence
 from spanreplay.replay.reexecution.foreign import ForeignRecording, Pool
 from spanreplay.replay.reexecution.foreign_calls import ForeignCalls
 from spanreplay.replay.reexecution.forks import Forked
+from spanreplay.replay.reexecution.forms import comparable
 from spanreplay.replay.reexecution.ledger import Difference, DifferenceKind, Ledger
 from spanreplay.replay.reexecution.live import Live
-from spanreplay.replay.reexecution.matching import Found, MatchedBy, Missed, RecordedRun, comparable, parsed, unable
+from spanreplay.replay.reexecution.matched import Found, Like, MatchedBy, Missed, unable
+from spanreplay.replay.reexecution.matching import RecordedRun
 from spanreplay.replay.reexecution.options import STRICT, Options
 from spanreplay.replay.reexecution.run_order import RunOrder
+from spanreplay.replay.reexecution.tasks import StoppedTasks
 from spanreplay.semconv import attributes as names
 
 _PASSED: Final = frozenset({"agent", "handoff"})
@@ -84,7 +87,9 @@ class RecordedCalls:
     ) -> None:
         claims = claims or Claims()
         own, others = [r for r in runs if not is_foreign(r)], [r for r in runs if is_foreign(r)]
-        self.recording = Recording(own, focus=focus, claims=claims, place=place, accept_incomplete=options.accept_incomplete)
+        self.recording = Recording(
+            own, focus=focus, claims=claims, place=place, accept_incomplete=options.accept_incomplete, comparing=options.comparing
+        )
         self.of_others = ForeignRecording(
             sorted(others, key=lambda r: r.started_ns),
             focus=focus,
@@ -94,6 +99,10 @@ class RecordedCalls:
         )
         self.ledger = ledger
         self.stopped: ReplayDivergence | CallRefused | None = None
+        self._comparing = options.comparing
+        self._told: dict[tuple[str | None, ...], int] = {}
+        """What differed so far, and at which step first."""
+        self._tasks = StoppedTasks()
         self._part = live
         self._begun = begun
         self._roots: dict[str, LiveStep] = {}
@@ -115,8 +124,9 @@ class RecordedCalls:
             CallRefused: it would be live, and may not act.
         """
         with self._lock:
-            if self.stopped is not None:
-                raise _again(self.stopped)
+            stopped = self.stopped or self._tasks.stopped(step)
+            if stopped is not None:
+                raise _again(stopped)
             try:
                 return self._intercept(step)
             except CallRefused as error:
@@ -151,14 +161,18 @@ class RecordedCalls:
         if recorded is None:
             if step.call.layer == COMMAND:
                 raise refuse(step, self.ledger)
-            self._stop(step, "never_recorded", None, detail=_NO_CALLS if step.run is None or step.run.fallback else _NO_RUN, asked=asked)
+            detail = _NO_CALLS if step.run is None or step.run.fallback else _NO_RUN
+            self._stop(step, differing.of_call(step, "never_recorded", None, None, asked, detail, None))
         assert recorded is not None  # noqa: S101 — _stop raises
         match matched:
             case Missed(kind="never_recorded" | "already_used") if step.call.layer == COMMAND:
                 raise refuse(step, self.ledger)
-            case Found(step=found, by=by):
-                return self._answered(step, recorded, found, by)
+            case Found(step=found, by=by, like=like, away=away):
+                return self._answered(step, recorded, found, by, like, away=away)
             case Missed() as missed:
+                placed = self._going_on(step, recorded, missed, asked, there)
+                if placed is not None:
+                    return self._answered(step, recorded, placed, "place")
                 self._miss(step, recorded, missed, asked, there)
         raise AssertionError("unreachable: a miss raises")
 
@@ -167,12 +181,14 @@ class RecordedCalls:
             raise refuse(step, self.ledger)
         return self._by_meaning.answer(step, pool)
 
-    def _answered(self, step: LiveStep, recorded: RecordedRun, found: Step, by: MatchedBy) -> Answer | None:
+    def _answered(
+        self, step: LiveStep, recorded: RecordedRun, found: Step, by: MatchedBy, like: Like | None = None, *, away: bool = False
+    ) -> Answer | None:
         recorded.used.add(found.seq)
         step.recorded = found
-        if by == "input":
+        if away:
             recorded.claimed(found, step.path, user_line(sys._getframe(1)))
-        self.ledger.enter("used", run=recorded.run.run_id, step=found.seq, by=by)
+        self.ledger.enter("used", run=recorded.run.run_id, step=found.seq, by=by, **({} if like is None else like.facts()))
         begun = self.recording.begun_in(found)
         if _is_passed(step) or (step.call.layer == COMMAND and takes_part(step, recorded, found, begun)):
             return None
@@ -261,15 +277,16 @@ class RecordedCalls:
                 self._part.leave(step, None if recorded is None else recorded.run.run_id, None)
             return
         if recorded is None:
-            self._stop(step, "never_recorded", None, detail=_NO_RUN, asked=asked)
-            return
-        wanted = comparable(recorded.run.typed_input)
-        if wanted != asked:
-            self._stop(step, "input", None, recorded=recorded, wanted=wanted, asked=asked, prefix="input")
+            self._stop(step, differing.of_call(step, "never_recorded", None, None, asked, _NO_RUN, None))
+        made = differing.of_run_input(recorded, f"agent {step.call.name}", comparable(recorded.run.typed_input), asked, self._comparing)
         later = self._order.skipped(step, recorded)
         if later is not None:
             detail = f"recorded as run {recorded.run.run_id[:12]}, before run {later.run_id[:12]}, which the agent has now made without it"
-            self._stop(step, "order", None, recorded=recorded, detail=detail, asked=asked)
+            made.append(differing.of_call(step, "order", None, recorded, asked, detail, None))
+        if made and not self._comparing.all_differences:
+            self._stop(step, made[0], recorded)
+        for difference in made:
+            self.ledger.differ(difference)
 
     def _decide(self, key: str, run: _Undecided, rank: Rank | None = None) -> RecordedRun | Pool | None:
         found = self.recording.agent_run(run.name, run.path, run.asked, rank)
@@ -304,7 +321,7 @@ class RecordedCalls:
         self, step: LiveStep, run_id: str | None, seq: int | None, outcome: str, result: str | None, sub_agent: Step | None = None
     ) -> None:
         with self._lock:
-            if self.stopped is not None or step.outcome == "interrupted":
+            if self.stopped is not None or step.outcome == "interrupted" or self._tasks.reached(step):
                 return
             name = f"{step.call.kind} {step.call.name}"
             equal = (outcome in ("unknown", step.outcome)) and comparable(result) == comparable(step.result)
@@ -325,15 +342,10 @@ class RecordedCalls:
                 )
             wanted, got = comparable(result), comparable(step.result)
             if wanted is not None and wanted != got and outcome == "ok":
-                found = first_difference(parsed(wanted), parsed(got))
-                if found is not None:
-                    recorded, actual, diff = found.texts()
-                    field = f"output.{found.path}" if found.path and not found.path.startswith("[") else f"output{found.path}"
-                    self.ledger.differ(
-                        Difference(
-                            kind="output", run_id=run_id, step=seq, name=name, field=field, recorded=recorded, actual=actual, diff=diff
-                        )
-                    )
+                for difference in differing.of_output(run_id, seq, name, wanted, got, self._comparing)[
+                    : None if self._comparing.all_differences else 1
+                ]:
+                    self.ledger.differ(difference)
 
     def _compare_leaving(self, found: Step, step: LiveStep) -> None:
         """The agent left a stream: a difference where it was read to its end when it was recorded."""
@@ -401,36 +413,39 @@ class RecordedCalls:
 
     def _miss(self, step: LiveStep, recorded: RecordedRun, missed: Missed, asked: str | None, there: Step | None) -> None:
         expected = missed.step
-        call = f"{step.call.kind} {step.call.name}"
         claim = missed.claim
         where = user_line(sys._getframe(1)) if claim is None else claim.where
         if claim is not None:
             asked = claim.asked
         if missed.kind == "input" and expected is not None:
             self._enter_skipped(recorded, missed.skipped, f"step {expected.seq}, {expected.kind} {expected.name}")
-            self._stop(
-                step,
-                "input",
-                expected,
-                recorded=recorded,
-                wanted=recorded.input_of(expected),
-                asked=asked,
-                prefix=_prefix(expected),
-                where=where,
-            )
-        elif missed.kind == "order" and expected is not None:
-            made = call if missed.instead is None else f"the call of step {missed.instead.seq}, {call}"
-            detail = f"recorded before {made}, which the agent has now made without it"
-            self._stop(step, "order", expected, recorded=recorded, detail=detail, asked=asked)
-        elif missed.kind == "not_replayable" and expected is not None:
-            self._stop(step, "not_replayable", expected, recorded=recorded, detail=unable(expected))
-        else:
-            near = ", ".join(f"step {s.seq} {s.kind} {s.name} {shown(parsed(recorded.input_of(s)))}" for s in missed.nearest)
-            what = "it was answered already" if missed.kind == "already_used" else "it was never recorded"
-            if missed.next is not None:
-                what += f"; step {missed.next.seq}, {missed.next.kind} {missed.next.name}, was to come next"
-            detail = what + (f"; nearest in the record: {near}" if near else "")
-            self._stop(step, missed.kind, None, recorded=recorded, detail=detail, asked=asked, where=where)
+            made = differing.of_input(step, expected, recorded, recorded.input_of(expected), asked, self._comparing, where)
+            self._stop(step, made[0], recorded, expected)
+        detail = unable(expected) if expected is not None else ""
+        alike: Sequence[Step] = ()
+        if missed.kind == "order":
+            detail = differing.order_detail(step, missed)
+        elif missed.kind != "not_replayable":
+            detail, alike = differing.unknown_detail(missed), recorded.alike(step.call.kind, step.call.name)
+        self._stop(step, differing.of_call(step, missed.kind, expected, recorded, asked, detail, where, alike), recorded, expected)
+
+    def _going_on(self, step: LiveStep, recorded: RecordedRun, missed: Missed, asked: str | None, there: Step | None) -> Step | None:
+        """The step that answers although the call differs, where all differences are asked for; they are entered."""
+        found = missed.instead or there
+        if not self._comparing.all_differences or missed.claim is not None or missed.kind not in ("input", "order"):
+            return None
+        if found is None or not recorded.free(found) or not recorded.may_answer(found):
+            return None
+        if missed.kind == "order" and missed.step is not None:
+            detail = differing.order_detail(step, missed)
+            self.ledger.differ(differing.of_call(step, "order", missed.step, recorded, asked, detail, None))
+            recorded.shuffle(found)
+        self._enter_skipped(recorded, missed.skipped, f"step {found.seq}, {found.kind} {found.name}")
+        if recorded.input_of(found) != asked:
+            made = differing.of_input(step, found, recorded, recorded.input_of(found), asked, self._comparing, None)
+            for difference in differing.told_again(made, self._told):
+                self.ledger.differ(difference)
+        return found
 
     def _enter_skipped(self, recorded: RecordedRun, skipped: Sequence[Step], before: str) -> None:
         for missing in skipped:
@@ -444,43 +459,18 @@ class RecordedCalls:
                 )
             )
 
-    def _stop(
-        self,
-        step: LiveStep,
-        kind: DifferenceKind,
-        expected: Step | None,
-        *,
-        recorded: RecordedRun | None = None,
-        wanted: str | None = None,
-        asked: str | None = None,
-        prefix: str = "",
-        detail: str = "",
-        where: str | None = None,
-    ) -> None:
-        field = left = right = diff = None
-        if kind == "input":
-            found = first_difference(parsed(wanted), parsed(asked))
-            if found is not None:
-                left, right, diff = found.texts()
-                field = _field(found.path, prefix)
-        elif asked is not None:
-            right = shown(parsed(asked))
-        shown_as = expected if expected is not None else step.call
-        difference = Difference(
-            kind=kind,
-            run_id=None if recorded is None else recorded.run.run_id,
-            step=None if expected is None else expected.seq,
-            name=f"{shown_as.kind} {shown_as.name}",
-            field=field,
-            recorded=left,
-            actual=right,
-            diff=diff,
-            detail=detail,
-            where=where or user_line(sys._getframe(1)),
-        )
+    def _stop(self, step: LiveStep, difference: Difference, recorded: RecordedRun | None = None, expected: Step | None = None) -> NoReturn:
         if self._part is not None and self._part.policy.leave and not self._part.gone:
             self.ledger.differ(difference)
             raise _Left(recorded, expected)
+        if self._comparing.all_differences and difference.kind in ("never_recorded", "already_used"):
+            self.ledger.differ(difference)
+            error = ReplayDivergence(difference)
+            self._tasks.stop(step, error)
+            self.release()
+            if self._on_stop is not None and self._tasks.whole and len(self._live) <= 1:
+                self._on_stop()
+            raise error
         raise self._entered(difference)
 
     def _entered(self, difference: Difference) -> ReplayDivergence:
@@ -537,17 +527,3 @@ def _is_passed(step: LiveStep) -> bool:
 
 def _duration_ns(step: Step) -> int:
     return 0 if step.ended_ns is None else max(0, step.ended_ns - step.started_ns)
-
-
-def _prefix(step: Step) -> str:
-    return "arguments" if step.kind == "tool_call" else ""
-
-
-def _field(path: str, prefix: str) -> str:
-    """The differing field as people name it: ``messages[0].content`` and not ``body.messages[0].content``."""
-    path = path.removeprefix("body.") if not prefix else path
-    if not prefix:
-        return path or "input"
-    if not path:
-        return prefix
-    return f"{prefix}{path}" if path.startswith("[") else f"{prefix}.{path}"

@@ -1,0 +1,188 @@
+"""Differences as they are entered: step, field, the diff of the whole input, the nearest recorded calls, and what tells the cause."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from types import FrameType
+from typing import Any, Final
+
+from spanreplay.boundary.step import Step as LiveStep
+from spanreplay.instrumentation.probes import is_installed
+from spanreplay.replay.isolation.callers import is_ours, user_line
+from spanreplay.replay.model import Step
+from spanreplay.replay.reexecution.comparing import Comparing
+from spanreplay.replay.reexecution.diff import ABSENT, ValueDifference, differences, shown, unified
+from spanreplay.replay.reexecution.evidence import fragments
+from spanreplay.replay.reexecution.forms import parsed
+from spanreplay.replay.reexecution.ledger import Difference, DifferenceKind
+from spanreplay.replay.reexecution.likening import named_keys
+from spanreplay.replay.reexecution.matched import Missed
+from spanreplay.replay.reexecution.matching import RecordedRun
+from spanreplay.replay.reexecution.nearest import nearest
+from spanreplay.replay.reexecution.places import Keys
+from spanreplay.replay.reexecution.stepwise import step_changes
+
+_FIELDS: Final = 50
+"""Differing values of one input that are named."""
+_PACKAGES: Final = 12
+_FRAMES: Final = 200
+
+
+def of_input(
+    step: LiveStep, expected: Step, recorded: RecordedRun, wanted: str | None, asked: str | None, comparing: Comparing, where: str | None
+) -> list[Difference]:
+    """Every value that counts in which the input of a call differs from that of its recorded step; the first has the diff of the whole.
+
+    Args:
+        step: the call.
+        expected: its recorded step.
+        recorded: the run of that.
+        wanted: the comparable input of the recorded step.
+        asked: the comparable input of the call.
+        comparing: what does not count.
+        where: ``file:line`` of the call, where it is another one than this.
+    """
+    found = _counted(wanted, asked, comparing, lambda keys: named_keys(expected, keys))
+    made = [
+        Difference(
+            kind="input",
+            run_id=recorded.run.run_id,
+            step=expected.seq,
+            name=f"{expected.kind} {expected.name}",
+            where=where or user_line(sys._getframe(1)),
+            **_value(value),
+        )
+        for value in found
+    ]
+    if not made:  # they differ as texts only
+        name = f"{expected.kind} {expected.name}"
+        made = [Difference(kind="input", run_id=recorded.run.run_id, step=expected.seq, name=name, field="input", where=where)]
+    evidence = {"changed": step_changes(expected, step), "packages": packages(sys._getframe(1))}
+    return _whole(made, wanted, asked, evidence)
+
+
+def of_run_input(recorded: RecordedRun, name: str, wanted: str | None, asked: str | None, comparing: Comparing) -> list[Difference]:
+    """The same of what a run was asked; nothing, where nothing that counts differs."""
+    found = _counted(wanted, asked, comparing, lambda keys: ("input", *keys))
+    where = user_line(sys._getframe(1))
+    made = [Difference(kind="input", run_id=recorded.run.run_id, step=None, name=name, where=where, **_value(value)) for value in found]
+    return _whole(made, wanted, asked, {"packages": packages(sys._getframe(1))})
+
+
+def of_output(run_id: str | None, seq: int | None, name: str, wanted: str, got: str | None, comparing: Comparing) -> list[Difference]:
+    """The same of what a run or a passed step gave."""
+    found = _counted(wanted, got, comparing, lambda keys: ("output", *keys))
+    made = [Difference(kind="output", run_id=run_id, step=seq, name=name, **_value(value)) for value in found]
+    return _whole(made, wanted, got, {})
+
+
+def of_call(
+    step: LiveStep,
+    kind: DifferenceKind,
+    expected: Step | None,
+    recorded: RecordedRun | None,
+    asked: str | None,
+    detail: str,
+    where: str | None,
+    alike: Sequence[Step] = (),
+) -> Difference:
+    """A call that is not to come now, or is in no record.
+
+    Args:
+        step: the call.
+        kind: what of it differs.
+        expected: the recorded step that is concerned, if any.
+        recorded: the run.
+        asked: the comparable input of the call.
+        detail: said of it.
+        where: ``file:line`` of the call, where it is another one than this.
+        alike: recorded calls that may be near.
+    """
+    named = step.call if expected is None else expected
+    return Difference(
+        kind=kind,
+        run_id=None if recorded is None else recorded.run.run_id,
+        step=None if expected is None else expected.seq,
+        name=f"{named.kind} {named.name}",
+        actual=None if asked is None else shown(parsed(asked)),
+        detail=detail,
+        where=where or user_line(sys._getframe(1)),
+        nearest=() if recorded is None else nearest(recorded, alike, asked),
+        evidence={"removed": [], "added": fragments(ABSENT, parsed(asked))[1], "packages": packages(sys._getframe(1))},
+    )
+
+
+def told_again(made: Sequence[Difference], known: dict[tuple[str | None, ...], int]) -> Iterator[Difference]:
+    """The differences, each that was told at an earlier step already naming that step.
+
+    Args:
+        made: the differences of one step.
+        known: what was told so far; added to.
+    """
+    for difference in made:
+        key = (difference.run_id, difference.field, difference.recorded, difference.actual)
+        first = known.setdefault(key, difference.step or 0)
+        yield difference if first == (difference.step or 0) else replace(difference, same_as=first)
+
+
+def order_detail(step: LiveStep, missed: Missed) -> str:
+    """What is said of a call that came before one that was recorded before it."""
+    call = f"{step.call.kind} {step.call.name}"
+    made = call if missed.instead is None else f"the call of step {missed.instead.seq}, {call}"
+    return f"recorded before {made}, which the agent has now made without it"
+
+
+def unknown_detail(missed: Missed) -> str:
+    """What is said of a call that no recorded step is left for."""
+    what = "it was answered already" if missed.kind == "already_used" else "it was never recorded"
+    if missed.next is not None:
+        what += f"; step {missed.next.seq}, {missed.next.kind} {missed.next.name}, was to come next"
+    return what
+
+
+def packages(frame: FrameType | None) -> list[str]:
+    """The installed packages between a call and the user's own line that made it, by their import names."""
+    found: dict[str, None] = {}
+    for _ in range(_FRAMES):
+        if frame is None or len(found) == _PACKAGES:
+            break
+        file, module = frame.f_code.co_filename, frame.f_globals.get("__name__")
+        if isinstance(module, str) and not is_ours(module, file):
+            if not is_installed(file) and not file.startswith("<") and user_line(frame) == f"{file}:{frame.f_lineno}":
+                break
+            if is_installed(file):
+                found[module.partition(".")[0]] = None
+        frame = frame.f_back
+    return list(found)
+
+
+def _counted(wanted: str | None, asked: str | None, comparing: Comparing, name: Any) -> list[ValueDifference]:
+    found = (
+        ValueDifference(keys=name(value.keys), recorded=value.recorded, actual=value.actual)
+        for value in differences(parsed(wanted), parsed(asked))
+    )
+    return list(islice((v for v in found if not comparing.ignores(v.keys, v.recorded, v.actual)), _FIELDS))
+
+
+def _value(value: ValueDifference) -> dict[str, Any]:
+    left, right, _ = value.texts()
+    removed, added = fragments(value.recorded, value.actual)
+    evidence = {"keys": list(_short(value.keys)), "removed": removed, "added": added}
+    return {"field": value.path or "input", "recorded": left, "actual": right, "evidence": evidence}
+
+
+def _short(keys: Keys) -> Keys:
+    return keys[:20]
+
+
+def _whole(made: list[Difference], wanted: str | None, asked: str | None, evidence: dict[str, Any]) -> list[Difference]:
+    """The first of them with the diff of the whole input and the names of the others."""
+    if not made:
+        return made
+    first, others = made[0], [d.field for d in made[1:] if d.field is not None]
+    diff = unified(parsed(wanted), parsed(asked))
+    return [
+        replace(first, diff=diff, also=tuple(others), evidence={**(first.evidence or {}), **evidence}),
+        *(replace(d, evidence={**(d.evidence or {}), **evidence}) for d in made[1:]),
+    ]

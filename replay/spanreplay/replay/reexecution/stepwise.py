@@ -1,0 +1,90 @@
+"""The versions in force at one step, recorded against live: its prompt, its tools as offered, its skills, its model and settings."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from spanreplay.boundary.step import Step as LiveStep
+from spanreplay.replay.model import Json, Step
+from spanreplay.replay.reading.fields import Fields
+from spanreplay.replay.reading.versions import step_versions
+from spanreplay.spans.record import Resource, Scope, SpanRecord
+
+_TEXT: Final = 20_000
+"""Characters of a template that are kept as evidence."""
+
+
+def step_changes(step: Step, live: LiveStep) -> list[dict[str, Any]]:
+    """What has another version at a live call than at its recorded step.
+
+    Each is ``{"kind": "prompt" | "tool" | "skill" | "model" | "setting", "name", "recorded", "actual"}``, a side that has it not being
+    ``None``; a prompt has its two ``templates`` too, where they are known.
+
+    Args:
+        step: the recorded step.
+        live: the call.
+    """
+    now = _versions(live)
+    found = [*_of_prompt(step.versions.get("prompt"), now.get("prompt"))]
+    found += _of_named("tool", step.versions.get("tools"), now.get("tools"), "schema_digest")
+    found += _of_named("skill", step.versions.get("skills"), now.get("skills"), "digest")
+    was, is_now = _dict(step.versions.get("model")), _dict(now.get("model"))
+    if was and is_now:
+        if was.get("request") != is_now.get("request"):
+            found.append({"kind": "model", "name": "model", "recorded": was.get("request"), "actual": is_now.get("request")})
+        before, after = _dict(was.get("params")), _dict(is_now.get("params"))
+        for name in sorted(before.keys() | after.keys()):
+            if before.get(name) != after.get(name):
+                found.append({"kind": "setting", "name": name, "recorded": before.get(name), "actual": after.get(name)})
+    return found
+
+
+def _of_prompt(was: Json, now: Json) -> list[dict[str, Any]]:
+    before, after = _dict(was), _dict(now)
+    same = all(before.get(name) == after.get(name) for name in ("name", "version", "digest"))
+    if same:
+        return []
+    templates = [str(side.get("template") or "")[:_TEXT] for side in (before, after)]
+    return [
+        {
+            "kind": "prompt",
+            "name": after.get("name") or before.get("name"),
+            "recorded": _version(before),
+            "actual": _version(after),
+            "templates": templates,
+        }
+    ]
+
+
+def _version(prompt: Mapping[str, Json]) -> str | None:
+    return str(prompt.get("version") or str(prompt.get("digest") or "")[:19]) if prompt else None
+
+
+def _of_named(kind: str, was: Json, now: Json, digest: str) -> list[dict[str, Any]]:
+    before, after = (
+        {str(_dict(i).get("name")): _dict(i).get(digest) for i in side} if isinstance(side, list) else {} for side in (was, now)
+    )
+    return [
+        {"kind": kind, "name": name, "recorded": before.get(name), "actual": after.get(name)}
+        for name in dict.fromkeys([*before, *after])
+        if before.get(name) != after.get(name)
+    ]
+
+
+def _versions(live: LiveStep) -> dict[str, Json]:
+    attributes = live.attributes
+    span = SpanRecord(
+        trace_id=live.trace_id,
+        span_id=live.span_id,
+        parent_span_id=None,
+        name="",
+        kind=1,
+        start_ns=0,
+        attributes=attributes,
+        resource=Resource(),
+        scope=Scope(name=""),
+    )
+    return step_versions(span, Fields(attributes))
+
+
+def _dict(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}

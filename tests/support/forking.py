@@ -9,11 +9,11 @@ from typing import Any
 
 import httpx
 
-from spanreplay.cli.stored import ready_store
 from spanreplay.instrumentation import agent_run, tool
 from spanreplay.recording import control
 from spanreplay.replay.model import Run
-from spanreplay.replay.rebuilding.runs import load_run
+from spanreplay.replay.rebuilding.runs import build_runs
+from spanreplay.store.store import Store
 from support.model_server import ModelServer, Scripted, as_json, chat
 
 TURNS = 10
@@ -58,7 +58,7 @@ def agent_of(server: ModelServer, turns: int = TURNS) -> Callable[[], list[str]]
     def agent() -> list[str]:
         told: list[str] = []
         messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Go."}]
-        with agent_run("twenty", input="go") as run, httpx.Client(base_url=server.url) as client:
+        with agent_run("twenty", input="go") as run, httpx.Client(base_url=server.url, verify=False) as client:
             for turn in range(turns):
                 asked = {"model": "small-1", "temperature": 1, "messages": messages}
                 reply = client.post("/v1/chat/completions", json=asked).raise_for_status().json()
@@ -83,6 +83,8 @@ def recorded_into(store: Path) -> Iterator[None]:
 
 def runs_in(store: Path) -> list[Run]:
     """The runs of a store that are no bare command, as they began."""
-    with ready_store(store) as opened:
-        found = [load_run(opened, row.run_id) for row in opened.find_runs(limit=1000)]
-    return sorted((run for run in found if run.steps), key=lambda run: run.started_ns)
+    with Store.open(store) as opened:
+        opened.compact()
+        traces = opened.stale_traces()
+        found = build_runs([*opened.traces(traces), *opened.logs(traces)])
+    return [run for run in found if run.steps]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from spanreplay.cli.joining import asked_join
 from spanreplay.cli.judged import Reports
-from spanreplay.cli.options import WrongUse, complain, detail, many, print_json, print_text, say
+from spanreplay.cli.options import WrongUse, complain, detail, many, print_json, print_text, say, store_path
 from spanreplay.replay.showing import short_id
 
 if TYPE_CHECKING:
@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
 
 def re_execute(
-    loaded: "Loaded", argv: Sequence[str], options: "Options", *, reports: Reports, as_json: bool, cwd: Path | None = None
+    loaded: "Loaded",
+    argv: Sequence[str],
+    options: "Options",
+    *,
+    reports: Reports,
+    as_json: bool,
+    cwd: Path | None = None,
+    store: Path | None = None,
 ) -> "CommandReplay":
     """Execute ``argv`` and say what differs.
 
@@ -29,11 +36,13 @@ def re_execute(
         reports: what to write besides.
         as_json: one JSON document instead of text; the command's own output goes to standard error.
         cwd: where to run it.
+        store: where the new run is kept, if anything is live; else where the TARGET is from, or the default.
 
     Raises:
-        WrongUse: there is no such program.
+        WrongUse: there is no such program, or what is to be live does not fit the runs.
     """
     from spanreplay.replay.reexecution.command import CommandMissing, replay_command
+    from spanreplay.replay.reexecution.policy import PolicyError
     from spanreplay.replay.reports.json import document
     from spanreplay.replay.reports.verdict import render_verdict
 
@@ -49,8 +58,9 @@ def re_execute(
             join=asked_join(),
             cwd=cwd,
             output=sys.stderr if as_json else None,
+            store=(loaded.store or store_path(store)) if options.policy.is_kept else None,
         )
-    except CommandMissing as error:
+    except (CommandMissing, PolicyError) as error:
         raise WrongUse(str(error)) from error
     if as_json:
         made = document(loaded.runs, format=loaded.format, spans=loaded.spans, fidelity=loaded.fidelity)

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -34,8 +35,9 @@ _OPTIONS: Final = (
     ),
     click.option(
         "--mode",
-        type=click.Choice(["strict", "tolerant"]),
-        help="strict: every difference of an input counts. tolerant: but what --ignore names.  [default: strict]",
+        type=click.Choice(["strict", "tolerant", "from-here"]),
+        help="strict: every difference of an input counts. tolerant: but what --ignore names. from-here: after the first difference it "
+        "goes on live, as a fork does, and is kept as a new run.  [default: strict]",
     ),
     click.option(
         "--ignore",
@@ -84,6 +86,10 @@ def how(function: F) -> F:
 
         comparing = _comparing(mode, ignore, all_differences)
         options = Options(allow_write=allow_write, isolate=isolate, accept_incomplete=accept_incomplete, comparing=comparing)
+        if mode == "from-here":
+            from spanreplay.replay.reexecution.policy import Policy
+
+            options = replace(options, policy=Policy(leave=True))
         return function(*args, options=options, **kwargs)
 
     made: Any = gathered

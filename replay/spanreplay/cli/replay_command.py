@@ -12,6 +12,7 @@ from spanreplay.cli.filtering import Filters, filtering
 from spanreplay.cli.how import how
 from spanreplay.cli.joining import asked_join, joining
 from spanreplay.cli.judged import Reports, reporting
+from spanreplay.cli.living import mixing, of_target
 from spanreplay.cli.main import user_command
 from spanreplay.cli.options import common, complain, many, print_json, print_text, say
 from spanreplay.replay.model import GRADE_ORDER
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 @click.option("--rerun", is_flag=True, help="Re-execute the recorded command instead of one given after --.")
 @click.option("--yes", is_flag=True, help="Do not ask before --rerun.")
 @how
+@mixing
 @click.option("--require", type=click.Choice(GRADE_ORDER), help="Exit 125 unless every run has this grade or a better one.")
 @click.option(BISECT, is_flag=True, help="Exit as git bisect run wants it: 0 equal, 1 different or refused, 125 skip, 128 stop.")
 @reporting
@@ -60,6 +62,9 @@ def command(
     URL such as jaeger+http://localhost:16686/TRACEID, or SOURCE#RUN. With last, all
     runs of that run's command must come again; with a run id only that one.
 
+    With --live models the models are asked, and tools are answered from the record; with --live TOOL that tool runs; with --only N one
+    step does. What they give is compared, and kept as a new run.
+
     With --all every run that meets --agent, --since … is re-executed: the command after --, in which {input} and {run} stand for the
     run's input and id, or with --rerun the command that each was recorded in. A line a run, then a summary by cause.
 
@@ -70,10 +75,13 @@ def command(
     spanreplay replay last
     spanreplay replay last -- python agent.py
     spanreplay replay traces.json#4f2a -- python agent.py
+    spanreplay replay last --live models --set model=gpt-5-mini -- python agent.py
     spanreplay replay --all --since 7d --rerun --yes --junit replay.xml
     git bisect run spanreplay replay 4f2a --bisect -- python agent.py
     """  # noqa: D301
     argv = user_command(context)
+    if options.policy and (every or (argv is None and not rerun)):
+        raise click.UsageError("what is live is executed, one command at a time: give it after --, or --rerun, and leave out --all")
     _checked(argv, rerun=rerun, every=every, bisect=bisect, require=require, jobs=jobs, filters=filters, reports=reports)
     if every:
         from spanreplay.cli.fleet import replay_all
@@ -98,7 +106,8 @@ def command(
         from spanreplay.cli.bisecting import never_began
         from spanreplay.cli.executing import re_execute
 
-        done = re_execute(loaded, argv, options, reports=reports, as_json=as_json, cwd=cwd)
+        options = of_target(options, loaded)
+        done = re_execute(loaded, argv, options, reports=reports, as_json=as_json, cwd=cwd, store=store)
         code = 125 if bisect and never_began(done) else done.verdict.exit_code
     worst = max((GRADE_ORDER.index(r.grade) for r in loaded.runs), default=0)
     if require is not None and worst > GRADE_ORDER.index(require) and code == 0:

@@ -8,6 +8,7 @@ from spanreplay.replay.lines import BAD, DIM, GOOD, LOUD, Line, Piece, rendered
 from spanreplay.replay.model import GRADE_ORDER, GRADE_WORDS, Grade, Run
 from spanreplay.replay.reexecution.ledger import Difference
 from spanreplay.replay.reexecution.verdict import Verdict
+from spanreplay.replay.reports.forked import kept_lines, live_lines
 from spanreplay.replay.showing import safe
 
 _DIFF_LINES = 12
@@ -25,6 +26,9 @@ def render_verdict(verdict: Verdict, runs: Sequence[Run], *, colour: bool | None
     lines = [[Piece(_answered(verdict))]]
     for difference in verdict.differences:
         lines += _difference(difference)
+    for difference in verdict.drift:
+        lines += _difference(difference, "drift")
+    lines += live_lines(verdict)
     for refusal in verdict.refusals:
         lines.append([Piece(safe(f"refused: {refusal.get('text')}"), BAD)])
         if refusal.get("action") in FILES and (allowed := _paths(str(refusal.get("action")), str(refusal.get("target")))):
@@ -49,6 +53,8 @@ def render_verdict(verdict: Verdict, runs: Sequence[Run], *, colour: bool | None
         return rendered(lines, colour)
     number = len(verdict.differences)
     lines.append([Piece(f"{number} difference{'' if number == 1 else 's'}", BAD if number else GOOD)])
+    if verdict.drift:
+        lines.append([Piece(f"{len(verdict.drift)} live call{'' if len(verdict.drift) == 1 else 's'} gave something else", BAD)])
     if verdict.refusals:
         lines.append([Piece(f"{len(verdict.refusals)} action{'' if len(verdict.refusals) == 1 else 's'} on the outside refused", BAD)])
     grades = {run.grade for run in runs}
@@ -57,6 +63,7 @@ def render_verdict(verdict: Verdict, runs: Sequence[Run], *, colour: bool | None
         judged = " and is judged as far as it goes" if worst == "incomplete" and verdict.accept_incomplete else ""
         lines.append([Piece(f"the record {'is ' if worst in ('structure', 'incomplete') else ''}{GRADE_WORDS[worst]}{judged}")])
     lines.append([Piece(f"isolation: {verdict.isolation}", DIM)])
+    lines += kept_lines(verdict, runs)
     return rendered(lines, colour)
 
 
@@ -103,12 +110,12 @@ def _answered(verdict: Verdict) -> str:
     return text
 
 
-def _difference(difference: Difference) -> list[Line]:
+def _difference(difference: Difference, what: str = "difference") -> list[Line]:
     if difference.step is not None:
         place = f"step {difference.step}"
     else:
         place = "a call that is not in the record" if difference.kind in ("never_recorded", "already_used") else "the run"
-    lines: list[Line] = [[Piece(safe(f"difference at {place}: {difference.name}"), LOUD)]]
+    lines: list[Line] = [[Piece(safe(f"{what} at {place}: {difference.name}"), LOUD)]]
     if difference.field is not None:
         lines.append([Piece(safe(f"  {difference.field}"))])
         lines.append([Piece(safe(f"    recorded: {difference.recorded}"))])

@@ -1,0 +1,106 @@
+"""``spanreplay resume``."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from spanreplay.cli.fetching import fetching
+from spanreplay.cli.how import how
+from spanreplay.cli.judged import Reports
+from spanreplay.cli.living import of_target
+from spanreplay.cli.main import user_command
+from spanreplay.cli.options import WrongUse, common, complain, many, print_json
+from spanreplay.replay.showing import safe, short_id
+
+if TYPE_CHECKING:
+    from spanreplay.replay.model import Run, Step
+    from spanreplay.replay.reexecution.options import Options
+
+
+@click.command("resume")
+@click.argument("target", default="last")
+@click.option("--rerun", is_flag=True, help="Execute the recorded command instead of one given after --.")
+@click.option("--yes", is_flag=True, help="Do not ask before --rerun.")
+@click.option(
+    "--decide",
+    "decided",
+    multiple=True,
+    metavar="STEP=WHAT",
+    help="What became of a call that began and never ended: STEP=done:JSON, it acted and gave that; STEP=again, it did not, and is made "
+    "now; STEP=fail, the agent is told that it failed. May be repeated.",
+)
+@how
+@fetching
+@common
+@click.pass_context
+def command(
+    context: click.Context,
+    target: str,
+    rerun: bool,
+    yes: bool,
+    decided: tuple[str, ...],
+    options: "Options",
+    store: Path | None,
+    as_json: bool,
+) -> None:
+    """Finish a run that crashed: what had ended is answered from the record, and the rest is done.
+
+    A call that had begun, may have acted and never ended is nobody's to guess at: each needs a decision. Without it nothing is executed,
+    and what has to be decided is listed. From the first step that is not in the record on, the command is live and acts as it would have.
+    What is executed is kept as a new run.
+
+    Exit code: 0 done, 1 a difference in what had ended, 2 wrong use, 3 the input cannot be read, 125 a decision is missing.
+
+    \b
+    spanreplay resume 4f2a -- python agent.py
+    spanreplay resume 4f2a --decide 6=again -- python agent.py
+    spanreplay resume 4f2a --decide '6=done:{"id": 17}' -- python agent.py
+    """  # noqa: D301
+    from spanreplay.cli.about import about
+    from spanreplay.cli.executing import re_execute
+    from spanreplay.cli.target import load
+    from spanreplay.replay.reexecution.cut import undecided
+    from spanreplay.replay.reexecution.policy import Decision, Policy, PolicyError
+
+    argv = user_command(context)
+    if bool(argv) == rerun:
+        raise click.UsageError("give the command after --, or --rerun for the recorded one")
+    try:
+        policy = Policy(finish=True, decisions=tuple(Decision.read(text) for text in decided))
+    except PolicyError as error:
+        raise click.UsageError(str(error)) from error
+    loaded = load(target, store)
+    about(loaded)
+    if not any(run.outcome == "unknown" for run in loaded.siblings):
+        raise WrongUse("the run has ended; what has not crashed is forked: spanreplay fork")
+    options = of_target(replace(options, policy=policy), loaded)
+    open_ = [(run, step) for run in loaded.siblings for step in undecided([run], options.policy)]
+    if open_:
+        _ask(open_, as_json=as_json)
+        context.exit(125)
+    cwd = None
+    if argv is None or rerun:
+        from spanreplay.cli.rerunning import confirmed_command
+
+        argv, cwd = confirmed_command(loaded, yes=yes)
+    done = re_execute(loaded, argv, options, reports=Reports(junit=None, github=False), as_json=as_json, cwd=cwd, store=store)
+    context.exit(done.verdict.exit_code)
+
+
+def _ask(open_: "list[tuple[Run, Step]]", *, as_json: bool) -> None:
+    """Say what has to be decided."""
+    if as_json:
+        found = [
+            {"run_id": run.run_id, "step": s.seq, "kind": s.kind, "name": s.name, "effect": s.effect, "input": s.input} for run, s in open_
+        ]
+        print_json({"schema": 1, "undecided": found})
+        return
+    complain(f"{many(len(open_), 'call')} began, may have acted, and never ended. Find out, and decide:")
+    for run, step in open_:
+        effect = step.effect or "unknown"
+        complain(safe(f"  step {step.seq} of run {short_id(run.run_id)}: {step.kind} {step.name} (effect {effect})"))
+        complain(
+            f"    --decide '{step.seq}=done:JSON' where it acted and gave JSON, --decide {step.seq}=again, or --decide {step.seq}=fail"
+        )

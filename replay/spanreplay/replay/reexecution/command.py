@@ -88,7 +88,8 @@ def replay_command(
         PolicyError: what is to be live does not fit the runs.
     """
     policy, command_id = options.policy, os.urandom(16).hex()
-    cut_of(runs, policy)
+    if policy:
+        cut_of(runs, policy)  # raises before anything is executed
     kept = env.store_folder(store) if policy.is_kept else None
     scratch = Path(tempfile.mkdtemp(prefix="spanreplay-"))
     try:

@@ -87,7 +87,8 @@ def _remark(done: "CommandReplay", *, as_json: bool) -> None:
             "--accept-incomplete judges as far as it goes"
         )
     elif verdict.exit_code == 0 and done.exit_code != 0 and not as_json:
-        say(f"the command itself exited with {done.exit_code}; every call of it is as recorded")
+        every = "every call of it is" if done.command_id is None else "what was answered is"
+        say(f"the command itself exited with {done.exit_code}; {every} as recorded")
     detail(f"the command exited with {done.exit_code}; {many(verdict.processes, 'Python process', 'Python processes')} took part")
 
 

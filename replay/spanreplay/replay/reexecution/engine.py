@@ -66,7 +66,7 @@ class ReplayResult:
         return self.verdict.differences
 
     @property
-    def runs(self) -> Mapping[str, str | None]:
+    def runs(self) -> Mapping[str, str]:
         """Ids of the runs that a re-execution with live calls was recorded as, to those they were forked from."""
         return self.verdict.begun
 
@@ -180,7 +180,7 @@ class Replayer:
         runs: one run, or all runs of a recorded command.
         allow_write: files and folders the agent may write.
         guard: refuse every other action on the outside.
-        scratch: a folder the agent may write; a temporary one by default.
+        scratch: a folder the agent may write; none by default.
         accept_incomplete: steps whose record is known to lack something answer too, with what there is.
         allow_connect: further hosts and ports that the agent, and its live model calls, may connect to.
         policy: what is live; nothing by default. :meth:`fork` is the short way to one.
@@ -312,10 +312,8 @@ class Execution:
             keeping=lambda redactor: Keeping(store_folder(replayer.store), new_place(), redactor, self._ledger),
         )
         self._session, self._keeping = made.session, made.keeping
-        self._resources = ExitStack()
-        folder = self._resources.enter_context(tempfile.TemporaryDirectory(prefix="spanreplay-"))
         self._guard = Guard(
-            scratch=replayer.scratch or Path(folder),
+            scratch=replayer.scratch or _nowhere(),
             allow_write=[*options.allow_write, *([] if made.keeping is None else [made.keeping.folder])],
             allow_connect=made.hosts,
             permits=made.permits,
@@ -345,7 +343,6 @@ class Execution:
         finish(self._session, self._guard, self._ledger)
         if self._keeping is not None:
             self._keeping.close(whole=True)
-        self._resources.close()
         if error is None or isinstance(error, KeyboardInterrupt):
             return False
         self._error = None if stopped_by_replay(error) else error
@@ -360,6 +357,17 @@ class Execution:
     def _verdict(self) -> Verdict:
         options = self._options
         return verdict(self._ledger.totals, self._judged, accept_incomplete=options.accept_incomplete or options.policy.is_fork)
+
+
+_empty: Final[dict[int, tempfile.TemporaryDirectory[str]]] = {}
+
+
+def _nowhere() -> Path:
+    """A folder that nobody is told of: one for all replays of this process."""
+    kept = _empty.get(os.getpid())
+    if kept is None or not Path(kept.name).is_dir():  # a forked child takes it away at its end
+        kept = _empty[os.getpid()] = tempfile.TemporaryDirectory(prefix="spanreplay-")
+    return Path(kept.name)
 
 
 def finish(session: Session, guard: Guard | None, ledger: Ledger) -> None:

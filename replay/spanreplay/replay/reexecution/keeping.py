@@ -116,9 +116,10 @@ class Keeping:
             self._link(root.trace_id, root.span_id, root.run.run_id, run)
 
     def _link(self, trace_id: str, span_id: str, run_id: str, of: Run | None) -> None:
-        self._ledger.enter("begun", run=run_id, of=None if of is None else of.run_id)
         if of is None:
             return
+        if not of.is_command or of.steps:
+            self._ledger.enter("begun", run=run_id, of=of.run_id)
         links = () if of.root is None else (LinkRecord(trace_id=of.root[0], span_id=of.root[1], attributes={names.FORKED_FROM: of.run_id}),)
         self._writer.patch_span(trace_id, span_id, attributes={names.FORKED_FROM: of.run_id}, links=links)
 

@@ -129,7 +129,7 @@ class Totals:
     """Where a process left the record: run, step, name."""
     drift: list[Difference] = field(default_factory=list)
     """What live calls gave otherwise than the recorded ones."""
-    begun: dict[str, str | None] = field(default_factory=dict)
+    begun: dict[str, str] = field(default_factory=dict)
     """Id of each run that the re-execution was recorded as, to that of the run it was forked from."""
 
 

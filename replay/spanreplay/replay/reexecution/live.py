@@ -112,7 +112,7 @@ class Live:
         expected = matched.step if isinstance(matched, Found) else there
         again = self._faulted.get(str(step.attributes.get(names.STEP_RETRY_OF)))
         if again is not None:
-            return self._inject(again, step, expected)
+            return self._inject(again, step, None)
         if step.call.name in self.policy.refuse and not self._passes(step):
             raise closed.refused(step, closed.why_closed(step, self.policy, self._runs) or "", self._ledger)
         if self.policy.is_fork or self._cut is not None:

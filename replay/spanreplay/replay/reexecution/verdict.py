@@ -57,7 +57,7 @@ class Verdict:
     """Where it left the record, in each process that did."""
     drift: tuple[Difference, ...] = ()
     """What live calls gave otherwise than the recorded ones."""
-    begun: Mapping[str, str | None] = field(default_factory=dict)
+    begun: Mapping[str, str] = field(default_factory=dict)
     """Id of each run that the re-execution was recorded as, to that of the run it was forked from."""
 
     @property

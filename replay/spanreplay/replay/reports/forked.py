@@ -1,20 +1,31 @@
 """What was live in a re-execution, where it left the record, and what it was kept as, as lines for people."""
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Final
 
 from spanreplay.replay.lines import DIM, LOUD, Line, Piece
-from spanreplay.replay.model import Run
+from spanreplay.replay.model import Step
 from spanreplay.replay.reexecution.verdict import Verdict
 from spanreplay.replay.showing import safe, short_id
 
 _NAMED: Final = 6
 
 
+def fork_notes(step: Step) -> list[str]:
+    """What a fork did at one of its steps: nothing of a step in any other run."""
+    notes = [f"answered from step {step.answered_from[1]}"] if step.answered_from is not None else []
+    notes += (
+        [f"live for step {step.stands_for}"] if step.stands_for is not None and not step.injected and step.answered_from is None else []
+    )
+    notes += [f"{safe(step.injected)} injected"] if step.injected else []
+    notes += [f"changed: {safe(', '.join(step.changed))}"] if isinstance(step.changed, dict) else []
+    return notes
+
+
 def live_lines(verdict: Verdict) -> list[Line]:
     """Where it left the record, what was live, and what was changed or failed on purpose."""
     lines: list[Line] = []
+    faults: list[Line] = []
     for left in verdict.left:
         place = "" if left["step"] is None else f" at step {left['step']}"
         lines.append([Piece(safe(f"left the record{place}, {left['name']}: live from there"), LOUD)])
@@ -25,19 +36,22 @@ def live_lines(verdict: Verdict) -> list[Line]:
         lines.append([Piece(safe(f"live: {', '.join(told[:_NAMED])}{more}"))])
     changed = Counter(", ".join(call["changed"]) for call in verdict.live if call["changed"])
     lines += [[Piece(safe(f"changed: {what}, in {number} call{'' if number == 1 else 's'}"))] for what, number in changed.items()]
-    for call in verdict.live:
-        if call["injected"]:
-            place = "" if call["step"] is None else f" at step {call['step']}"
-            lines.append([Piece(safe(f"injected{place}: {call['injected']}, into {call['name']}"))])
-    return lines
+    again = 0
+    for call in reversed(verdict.live):
+        if call["injected"] and call["step"] is None:
+            again += 1
+        elif call["injected"]:
+            attempts = f", and into {again} further attempt{'' if again == 1 else 's'}" if again else ""
+            faults.append([Piece(safe(f"injected at step {call['step']}: {call['injected']}, into {call['name']}{attempts}"))])
+            again = 0
+    return [*lines, *reversed(faults)]
 
 
-def kept_lines(verdict: Verdict, runs: Sequence[Run]) -> list[Line]:
+def kept_lines(verdict: Verdict) -> list[Line]:
     """The new runs, and those they are forked from."""
-    commands = {run.run_id for run in runs if run.is_command and not run.steps}
-    named = {new: of for new, of in verdict.begun.items() if of is not None and of not in commands}
+    named = verdict.begun
     lines: list[Line] = [
-        [Piece(f"kept as run {short_id(new)}, forked from {short_id(of or '')}: spanreplay show {short_id(new)}")]
+        [Piece(f"kept as run {short_id(new)}, forked from {short_id(of)}: spanreplay show {short_id(new)}")]
         for new, of in list(named.items())[:_NAMED]
     ]
     if len(named) > _NAMED:

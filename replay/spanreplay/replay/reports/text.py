@@ -9,6 +9,7 @@ from spanreplay.replay.reading.messages import asked_for
 from spanreplay.replay.rebuilding.assembly import notes
 from spanreplay.replay.rebuilding.grouping import read_spans
 from spanreplay.replay.rebuilding.tree import Forest, SpanKey, build
+from spanreplay.replay.reports.forked import fork_notes
 from spanreplay.replay.showing import call_text, duration, json_text, moment, safe, safe_lines, short, short_id, size, width
 from spanreplay.spans.record import STATUS_ERROR, Record
 from spanreplay.store.rows import RunRow
@@ -56,6 +57,7 @@ def _heading(run: Run) -> list[Line]:
     facts += [tokens] if tokens else []
     facts += [_count(run.unclassified_spans, "other span")] if run.unclassified_spans else []
     facts += [f"session {safe(run.session_id)}"] if run.session_id else []
+    facts += [f"forked from {safe(short_id(run.forked_from))}"] if run.forked_from else []
     lines: list[Line] = [title, [Piece("  " + " · ".join(facts), DIM)]]
     if run.error is not None:
         lines.append([Piece(f"  {_error_text(run.error)}", BAD)])
@@ -93,6 +95,7 @@ def _step_lines(step: Step, number: int, depth: int, *, graded: bool) -> list[Li
     notes += [f"asked for by {step.requested_by}"] if step.requested_by is not None else []
     notes += [f"attempt {step.attempt}" + (f" after {step.retry_of}" if step.retry_of is not None else "")] if step.attempt > 1 else []
     notes += [f"beside {_numbers(step.overlaps)}"] if step.overlaps else []
+    notes += fork_notes(step)
     first.append(Piece("  " + " · ".join(notes), DIM))
     if step.outcome != "ok":
         first.append(Piece(f"  {step.outcome.replace('_', ' ')}", BAD if step.outcome not in ("abandoned", "deferred") else "yellow"))
@@ -204,6 +207,7 @@ def render_step(step: Step, *, colour: bool | None = None) -> str:
         "effect": step.effect,
         "action id": step.action_id,
         "target": step.target,
+        "fork": " · ".join(fork_notes(step)) or None,
         "path": step.path,
         "span": f"{step.span_id} in trace {step.trace_id}",
         "read as": step.dialect,

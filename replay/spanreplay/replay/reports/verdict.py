@@ -63,7 +63,7 @@ def render_verdict(verdict: Verdict, runs: Sequence[Run], *, colour: bool | None
         judged = " and is judged as far as it goes" if worst == "incomplete" and verdict.accept_incomplete else ""
         lines.append([Piece(f"the record {'is ' if worst in ('structure', 'incomplete') else ''}{GRADE_WORDS[worst]}{judged}")])
     lines.append([Piece(f"isolation: {verdict.isolation}", DIM)])
-    lines += kept_lines(verdict, runs)
+    lines += kept_lines(verdict)
     return rendered(lines, colour)
 
 

@@ -4,8 +4,8 @@ import importlib
 import logging
 import os
 import pkgutil
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from types import ModuleType
 from typing import Final
 
@@ -83,8 +83,8 @@ def adapters_of(installed: Installed) -> tuple[str, ...]:
     return installed.names(_TRANSPORTS) + installed.names(_ADAPTERS)
 
 
-def _found(package: str) -> Iterator[tuple[str, str]]:
+@cache
+def _found(package: str) -> tuple[tuple[str, str], ...]:
     path = importlib.import_module(package).__path__
-    for info in sorted(pkgutil.iter_modules(path), key=lambda info: info.name):
-        if not info.name.startswith("_"):
-            yield info.name, f"{package}.{info.name}"
+    short = sorted(info.name for info in pkgutil.iter_modules(path) if not info.name.startswith("_"))
+    return tuple((name, f"{package}.{name}") for name in short)

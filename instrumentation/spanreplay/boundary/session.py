@@ -134,6 +134,11 @@ class Session:
         """Tells of a call, in a replay, whether the record answers it as it stands at its place; nothing is taken by asking."""
         self._bodies: Session | None = None
 
+    @property
+    def unseen(self) -> bool:
+        """Nobody looks at the attributes of steps: a replay that only compares and answers."""
+        return self.foresees is not None and self.sink is None and not self.open_spans
+
     def of_bodies(self) -> "Session":
         """The session of what runs inside the calls that a replay lets run.
 

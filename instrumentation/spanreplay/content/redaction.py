@@ -12,6 +12,7 @@ import secrets
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote, quote_plus, unquote
 
@@ -94,7 +95,7 @@ class RedactionPolicy:
 
     def to_json(self) -> str:
         """Return the policy as JSON."""
-        return json.dumps({"version": 1, **asdict(self)}, separators=(",", ":"))
+        return _as_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> "RedactionPolicy":
@@ -122,13 +123,22 @@ class RedactionPolicy:
         return cls(salt=salt, enabled=enabled, **names)
 
 
+@lru_cache(maxsize=64)
+def _as_json(policy: RedactionPolicy) -> str:
+    return json.dumps({"version": 1, **asdict(policy)}, separators=(",", ":"))
+
+
+_finder_of: Final = lru_cache(maxsize=64)(NamedFinder)
+"""A finder is a compiled expression and nothing else."""
+
+
 class Redactor:
     """Takes secrets out of texts as one policy says. Safe to share between threads."""
 
     def __init__(self, policy: RedactionPolicy) -> None:
         self.policy = policy
         self._key = policy.salt.encode()
-        self._finder = NamedFinder(policy.headers, policy.members, policy.query, policy.header_words)
+        self._finder = _finder_of(policy.headers, policy.members, policy.query, policy.header_words)
         self._headers = frozenset(name.lower() for name in policy.headers)
         self._members = self._headers | {name.lower() for name in policy.members}
         self._tokens = tuple(token for token in TOKENS if token.kind in policy.patterns)

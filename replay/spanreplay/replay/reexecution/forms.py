@@ -1,12 +1,14 @@
 """The form in which inputs are compared."""
 
 import json
+from functools import lru_cache
 from typing import Any
 
 from spanreplay.content.canonical import canonical_json
 from spanreplay.content.redaction import mask
 
 
+@lru_cache(maxsize=16)
 def comparable(text: str | None) -> str | None:
     """The form in which two inputs are compared: canonical JSON, redactions without their run's hash."""
     if text is None:

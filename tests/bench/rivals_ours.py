@@ -54,7 +54,7 @@ class Ours(Contender):
     @contextmanager
     def _replaying(self, run: Body) -> Iterator[Body]:
         """With the transports in place, and out again afterwards, so that nobody else pays for them."""
-        installed = plugins.install("auto")
+        installed = plugins.install("auto", shortcuts=True)
         try:
             yield run
         finally:

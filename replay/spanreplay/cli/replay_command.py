@@ -15,6 +15,7 @@ from spanreplay.cli.judged import Reports, reporting
 from spanreplay.cli.living import mixing, of_target
 from spanreplay.cli.main import user_command
 from spanreplay.cli.options import common, complain, many, print_json, print_text, say
+from spanreplay.cli.stepping import check_terminal, shown_part, stepping
 from spanreplay.replay.model import GRADE_ORDER
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 @click.option("--rerun", is_flag=True, help="Re-execute the recorded command instead of one given after --.")
 @click.option("--yes", is_flag=True, help="Do not ask before --rerun.")
 @how
+@stepping
 @mixing
 @click.option("--require", type=click.Choice(GRADE_ORDER), help="Exit 125 unless every run has this grade or a better one.")
 @click.option(BISECT, is_flag=True, help="Exit as git bisect run wants it: 0 equal, 1 different or refused, 125 skip, 128 stop.")
@@ -62,6 +64,9 @@ def command(
     URL such as jaeger+http://localhost:16686/TRACEID, or SOURCE#RUN. With last, all
     runs of that run's command must come again; with a run id only that one.
 
+    With --until N the agent is stopped, with success, once steps 1 to N are answered; with --from N what it asks for before step N is
+    answered whatever it is, and what differs counts from there on. Without a command both say which steps are shown.
+
     With --live models the models are asked, and tools are answered from the record; with --live TOOL that tool runs; with --only N one
     step does. What they give is compared, and kept as a new run.
 
@@ -75,6 +80,7 @@ def command(
     spanreplay replay last
     spanreplay replay last -- python agent.py
     spanreplay replay traces.json#4f2a -- python agent.py
+    spanreplay replay last --break-at 3 -- python agent.py
     spanreplay replay last --live models --set model=gpt-5-mini -- python agent.py
     spanreplay replay --all --since 7d --rerun --yes --junit replay.xml
     git bisect run spanreplay replay 4f2a --bisect -- python agent.py
@@ -82,7 +88,8 @@ def command(
     argv = user_command(context)
     if options.policy and (every or (argv is None and not rerun)):
         raise click.UsageError("what is live is executed, one command at a time: give it after --, or --rerun, and leave out --all")
-    _checked(argv, rerun=rerun, every=every, bisect=bisect, require=require, jobs=jobs, filters=filters, reports=reports)
+    _checked(argv, options, rerun=rerun, every=every, bisect=bisect, require=require, jobs=jobs, filters=filters, reports=reports)
+    check_terminal(options, as_json=as_json)
     if every:
         from spanreplay.cli.fleet import replay_all
 
@@ -100,7 +107,7 @@ def command(
 
         argv, cwd = confirmed_command(loaded, yes=yes)
     if argv is None:
-        _rebuild(loaded, as_json=as_json)
+        _rebuild(shown_part(loaded, options), as_json=as_json)
         code = 0
     else:
         from spanreplay.cli.bisecting import never_began
@@ -118,6 +125,7 @@ def command(
 
 def _checked(
     argv: list[str] | None,
+    options: "Options",
     *,
     rerun: bool,
     every: bool,
@@ -137,6 +145,10 @@ def _checked(
         raise click.UsageError("--all re-executes: give a command after --, or --rerun for each run's own")
     if not executes and (bisect or reports.asked):
         raise click.UsageError("--bisect, --junit and --github judge a re-execution: give a command after --, or --rerun")
+    if not executes and (options.fast or options.stepping.break_at is not None):
+        raise click.UsageError("--fast and --break-at are for a re-execution: give a command after --, or --rerun")
+    if every and options.stepping:
+        raise click.UsageError("--break-at, --from and --until name the steps of one run; leave out --all")
     if every and (bisect or require is not None or asked_join() is not None):
         raise click.UsageError("--bisect, --require and --join are for one run; --all has --grade to choose by")
     if not every and (jobs is not None or filters.asked()):

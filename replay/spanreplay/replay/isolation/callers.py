@@ -70,11 +70,17 @@ def is_ours(module: str, file: str) -> bool:
 
 def user_line(frame: FrameType | None) -> str | None:
     """``file:line`` of the nearest frame of the user's own code; ``None`` where there is none."""
+    found = user_frame(frame)
+    return None if found is None else f"{found.f_code.co_filename}:{found.f_lineno}"
+
+
+def user_frame(frame: FrameType | None) -> FrameType | None:
+    """The nearest frame of the user's own code; ``None`` where there is none."""
     while frame is not None:
         file = frame.f_code.co_filename
         library = file.startswith("<") or is_standard(file) or is_installed(file)
         if not library and not is_ours(_text(frame.f_globals.get("__name__")), file):
-            return f"{file}:{frame.f_lineno}"
+            return frame
         frame = frame.f_back
     return None
 

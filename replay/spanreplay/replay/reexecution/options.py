@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, Self, TypeAlias
 
 from spanreplay.replay.reexecution.comparing import EXACT, Comparing
 from spanreplay.replay.reexecution.policy import NOTHING, Policy
+from spanreplay.replay.reexecution.stepping import WHOLE, Stepping
 
 Isolate: TypeAlias = Literal["auto", "hook"]
 
@@ -29,6 +30,12 @@ class Options:
     """How inputs are compared, and whether the first difference stops the replay."""
     policy: Policy = NOTHING
     """What is live."""
+    stepping: Stepping = WHOLE
+    """Which part of the run."""
+    fast: bool = False
+    """Waits take no time, see :mod:`spanreplay.replay.reexecution.waits`."""
+    shuffled: int | None = None
+    """Chance decides what a program must not depend on, from this seed, see :mod:`spanreplay.replay.reexecution.shuffling`."""
 
     def to_json(self) -> dict[str, Any]:
         """As in the plan of a replayed command."""
@@ -44,7 +51,11 @@ class Options:
         """Read :meth:`to_json` back."""
         connect = tuple((host, port) for host, port in found["allow_connect"])
         write = tuple(map(Path, found["allow_write"]))
-        read = {"comparing": Comparing.from_json(found["comparing"]), "policy": Policy.from_json(found["policy"])}
+        read = {
+            "comparing": Comparing.from_json(found["comparing"]),
+            "policy": Policy.from_json(found["policy"]),
+            "stepping": Stepping.from_json(found["stepping"]),
+        }
         return cls(**{**found, **read, "allow_write": write, "allow_connect": connect})
 
 

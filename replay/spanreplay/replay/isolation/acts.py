@@ -160,6 +160,20 @@ def _pidfd(args: Args, _territory: Territory) -> Act | None:
     return None if args[1] == 0 else Act(action="signal", target=f"the process of descriptor {args[0]} (signal {args[1]})")
 
 
+def _controls(position: int) -> Rule:
+    def rule(args: Args, _territory: Territory) -> Act | None:
+        process = args[position]
+        if process in (0, os.getpid()) and (position == 0 or args[0] == os.PRIO_PROCESS):
+            return None
+        return Act(action="control", target=f"process {process}")
+
+    return rule
+
+
+def _limits(args: Args, territory: Territory) -> Act | None:
+    return None if args[2] is None else _controls(0)(args, territory)
+
+
 def _plain(action: Action, position: int) -> Rule:
     def rule(args: Args, _territory: Territory) -> Act:
         return Act(action=action, target=str(args[position])[:_LONGEST])
@@ -217,11 +231,16 @@ RULES: Final[Mapping[str, Rule]] = {
     "pty.spawn": _process(0),
     "os.kill": _kill,
     "os.killpg": _killpg,
+    "resource.prlimit": _limits,
     "syslog.syslog": _plain("syslog", 1),
     # Not audit events: functions that raise none and are wrapped instead, see hook.py.
     "_posixsubprocess.fork_exec": _process(0),
     "os.mkfifo": _NODE,
     "os.mknod": _NODE,
+    "os.sched_setaffinity": _controls(0),
+    "os.sched_setparam": _controls(0),
+    "os.sched_setscheduler": _controls(0),
+    "os.setpriority": _controls(1),
     "signal.pidfd_send_signal": _pidfd,
 }
 """Event name to rule. An event that is not here is left alone."""

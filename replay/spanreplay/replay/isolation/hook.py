@@ -22,6 +22,10 @@ _WITHOUT_EVENT: Final = (
     ("_posixsubprocess", "fork_exec"),  # multiprocessing spawn and forkserver; subprocess has an event of its own
     ("os", "mkfifo"),
     ("os", "mknod"),
+    ("os", "setpriority"),
+    ("os", "sched_setaffinity"),
+    ("os", "sched_setparam"),
+    ("os", "sched_setscheduler"),
     ("signal", "pidfd_send_signal"),
 )
 

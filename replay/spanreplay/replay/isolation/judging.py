@@ -371,7 +371,7 @@ _PLAIN: Final[Mapping[str, Stopped]] = {
     "socket": Stopped("connect", "a socket past the protocols of the Internet"),
     **dict.fromkeys(("shmget", "semget", "msgget", "mq_open", "mq_unlink"), _SHARED),
     **dict.fromkeys(("ptrace", "process_vm_writev", "process_madvise", "pidfd_getfd", "setns"), Stopped("control", "another process")),
-    **dict.fromkeys(("add_key", "request_key", "keyctl", "io_uring_setup"), Stopped("machine", "keys or rings of the kernel", mild=True)),
+    **dict.fromkeys(("add_key", "request_key", "keyctl", "io_uring_setup"), Stopped("machine", "key rings or queues of calls", mild=True)),
     "open_by_handle_at": Stopped("write", "a file by its handle"),
     **dict.fromkeys(
         ("mount", "umount2", "pivot_root", "sethostname", "setdomainname", "settimeofday", "clock_settime", "reboot", "swapon", "swapoff",

@@ -47,7 +47,7 @@ _PHRASES: Final[Mapping[Action, str]] = {
     "syslog": "write to the system log:",
     "memory": "use",
     "control": "change",
-    "machine": "change of the machine:",
+    "machine": "change the machine's",
     "unknown": "do something that the guard could not read:",
 }
 

@@ -27,7 +27,7 @@ def with_text(number: int, text: str) -> SpanRecord:
 def test_json_that_stops_at_one_size_tells_the_limit_and_what_else_ends_there() -> None:
     messages = json.dumps([{"role": "user", "parts": [{"type": "text", "content": "x" * 900}]}])
     survey = surveyed(with_text(1, messages[:500]), with_text(2, messages[1:501]), with_text(3, messages[:500]))
-    assert survey.limits() == {500: 3}
+    assert survey.limits().bytes == {500: 3}
     finding = survey.findings()[0]
     assert (finding.code, finding.spans) == ("cut-values", 3)
     assert "500 bytes" in finding.detail
@@ -35,16 +35,16 @@ def test_json_that_stops_at_one_size_tells_the_limit_and_what_else_ends_there() 
 
 
 def test_one_broken_text_that_is_not_the_longest_is_nobodys_limit() -> None:
-    assert surveyed(with_text(1, '{"a": ' + "1" * 100), with_text(2, "y" * 5000)).limits() == {}
+    assert surveyed(with_text(1, '{"a": ' + "1" * 100), with_text(2, "y" * 5000)).limits().bytes == {}
 
 
 def test_texts_of_tempos_default_are_told_even_if_they_are_no_json() -> None:
     survey = surveyed(with_text(1, "a" * TEMPO_LIMIT), with_text(2, "b" * TEMPO_LIMIT))
-    assert survey.limits() == {TEMPO_LIMIT: 2}
+    assert survey.limits().bytes == {TEMPO_LIMIT: 2}
     assert "max_attribute_bytes: 0" in survey.findings()[0].advice
-    assert surveyed(with_text(1, "a" * TEMPO_LIMIT)).limits() == {}, "one may be chance"
+    assert surveyed(with_text(1, "a" * TEMPO_LIMIT)).limits().bytes == {}, "one may be chance"
     of_every_size = [with_text(n, "a" * (TEMPO_LIMIT - 20 + n % 40)) for n in range(120)]
-    assert surveyed(*of_every_size).limits() == {}, "so may three, where every size has its three"
+    assert surveyed(*of_every_size).limits().bytes == {}, "so may three, where every size has its three"
 
 
 @pytest.mark.parametrize("character", ["é", "日", "🎈"])
@@ -56,7 +56,7 @@ def test_a_character_that_was_cut_in_two_hides_no_limit(character: str, left: in
     cut = b"a" * (TEMPO_LIMIT - left) + encoded[:left]
     for decoded in (cut.decode("utf-8", "replace"), "a" * (TEMPO_LIMIT - left) + "\ufffd" * left):  # Python's way and Go's
         assert ends_at_limit(decoded)
-        assert surveyed(with_text(1, decoded)).limits() == {TEMPO_LIMIT: 1}
+        assert surveyed(with_text(1, decoded)).limits().bytes == {TEMPO_LIMIT: 1}
 
 
 @given(st.text(min_size=1), st.integers(0, 3))
@@ -70,7 +70,7 @@ def test_a_text_is_at_the_limit_only_with_its_size(text: str, more: int) -> None
 def test_events_are_looked_at_and_short_or_whole_texts_are_not_suspected() -> None:
     long = json.dumps({"content": "z" * 200})
     record = replace(span(1), events=(EventRecord(name="gen_ai.choice", time_ns=1, attributes={"message": long[:150]}),))
-    assert surveyed(record, record).limits() == {150: 2}
+    assert surveyed(record, record).limits().bytes == {150: 2}
     assert [text.broken for text in texts({"a": long, "b": '{"short', "c": 7, "d": "[INFO] " + "log line " * 20})] == [False]
 
 
@@ -100,8 +100,8 @@ def test_a_record_in_a_span_or_of_no_call_is_none_of_these() -> None:
 
 def test_a_short_limit_is_known_by_the_json_that_it_cut_in_two_spans() -> None:
     whole = json.dumps({"city": "Oslo", "temperature": -3.5, "sky": "overcast"})
-    assert surveyed(with_text(1, whole[:40]), with_text(2, whole[:40])).limits() == {40: 2}
-    assert surveyed(with_text(1, whole[:40])).limits() == {}
+    assert surveyed(with_text(1, whole[:40]), with_text(2, whole[:40])).limits().bytes == {40: 2}
+    assert surveyed(with_text(1, whole[:40])).limits().bytes == {}
     held = {
         "said": "a text of just the size of that limit, or",
         "id": "0123456789abcdef" * 2 + "01234567",
@@ -112,8 +112,30 @@ def test_a_short_limit_is_known_by_the_json_that_it_cut_in_two_spans() -> None:
 
 def test_several_plain_texts_of_a_usual_size_tell_a_limit_where_none_is_longer() -> None:
     cut = [with_text(n, (f"text {n} says much " * 80)[:1024]) for n in range(3)]
-    assert surveyed(*cut).limits() == {1024: 3}
-    assert surveyed(*cut, with_text(4, "a longer text " * 80)).limits() == {}
-    assert surveyed(*cut[:2], cut[0]).limits() == {}, "two may be chance"
-    assert surveyed(*(with_text(n, f"{n}" * 1024) for n in range(3))).limits() == {}, "base64 and digests have the size that they have"
-    assert surveyed(*(with_text(n, (f"text {n} says much " * 80)[:1021]) for n in range(3))).limits() == {}, "nobody sets that"
+    assert surveyed(*cut).limits().bytes == {1024: 3}
+    assert surveyed(*cut, with_text(4, "a longer text " * 80)).limits().bytes == {}
+    assert surveyed(*cut[:2], cut[0]).limits().bytes == {}, "two may be chance"
+    assert surveyed(*(with_text(n, f"{n}" * 1024) for n in range(3))).limits().bytes == {}, (
+        "base64 and digests have the size that they have"
+    )
+    assert surveyed(*(with_text(n, (f"text {n} says much " * 80)[:1021]) for n in range(3))).limits().bytes == {}, "nobody sets that"
+
+
+def test_a_limit_of_characters_is_found_where_texts_have_more_bytes() -> None:
+    messages = json.dumps([{"content": "Grüße aus Köln, über die Brücke. " * 9}, {"content": "日本語のテキスト" * 40}], ensure_ascii=False)
+    cut = [with_text(n, "[" + messages[n * 110 :][:199]) for n in range(3)]
+    survey = surveyed(with_text(9, "all ASCII, and short enough: " * 4), *cut)
+    assert len({len(str(record.attributes["gen_ai.input.messages"]).encode()) for record in cut}) == 3
+    assert survey.limits().bytes == {}
+    assert survey.limits().characters == {200: 3}
+    assert "200 characters" in survey.findings()[0].detail
+    plain = [with_text(n, (f"Straße {n}, " * 200)[:1024]) for n in range(3)]
+    assert surveyed(*plain).limits().characters == {1024: 3}
+    assert surveyed(*plain, with_text(4, "ö" * 1025)).limits().characters == {}
+
+
+def test_a_limit_of_bytes_is_not_told_twice() -> None:
+    cut = [with_text(n, '["' + "x" * 498) for n in range(3)]
+    survey = surveyed(*cut, with_text(4, "ü" * 100))
+    assert survey.limits().bytes == {500: 3}
+    assert survey.limits().characters == {}

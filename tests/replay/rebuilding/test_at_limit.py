@@ -49,3 +49,11 @@ def test_it_is_one_gap_and_not_two() -> None:
     run = run_of(*records)
     found = [gap.field for gap in gaps([run], records)[run.run_id]]
     assert found.count("llm.output_messages.0.message.content") == 1
+
+
+def test_a_limit_of_characters_cuts_plain_texts_too() -> None:
+    cut = ('{"messages": "' + "ü" * LIMIT)[:LIMIT]
+    run = run_of(asked(1, "ä" * 60 + "y" * 40, **{"input.value": cut}), asked(2, "Short.", **{"input.value": cut}))
+    assert [step.grade for step in run.steps] == ["incomplete", "semantic"]
+    (reason,) = (reason for reason in run.steps[0].reasons if reason.code == "cut" and reason.field != "input.value")
+    assert f"{LIMIT} characters are left" in reason.detail

@@ -6,10 +6,11 @@ there too, although a plain text cannot show it. Where all texts are plain, seve
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from spanreplay.replay.inputs.limits import LENGTHS_KEPT, Limits, Sizes
 from spanreplay.replay.inputs.unspanned import advice_on
 from spanreplay.replay.reading.fields import REPLACED, TEMPO_LIMIT, cut_size, decoded_json
 from spanreplay.spans.record import Record, SpanRecord, Value
@@ -23,18 +24,21 @@ _USUAL: Final = frozenset(
     | {32_000, 32_766, 32_767, 32_768, 50_000, 64_000, 65_535, 65_536, 100_000, 131_072, 262_144, 500_000, 524_288, 1_000_000, 1_048_576}
 )
 """Sizes that people and back ends set as the limit of a text."""
-_SEVERAL: Final = 3
-"""Different texts of just that size, and none longer, that are no chance."""
 _ONE_WORD: Final = re.compile(r"(?:data:[\w/+.-]*;base64,)?[A-Za-z0-9+/=_:.-]*")
 """Ids, digests and base64: these have the size that they have."""
-LENGTHS_KEPT: Final = 20_000
-_NEAR: Final = 16
 CUT_VALUES: Final = "cut-values"
 DROPPED: Final = "dropped"
 UNSPANNED: Final = "log-outside-spans"
 
 _OPENS: Final = ("{", "[")
 _CLOSES: Final = ("}", "]")
+
+
+def _values(record: SpanRecord) -> Iterator[str]:
+    for attributes in (record.attributes, *(event.attributes for event in record.events)):
+        for value in attributes.values():
+            if isinstance(value, str):
+                yield value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,10 +95,11 @@ class Survey:
     """Sees every record of an input once, keeps counts only, and says at the end what was cut, dropped, or is in no span."""
 
     def __init__(self) -> None:
-        self._sizes: Counter[int] = Counter()
-        self._broken: Counter[int] = Counter()
-        self._plain: dict[int, set[int]] = {}
-        self._longest = 0
+        self._bytes = Sizes()
+        self._characters: Sizes | None = None
+        """The same as in bytes, until a text has more bytes than characters."""
+        self._wide: set[int] = set()
+        """Characters of the texts that have more bytes."""
         self._dropped: Counter[str] = Counter()
         self._unspanned: Counter[str] = Counter()
 
@@ -116,55 +121,54 @@ class Survey:
         self._see_texts(record)
 
     def _see_texts(self, record: SpanRecord) -> None:
-        sizes: set[int] = set()
-        broken: set[int] = set()
+        long: list[tuple[int, int]] = []
+        broken: list[tuple[int, int]] = []
+        plain: list[tuple[int, int, str]] = []
         # What :func:`texts_of` gives, without making anything of each: this sees all that is read.
-        for attributes in (record.attributes, *(event.attributes for event in record.events)):
-            for value in attributes.values():
-                if not isinstance(value, str):
-                    continue
-                if len(value) >= SHORTEST:
-                    size = cut_size(value)
-                    sizes.add(size)
-                    if _is_broken(value):
-                        broken.add(size)
-                    elif size in _USUAL:
-                        self._see_plain(value, size)
-                elif len(value) >= _TINY and value.startswith(_OPENS) and _is_broken(value):
-                    broken.add(cut_size(value))
-        self._broken.update(broken)
-        if not sizes:
-            return
-        self._longest = max(self._longest, *sizes)
-        if len(self._sizes) < LENGTHS_KEPT:
-            self._sizes.update(sizes)
+        for value in _values(record):
+            length = len(value)
+            if length >= SHORTEST:
+                size = cut_size(value)
+                long.append((size, length))
+                if _is_broken(value):
+                    broken.append((size, length))
+                elif (size in _USUAL or length in _USUAL) and not _is_whole(value) and not _ONE_WORD.fullmatch(value):
+                    plain.append((size, length, value))
+            elif length >= _TINY and value.startswith(_OPENS) and _is_broken(value):
+                broken.append((cut_size(value), length))
+        self._see_wide(long)
+        self._bytes.see({size for size, _ in long}, {size for size, _ in broken})
+        self._bytes.see_plain((size, value) for size, _, value in plain if size in _USUAL)
+        if self._characters is not None:
+            self._characters.see({length for _, length in long}, {length for _, length in broken})
+            self._characters.see_plain((length, value) for _, length, value in plain if length in _USUAL)
 
-    def _see_plain(self, value: str, size: int) -> None:
-        seen = self._plain.setdefault(size, set())
-        if len(seen) < _SEVERAL and not _is_whole(value) and not _ONE_WORD.fullmatch(value):
-            seen.add(hash(value))
+    def _see_wide(self, long: Sequence[tuple[int, int]]) -> None:
+        wide = {length for size, length in long if size != length}
+        if wide:
+            if self._characters is None:
+                self._characters = self._bytes.copy()
+            if len(self._wide) < LENGTHS_KEPT:
+                self._wide |= wide
 
-    def limits(self) -> dict[int, int]:
-        """Sizes in bytes at which values were cut, and in how many spans.
-
-        The known default of Tempo counts once two spans have it, and far more than have any size near it: in a large input each size is
-        somebody's. Any other counts only where the same size was cut twice, or a cut value has it and nothing is longer: half a JSON text
-        alone may have been written so. A usual limit counts too where several different texts have its size and nothing is longer.
-        """
-        longest = max(self._sizes, default=0)
-        found = {size: max(count, self._sizes[size]) for size, count in self._broken.items() if count > 1 or size == longest}
-        if len(self._plain.get(self._longest, ())) >= _SEVERAL:
-            found.setdefault(self._longest, self._sizes[self._longest])
-        near = max(self._sizes[TEMPO_LIMIT + distance] for distance in range(-_NEAR, _NEAR + 1) if distance)
-        if self._sizes[TEMPO_LIMIT] > max(1, 4 * near) or self._broken[TEMPO_LIMIT]:
-            found[TEMPO_LIMIT] = max(self._sizes[TEMPO_LIMIT], self._broken[TEMPO_LIMIT])
-        return dict(sorted(found.items()))
+    def limits(self) -> Limits:
+        """The sizes at which values were cut, as far as they tell."""
+        found = self._bytes.limits()
+        tempo = self._bytes.tempo()
+        if tempo:
+            found[TEMPO_LIMIT] = tempo
+        counted = {} if self._characters is None else self._characters.limits()
+        characters = {size: count for size, count in counted.items() if size in self._wide and size not in found}
+        return Limits(bytes=dict(sorted(found.items())), characters=dict(sorted(characters.items())))
 
     def findings(self) -> list[Finding]:
         """What was seen, the worst first."""
+        limits = self.limits()
+        units = (("bytes", limits.bytes), ("characters", limits.characters))
         found = [
-            Finding(code=CUT_VALUES, detail=f"has values cut at {size} bytes", advice=advice_for(size), spans=count)
-            for size, count in self.limits().items()
+            Finding(code=CUT_VALUES, detail=f"has values cut at {size} {unit}", advice=advice_for(size), spans=count)
+            for unit, sizes in units
+            for size, count in sizes.items()
         ]
         found += [
             Finding(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from spanreplay.replay.inputs.limits import Limits
 from spanreplay.replay.inputs.source_losses import LOSSES
 from spanreplay.replay.inputs.survey import Survey, advice_for, texts_of
 from spanreplay.replay.model import Json, Reason, Run, Step
@@ -190,7 +191,7 @@ def _of_span(
     seq: int | None,
     span: SpanRecord,
     spans: Mapping[SpanKey, SpanRecord],
-    limits: Mapping[int, int],
+    limits: Limits,
 ) -> Iterator[Gap]:
     where: dict[str, Any] = {
         "run_id": run.run_id,
@@ -200,10 +201,12 @@ def _of_span(
         "span_name": span.name,
     }
     for text in texts_of(span):
-        if text.broken or text.size in limits:
+        reached = limits.reached(text.value, text.size)
+        if text.broken or reached is not None:
             how = "stops in the middle" if text.broken else "has just the size at which others end"
-            detail = f"{text.name} {how}: {text.size} bytes are left"
-            yield Gap(code=CUT, detail=detail, field=text.name, limit=text.size, advice=advice_for(text.size), **where)
+            size, unit = reached or (text.size, "bytes")
+            detail = f"{text.name} {how}: {size} {unit} are left"
+            yield Gap(code=CUT, detail=detail, field=text.name, limit=size, advice=advice_for(size), **where)
     for code, count, what in (
         (DROPPED_ATTRIBUTES, span.dropped_attributes, "attributes"),
         (DROPPED_EVENTS, span.dropped_events, "events"),

@@ -4,7 +4,7 @@ import hmac
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -35,6 +35,7 @@ _MARK: Final = 4
 
 LOCKS: Final = ("uv.lock", "pylock.toml", "poetry.lock", "pdm.lock", "Pipfile.lock", "conda-lock.yml", "requirements.txt")
 """Files that pin dependencies; the first that is there, in the working folder or above it in its repository, is the lock."""
+_NAMED_FILES: Final = 50
 _LOCK_BYTES: Final = 16 * 2**20
 _IMAGE: Final = ("container.image.name", "container.image.id", "container.image.tags", "container.image.repo_digests")
 _RELEASE: Final = Path("/etc/os-release")
@@ -48,8 +49,9 @@ _DISTRIBUTION: Final = re.compile(r"(?P<name>.+?)-(?P<version>[^-]+)(-[^-]+)?\.(
 def definition(redactor: Redactor) -> str:
     """The definition of this process's command: canonical JSON.
 
-    ``argv``, ``cwd``, ``python``, ``platform``, ``image`` of the container, ``environment`` (allow-listed variables), ``credentials``
-    (names of the variables that held one, never a value) and ``versions``. Equal commands have equal ones.
+    ``argv``, ``files`` (those that ``argv`` names, by their digests), ``cwd``, ``python``, ``platform``, ``image`` of the container,
+    ``environment`` (allow-listed variables), ``credentials`` (names of the variables that held one, never a value) and ``versions``. Equal
+    commands have equal ones.
     """
 
     def clean(text: str) -> str:
@@ -69,6 +71,7 @@ def definition(redactor: Redactor) -> str:
                 "distribution": _distribution(),
             },
             "image": _image(os.environ),
+            "files": {} if cwd is None else files(cwd, sys.orig_argv),
             "environment": {
                 name: clean(value)
                 for name, value in sorted(os.environ.items())
@@ -84,6 +87,24 @@ def chosen_hash_seed() -> str | None:
     """The hash seed that ``record`` chose for this command, as the user had chosen none: another one each time, no part of what it is."""
     chosen = os.environ.get(env.SPANREPLAY_HASH_SEED)
     return chosen if chosen is not None and chosen == os.environ.get(HASH_SEED) else None
+
+
+def files(folder: Path, arguments: Sequence[str]) -> dict[str, str]:
+    """The files that a command names, such as its script, by name; each with the digest of its content.
+
+    Args:
+        folder: where the command was started.
+        arguments: its own name first.
+    """
+    found: dict[str, str] = {}
+    for argument in arguments[1 : 1 + _NAMED_FILES]:
+        try:
+            path = folder / argument
+            if argument and path.is_file() and path.stat().st_size <= _LOCK_BYTES:
+                found[argument] = f"sha256:{sha256(path.read_bytes()).hexdigest()}"
+        except (OSError, ValueError):  # no name of a file
+            continue
+    return found
 
 
 def marks(environ: Mapping[str, str], redactor: Redactor) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from spanreplay.cli.joining import asked_join
 from spanreplay.cli.judged import Reports
-from spanreplay.cli.options import WrongUse, complain, detail, many, print_json, print_text, say, store_path
+from spanreplay.cli.options import WrongUse, complain, detail, many, print_json, print_text, quiet, say, store_path, verbose
 from spanreplay.replay.showing import short_id
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ def re_execute(
     from spanreplay.replay.reports.verdict import render_verdict
 
     began = time.monotonic()
-    focus = [r.run_id for r in loaded.runs if not r.is_command] if loaded.asked else []
+    asked = [loaded.one()] if options.stepping else loaded.runs if loaded.asked else []
+    focus = [r.run_id for r in asked if not r.is_command]
     try:
         done = replay_command(
             loaded.siblings,
@@ -59,6 +60,7 @@ def re_execute(
             cwd=cwd,
             output=sys.stderr if as_json else None,
             store=(loaded.store or store_path(store)) if options.policy.is_kept else None,
+            announce=not quiet(),
         )
     except (CommandMissing, PolicyError) as error:
         raise WrongUse(str(error)) from error
@@ -66,15 +68,20 @@ def re_execute(
         made = document(loaded.runs, format=loaded.format, spans=loaded.spans, fidelity=loaded.fidelity)
         print_json({**made, "replay": {**done.verdict.to_json(), "command": list(done.argv), "command_exit_code": done.exit_code}})
     else:
-        print_text(render_verdict(done.verdict, done.runs))
-    _remark(done, as_json=as_json)
+        print_text(render_verdict(done.verdict, done.runs, whole=verbose()))
+    _remark(done, options, as_json=as_json)
     if reports.asked:
         _report(loaded, done, reports, seconds=time.monotonic() - began, as_json=as_json)
     return done
 
 
-def _remark(done: "CommandReplay", *, as_json: bool) -> None:
+def _remark(done: "CommandReplay", options: "Options", *, as_json: bool) -> None:
     verdict = done.verdict
+    if options.stepping.since > 1 or options.stepping.until is not None:
+        first, last = options.stepping.since, options.stepping.until
+        say(
+            f"compared: the steps from {first} on" if last is None else f"compared: steps {first} to {last}; what comes later need not come"
+        )
     if verdict.processes == 0:
         from spanreplay.cli.interpreters import nobody_reported
 
@@ -86,7 +93,7 @@ def _remark(done: "CommandReplay", *, as_json: bool) -> None:
             f"cannot be judged: the record of run {short_id(run_id)} is cut short {where}, and what came then is not known; "
             "--accept-incomplete judges as far as it goes"
         )
-    elif verdict.exit_code == 0 and done.exit_code != 0 and not as_json:
+    elif verdict.exit_code == 0 and done.exit_code != 0 and not as_json and not options.stepping:
         every = "every call of it is" if done.command_id is None else "what was answered is"
         say(f"the command itself exited with {done.exit_code}; {every} as recorded")
     detail(f"the command exited with {done.exit_code}; {many(verdict.processes, 'Python process', 'Python processes')} took part")

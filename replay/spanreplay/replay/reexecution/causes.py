@@ -1,47 +1,249 @@
-"""Which version change explains a difference: read off the field that differs."""
+"""Which version change explains a difference.
 
+Both sides are compared: the versions in force at the step (prompt, tools as offered, skills, model, settings) and those of the whole
+command (code, dependencies, variables, arguments, Python, machine). A change explains a difference where it is seen to have reached it:
+
+- the field that differs is the changed thing itself;
+- or the words that differ stand in the changed lines, in the new value of the variable, in the files of the dependency;
+- or the line that made the call has changed;
+- or, where nothing but dependencies has changed, one of them made the call.
+
+Where only one thing has changed at all, that is said so. Else several may have done it, and which cannot be told: nothing is guessed.
+"""
+
+import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
 from typing import Any, Final
 
-from spanreplay.replay.model import Run
+from spanreplay.replay.model import Run, Step
+from spanreplay.replay.reexecution.code_changes import ChangedLine, CodeChanges, code_changes
+from spanreplay.replay.reexecution.evidence import fragments
 from spanreplay.replay.reexecution.ledger import Difference
+from spanreplay.replay.reexecution.versions_now import Change, Comparison, recorded_command
 
 NONE: Final = "no version in the record explains it: the agent's own code, or what it was given, has changed"
+_SAME: Final = "no version that is kept has changed: what differs comes from chance, time, or something outside"
 
-_INSTRUCTIONS: Final = re.compile(r"^(system|instructions)\b")
+_SEEN, _LINE, _CALLED, _POSSIBLE = 3, 2, 1, 0
+"""How a change is tied to a difference: by the words that differ, by the line of the call, by being called from there, or not at all."""
+_INSTRUCTIONS: Final = re.compile(r"^(system|instructions|systemInstruction|system_instruction|preamble)\b")
 _MESSAGE: Final = re.compile(r"^(?:messages|input)\[(\d+)\]")
-_TOOLS: Final = re.compile(r"^tools(?:\[(\d+)\])?")
+_TOOLS: Final = re.compile(r"^(?:tools|toolConfig|functions)\b(?:\.tools)?(?:\[(\d+)\])?")
 _SETTINGS: Final = re.compile(
-    r"^(model|temperature|top_p|top_k|max_\w*tokens|seed|stop\w*|reasoning\w*|thinking|response_format|text|tool_choice|parallel_tool_calls"
-    r"|frequency_penalty|presence_penalty|service_tier|stream\w*|n)\b"
+    r"^(temperature|top_p|top_k|max_\w*tokens|seed|stop\w*|reasoning\w*|thinking|response_format|text|tool_choice|parallel_tool_calls"
+    r"|frequency_penalty|presence_penalty|service_tier|stream\w*|n|options|generationConfig|inferenceConfig)\b"
 )
+_SHORT: Final = 4
+"""Words shorter than this are found everywhere."""
+_NAMED: Final = 4
+_FILES: Final = 300
+_BYTES: Final = 8 * 2**20
+_READ: Final = frozenset({".py", ".txt", ".md", ".json", ".yaml", ".yml", ".toml", ".jinja", ".j2"})
 
 
-def explain(difference: Difference, runs: Sequence[Run]) -> Difference:
-    """The difference with its cause: what of a model call's input has another version now, or that none can be told."""
-    if difference.kind != "input" or difference.field is None or difference.cause is not None or difference.step is None:
-        return difference
-    run = next((r for r in runs if r.run_id == difference.run_id), None)
-    step = None if run is None else next((s for s in run.steps if s.seq == difference.step), None)
-    cause = None
-    if difference.name.startswith("model_call"):
+@dataclass(frozen=True, slots=True)
+class _Hit:
+    """A change, as it is tied to a difference."""
+
+    kind: str
+    text: str
+    strength: int
+    file: str | None = None
+
+
+class Causes:
+    """Explains the differences of one replay.
+
+    Args:
+        runs: the recorded runs.
+        comparison: the recorded versions against the present ones, where they are known.
+        command: the run that knows the recorded versions; by default it is looked for among the runs.
+    """
+
+    def __init__(self, runs: Sequence[Run], comparison: Comparison | None = None, command: Run | None = None) -> None:
+        self._runs = runs
+        self._command = command or recorded_command(runs)
+        self._comparison = comparison
+        self._texts: dict[str, str] = {}
+
+    @cached_property
+    def _code(self) -> CodeChanges | None:
+        if self._command is None or self._comparison is None:
+            return None
+        return code_changes(self._command.code, self._comparison.code)
+
+    def explain(self, difference: Difference) -> Difference:
+        """The difference with its cause: the change that reached it, or that none can be told."""
+        if difference.cause is not None or difference.same_as is not None or difference.kind in ("not_replayable", "beyond"):
+            return difference
+        what = self._what(difference)
+        hits = list(self._hits(difference))
+        best = max((hit.strength for hit in hits), default=_POSSIBLE)
+        if best == _CALLED and any(hit.kind != "dependency" for hit in hits):
+            best = _POSSIBLE
+        reached = [hit for hit in hits if hit.strength == best > _POSSIBLE]
+        told = self._told(what, reached, hits)
+        if told is None:
+            if difference.kind != "input" and self._comparison is None:
+                return difference
+            told = ("none", NONE if self._comparison is None or self._comparison.unknown else _SAME)
+        return replace(difference, cause_kind=told[0], cause=told[1])
+
+    def _told(self, what: _Hit | None, reached: list[_Hit], hits: list[_Hit]) -> tuple[str, str] | None:
+        code = [hit for hit in reached if hit.kind in ("commit", "diff", "file")]
+        if what is not None and what.strength == _SEEN:  # the field is the changed thing: what it came with is told beside it
+            return what.kind, what.text + (f": {code[0].text}" if len(code) == 1 else "")
+        if reached:
+            if what is not None and len(code) == len(reached) == 1:
+                return what.kind, f"{what.text}: {code[0].text}"
+            if len(reached) == 1:
+                return reached[0].kind, reached[0].text
+            return "untold", f"it cannot be told which of these it was, each of them reached it: {_listed(reached)}"
+        if what is not None:
+            more = f"; {_listed(hits)}, and whether that did it cannot be told" if len(hits) > 1 else f": {hits[0].text}" if hits else ""
+            return what.kind, what.text + more
+        if len(hits) == 1:
+            return hits[0].kind, f"{hits[0].text}; nothing else that is kept has changed"
+        if hits:
+            return "untold", f"it cannot be told which of these it was, none of them is seen in what differs: {_listed(hits)}"
+        return None
+
+    # ---- what differs -----------------------------------------------------------------------------------------------
+
+    def _what(self, difference: Difference) -> _Hit | None:
+        """What the field that differs is, where it is something that has versions."""
+        field, step = difference.field or "", self._step(difference)
+        if difference.kind == "output" and difference.name.startswith("io skill "):
+            return _Hit("skill", f"the skill {difference.name.removeprefix('io skill ')} has changed since the run was recorded", _SEEN)
+        if difference.kind != "input" or not difference.name.startswith("model_call"):
+            return None
+        evidence = difference.evidence or {}
+        changed: list[Mapping[str, Any]] = list(evidence.get("changed", ()))
         asked = step.input if step is not None and isinstance(step.input, dict) else {}
-        cause = _cause(difference.field, step.versions if step is not None else {}, asked)
-    return replace(difference, cause=cause or NONE)
+        if (tool := _TOOLS.match(field)) is not None:
+            return _of_tools(changed, tool[1], asked)
+        if field == "model" or field.startswith("model.") or (field == "url" and any(c["kind"] == "model" for c in changed)):
+            named = next((c for c in changed if c["kind"] == "model"), None)
+            return _Hit("model", f"the model has changed{_arrow(named)}", _LINE)
+        if _SETTINGS.match(field):
+            return _Hit("setting", f"the model settings have changed: {field} {difference.recorded} → {difference.actual}", _LINE)
+        system = _INSTRUCTIONS.match(field) is not None or _is_system(field, asked)
+        for skill in (c for c in changed if c["kind"] == "skill"):
+            if system or _MESSAGE.match(field):
+                return _Hit("skill", f"the skill {skill['name']} has changed since the run was recorded", _SEEN)
+        prompt = next((c for c in changed if c["kind"] == "prompt"), None)
+        if prompt is not None and (_in_template(prompt, evidence) or (system and not all(prompt.get("templates", ("", ""))))):
+            return _Hit("prompt", f"the prompt {prompt['name']} has changed{_arrow(prompt)}", _SEEN)
+        if system:
+            named = step.versions.get("prompt") if step is not None else None
+            if isinstance(named, dict) and named.get("name") and prompt is None:
+                return _Hit("instructions", f"the instructions have changed, and the prompt {_name(named)} is as it was", _LINE)
+            return _Hit("prompt", "the prompt has changed since the run was recorded", _LINE)
+        return None
+
+    def _step(self, difference: Difference) -> Step | None:
+        run = next((r for r in self._runs if r.run_id == difference.run_id), None)
+        return None if run is None else next((s for s in run.steps if s.seq == difference.step), None)
+
+    # ---- what may have reached it -----------------------------------------------------------------------------------
+
+    def _hits(self, difference: Difference) -> Iterator[_Hit]:
+        if self._comparison is None:
+            return
+        evidence = difference.evidence or {}
+        added, removed = list(evidence.get("added", ())), list(evidence.get("removed", ()))
+        if difference.step is not None and not added and not removed and difference.kind in ("unreached", "order"):
+            step = self._step(difference)
+            removed = [] if step is None else [step.name]
+        elif difference.kind in ("never_recorded", "already_used"):
+            added = [*added, difference.name.partition(" ")[2]]
+        for change in self._comparison.changed:
+            if change.kind not in ("commit", "diff"):
+                yield _Hit(change.kind, _said(change), self._strength(change, added, removed, evidence), change.name)
+        code = self._code
+        if code is not None:
+            for source in code.sources:
+                place = self._place(code, source, added, removed, difference.where)
+                strength = _POSSIBLE if place is None else place[1]
+                yield _Hit(source, _of_code(code, source, None if place is None else place[0]), strength)
+        else:  # known by the commits alone
+            yield from (
+                _Hit(change.kind, _said(change), _POSSIBLE) for change in self._comparison.changed if change.kind in ("commit", "diff")
+            )
+
+    def _strength(self, change: Change, added: list[str], removed: list[str], evidence: Mapping[str, Any]) -> int:
+        match change.kind:
+            case "variable":
+                value = os.environ.get(change.name)
+                seen = (value is not None and _reaches(value, added)) or (
+                    change.recorded is not None and _reaches(change.recorded, removed)
+                )
+            case "argv":
+                was, now = (change.recorded or "").split(), (change.actual or "").split()
+                seen = any(_reaches(a, added) for a in now if a not in was) or any(_reaches(a, removed) for a in was if a not in now)
+            case "cwd":
+                seen = any(change.actual is not None and change.actual in text for text in added)
+            case "dependency":
+                seen = bool(added) and any(_holds(self._text_of(change), text) for text in added)
+                if not seen and not set(change.modules).isdisjoint(evidence.get("packages", ())):
+                    return _CALLED
+            case "file":
+                seen = bool(added) and any(_holds(_read(Path(change.name)), text) for text in added)
+            case "python":
+                seen = any(change.actual is not None and change.actual in text for text in added)
+            case _:
+                seen = False
+        return _SEEN if seen else _POSSIBLE
+
+    def _text_of(self, change: Change) -> str:
+        """The texts of a distribution that has changed."""
+        if change.name not in self._texts:
+            files, room = 0, _BYTES
+            parts: list[str] = []
+            for place in change.places:
+                for path in [Path(place)] if Path(place).is_file() else sorted(Path(place).rglob("*")):
+                    if path.suffix in _READ and files < _FILES and room > 0:
+                        parts.append(_read(path, room))
+                        files, room = files + 1, room - len(parts[-1])
+            self._texts[change.name] = "\n".join(parts)
+        return self._texts[change.name]
+
+    def _place(
+        self, code: CodeChanges, source: str, added: list[str], removed: list[str], where: str | None
+    ) -> tuple[ChangedLine, int] | None:
+        """The changed line that reached a difference, and how that is known."""
+        lines = [line for line in code.lines or () if line.source == source]
+        file, number = _of_call(code.root, where)
+        for texts, there in ((added, True), (removed, False)):
+            for text in texts:
+                for line in lines:
+                    if (line.number is not None) == there and _holds(line.text, text, same_file=line.file == file):
+                        return line, _SEEN
+        called = next((line for line in lines if line.file == file and line.number == number and number is not None), None)
+        return None if called is None else (called, _LINE)
 
 
-def _cause(field: str, versions: Mapping[str, Any], asked: Mapping[str, Any]) -> str | None:
-    if _INSTRUCTIONS.match(field) or _is_system(field, asked):
-        return f"the prompt{_named(versions.get('prompt'))} has changed since the run was recorded"
-    tool = _TOOLS.match(field)
-    if tool:
-        which = "the set of tools" if tool[1] is None else f"the schema of tool {_tool_name(asked, int(tool[1]))}"
-        return f"{which} has changed since the run was recorded"
-    if _SETTINGS.match(field):
-        return "the model settings have changed since the run was recorded"
-    return None
+def _of_tools(changed: list[Mapping[str, Any]], index: str | None, asked: Mapping[str, Any]) -> _Hit:
+    tools = [c for c in changed if c["kind"] == "tool"]
+    parts = []
+    for tool in tools[:_NAMED]:
+        verb = "is offered now" if tool["recorded"] is None else "is not offered any more" if tool["actual"] is None else "has changed"
+        parts.append(f"the tool {tool['name']} {verb}" if verb != "has changed" else f"the schema of tool {tool['name']} has changed")
+    if parts:
+        return _Hit("tool", f"{' and '.join(parts)} since the run was recorded", _SEEN)
+    which = "the set of tools, or its order," if index is None else f"the schema of tool {_tool_name(asked, int(index))}"
+    return _Hit("tool", f"{which} has changed since the run was recorded", _SEEN)
+
+
+def _tool_name(asked: Mapping[str, Any], index: int) -> str:
+    tools = asked.get("tools")
+    if isinstance(tools, list) and index < len(tools) and isinstance(tools[index], dict):
+        return str(tools[index].get("name", index))
+    return f"number {index + 1}"
 
 
 def _is_system(field: str, asked: Mapping[str, Any]) -> bool:
@@ -54,14 +256,78 @@ def _is_system(field: str, asked: Mapping[str, Any]) -> bool:
     return isinstance(found, dict) and found.get("role") in ("system", "developer")
 
 
-def _named(prompt: object) -> str:
-    if not isinstance(prompt, dict) or not prompt.get("name"):
+def _in_template(prompt: Mapping[str, Any], evidence: Mapping[str, Any]) -> bool:
+    """Do the words that differ stand in what the two templates differ in?"""
+    was, now = prompt.get("templates") or ("", "")
+    removed, added = fragments(was, now)
+    words = [*evidence.get("added", ()), *evidence.get("removed", ())]
+    return any(text in word or word in text for text in (*removed, *added) for word in words if min(len(text), len(word)) >= 2)
+
+
+def _reaches(value: str, texts: Sequence[str]) -> bool:
+    """Is a value among words that differ?"""
+    return any(value == text or (len(value) >= _SHORT - 1 and value in text) or (len(text) >= _SHORT and text in value) for text in texts)
+
+
+def _holds(where: str, text: str, *, same_file: bool = False) -> bool:
+    """Does a line, or a file, hold words that differ? Short ones count as whole words, in the file that made the call."""
+    if len(text) >= _SHORT:
+        return text in where
+    return same_file and bool(text) and re.search(rf"(?<![\w.]){re.escape(text)}(?![\w.])", where) is not None
+
+
+def _read(path: Path, room: int = _BYTES) -> str:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.read(room)
+    except OSError:
         return ""
-    return f" {prompt['name']} {prompt.get('version') or ''}".rstrip()
 
 
-def _tool_name(asked: Mapping[str, Any], index: int) -> str:
-    tools = asked.get("tools")
-    if isinstance(tools, list) and index < len(tools) and isinstance(tools[index], dict):
-        return str(tools[index].get("name", index))
-    return f"number {index + 1}"
+def _of_call(root: Path, where: str | None) -> tuple[str | None, int | None]:
+    """The file of a call below the top folder, and its line."""
+    path, _, number = (where or "").rpartition(":")
+    try:
+        return Path(path).resolve().relative_to(root.resolve()).as_posix(), int(number)
+    except (OSError, ValueError):
+        return None, None
+
+
+def _of_code(code: CodeChanges, source: str, line: ChangedLine | None) -> str:
+    place = "" if line is None else f", {line.file}" + (f":{line.number}" if line.number is not None else "")
+    if source == "commit":
+        was, now = ((commit or "none")[:12] for commit in code.commits)
+        return f"the code has changed, commit {was} → {now}{place}"
+    return f"the code has changed, not committed{place}"
+
+
+def _said(change: Change) -> str:
+    match change.kind:
+        case "variable":
+            values = (
+                f": {change.recorded or 'not set'} → {change.actual or 'not set'}" if change.recorded or change.actual else change.detail
+            )
+            return f"the environment variable {change.name} has another value{values}"
+        case "dependency":
+            return f"the dependency {change.name} has changed: {change.recorded or 'not installed'} → {change.actual or 'not installed'}"
+        case "commit":
+            return f"the code has changed, commit {change.recorded or 'none'} → {change.actual or 'none'}"
+        case "diff":
+            return "the code has changed, not committed"
+        case _:
+            return change.summary()
+
+
+def _arrow(change: Mapping[str, Any] | None) -> str:
+    if change is None or (change["recorded"] is None and change["actual"] is None):
+        return " since the run was recorded"
+    return f": {change['recorded'] or 'none'} → {change['actual'] or 'none'}"
+
+
+def _name(prompt: Mapping[str, Any]) -> str:
+    return f"{prompt['name']} {prompt.get('version') or ''}".rstrip()
+
+
+def _listed(hits: Sequence[_Hit]) -> str:
+    names = [hit.text for hit in hits]
+    return "; ".join(names[:_NAMED]) + (f"; and {len(names) - _NAMED} more" if len(names) > _NAMED else "")

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final
@@ -25,12 +25,15 @@ from spanreplay.recording.place import find_place
 from spanreplay.replay.isolation import kernel, naming
 from spanreplay.replay.isolation.guard import Guard
 from spanreplay.replay.isolation.reachable import Reachable
+from spanreplay.replay.model import Run
 from spanreplay.replay.reexecution.claims import Claims
 from spanreplay.replay.reexecution.clock import RecordedClock
 from spanreplay.replay.reexecution.engine import ISOLATION, finish, prepared, stopped_by_replay
 from spanreplay.replay.reexecution.keeping import Keeping
 from spanreplay.replay.reexecution.ledger import Ledger
-from spanreplay.replay.reexecution.plan import CLAIMS, ENVIRONMENT, LEDGERS, TEMPORARY, Plan, read_plan, read_recording
+from spanreplay.replay.reexecution.plan import CLAIMS, ENVIRONMENT, LEDGERS, TEMPORARY, Plan, read_code, read_plan, read_recording
+from spanreplay.replay.reexecution.versions_now import compare, recorded_redactor
+from spanreplay.replay.showing import safe_lines
 
 _HANDED_ON: Final = (ENVIRONMENT, "TMPDIR", "TEMP", "TMP", "SQLITE_TMPDIR")
 """What a program of the agent's own needs to take part, whatever environment it is given."""
@@ -64,12 +67,15 @@ def _start(scratch: Path) -> None:
     ledger = Ledger(scratch / LEDGERS / f"{os.getpid()}-{os.urandom(4).hex()}.ledger")
     place = find_place()
     runs = read_recording(scratch, plan)
+    claims = Claims(scratch / CLAIMS)
+    if claims.take("versions", "compared"):
+        _compare_versions(scratch, plan, runs, ledger)
     clock = RecordedClock(runs)
     made = prepared(
         runs,
         ledger,
         focus=plan.focus,
-        claims=Claims(scratch / CLAIMS),
+        claims=claims,
         place=place.path,
         options=plan.options,
         on_stop=_end_soon,
@@ -122,6 +128,17 @@ def _child_environment(given: Mapping[str, str] | None) -> dict[str, str]:
         made.pop(ENVIRONMENT, None)
         return made
     return {**made, **{name: os.environ[name] for name in _HANDED_ON if name in os.environ}}
+
+
+def _compare_versions(scratch: Path, plan: Plan, runs: Sequence[Run], ledger: Ledger) -> None:
+    """Enter what is not as it was when the runs were recorded, and say it; only the first process of a command does."""
+    compared = compare(runs, recorded_redactor(runs), read_code(scratch))
+    if compared is None:
+        return
+    ledger.enter("versions", **compared.entry())
+    lines = compared.lines() if plan.announce else []
+    if lines:
+        os.write(2, safe_lines("\n".join([f"spanreplay: {lines[0]}", *lines[1:]]) + "\n").encode("utf-8", "backslashreplace"))
 
 
 def _confined(scratch: Path, plan: Plan) -> str:

@@ -26,6 +26,7 @@ from spanreplay.replay.reexecution.options import STRICT, Options
 from spanreplay.replay.reexecution.plan import ENVIRONMENT, LEDGERS, TEMPORARY, Plan, lay_out
 from spanreplay.replay.reexecution.uncalled import enter_unreached
 from spanreplay.replay.reexecution.verdict import Verdict, verdict
+from spanreplay.replay.reexecution.versions_now import present_code, recorded_command
 from spanreplay.spans.record import Record
 from spanreplay.store.folder import JOURNALS, make_folder
 
@@ -67,6 +68,7 @@ def replay_command(
     errors: IO[Any] | None = None,
     stdin: int | None = None,
     store: Path | None = None,
+    announce: bool = False,
 ) -> CommandReplay:
     """Run ``argv`` with every call of its agents answered from ``runs``, but those that ``options.policy`` lets be live.
 
@@ -81,6 +83,7 @@ def replay_command(
         output: where its standard output goes; ours by default.
         errors: where its standard error goes; ours by default.
         stdin: its standard input, as :class:`subprocess.Popen` takes it; ours by default.
+        announce: say, before its first step, what has changed since the runs were recorded.
         store: where the run is kept that this is, if anything is live; ``SPANREPLAY_STORE``, else ``./.spanreplay``, by default.
 
     Raises:
@@ -100,8 +103,9 @@ def replay_command(
             focus=tuple(focus),
             options=options,
             join=join,
+            announce=announce,
         )
-        lay_out(scratch, plan, (r for r in records if r.trace_id in traces))
+        lay_out(scratch, plan, (r for r in records if r.trace_id in traces), present_code(runs, (cwd or Path.cwd()).absolute()))
         environment = child_environment(command_id, os.urandom(16).hex(), scratch if kept is None else kept, "replay")
         temporary = str(scratch / TEMPORARY)
         environment |= _QUICK_TELEMETRY
@@ -128,8 +132,8 @@ def replay_command(
         finish_command(environment, code)
     judged = judged_part(expected_runs(runs, totals, focus), policy, totals)
     whole = not policy and (all(r.run_id in totals.runs_matched or r.is_command for r in runs) if focus else True)
-    _finish(totals, judged, code, None if not whole else next((r.exit_code for r in runs if r.is_command), None))
-    judgement = verdict(totals, judged, accept_incomplete=options.accept_incomplete or policy.is_fork)
+    _finish(totals, judged, code, options, None if not whole else next((r.exit_code for r in runs if r.is_command), None))
+    judgement = verdict(totals, judged, accept_incomplete=options.accept_incomplete or policy.is_fork, command=recorded_command(runs))
     made = None if kept is None else command_id
     return CommandReplay(argv=tuple(argv), exit_code=code, verdict=judgement, runs=tuple(judged), command_id=made)
 
@@ -158,12 +162,12 @@ def _determined(runs: Sequence[Run]) -> dict[str, str]:
     return {name: value for name, value in found.items() if isinstance(value, str) and "\0" not in value}
 
 
-def _finish(totals: Totals, runs: Sequence[Run], code: int, wanted: int | None) -> None:
+def _finish(totals: Totals, runs: Sequence[Run], code: int, options: Options, wanted: int | None) -> None:
     ledger = Ledger()
     ledger.totals = totals
     if totals.processes == 0:
         return
-    enter_unreached(runs, ledger)
+    enter_unreached(runs, ledger, all_differences=options.comparing.all_differences)
     if wanted is not None and wanted != code and not totals.differences and not totals.refusals:
         ledger.differ(
             Difference(

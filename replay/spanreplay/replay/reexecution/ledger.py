@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, Self, TypeAlias
 from spanreplay.replay.isolation.refusal import Refusal
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.rebuilding.origin import is_foreign, judged
+from spanreplay.replay.reexecution.versions_now import Comparison
 
 DifferenceKind: TypeAlias = Literal[
     "input",
@@ -123,6 +124,8 @@ class Totals:
     refusals: list[Mapping[str, Any]] = field(default_factory=list)
     notices: list[Mapping[str, Any]] = field(default_factory=list)
     isolation: list[str] = field(default_factory=list)
+    versions: Comparison | None = None
+    """The recorded versions against those of the first process."""
     live: list[Mapping[str, Any]] = field(default_factory=list)
     """Calls that were live, changed or failed by intent: the recorded run and step in whose place (or ``None``), name, what was changed."""
     left: list[Mapping[str, Any]] = field(default_factory=list)
@@ -131,6 +134,8 @@ class Totals:
     """What live calls gave otherwise than the recorded ones."""
     begun: dict[str, str] = field(default_factory=dict)
     """Id of each run that the re-execution was recorded as, to that of the run it was forked from."""
+    enough: int | None = None
+    """The step after which the agent was stopped because it was to come no further."""
 
 
 class Ledger:
@@ -194,9 +199,11 @@ _EVENTS: Final[Mapping[str, Callable[[Totals, Mapping[str, Any]], None]]] = {
     "relaxed": lambda totals, _: setattr(totals, "order_relaxed", totals.order_relaxed + 1),
     "telemetry": lambda totals, facts: setattr(totals, "telemetry_dropped", totals.telemetry_dropped + facts.get("count", 1)),
     "difference": lambda totals, facts: totals.differences.append(Difference.of(facts)),
+    "enough": lambda totals, facts: setattr(totals, "enough", facts["step"]),
     "refused": lambda totals, facts: totals.refusals.append(facts),
     "notice": lambda totals, facts: totals.notices.append(facts),
     "live": lambda totals, facts: totals.live.append(facts),
+    "versions": lambda totals, facts: setattr(totals, "versions", totals.versions or Comparison.of(facts)),
     "left": lambda totals, facts: totals.left.append(facts),
     "drift": lambda totals, facts: totals.drift.append(Difference.of(facts)),
     "begun": lambda totals, facts: totals.begun.update({facts["run"]: facts["of"]}),

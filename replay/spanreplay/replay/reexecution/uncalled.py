@@ -10,13 +10,19 @@ from spanreplay.replay.reexecution.ledger import Difference, Ledger, unreached
 _NAMED: Final = 3
 
 
-def enter_unreached(runs: Sequence[Run], ledger: Ledger) -> None:
+def enter_unreached(runs: Sequence[Run], ledger: Ledger, *, all_differences: bool = False) -> None:
     """Enter every recorded step that no process of the replay asked for.
 
     Nothing is entered after a replay was stopped by a difference or a refusal: everything behind it is unreached then.
+
+    Args:
+        runs: what the replay is judged against.
+        ledger: of all its processes.
+        all_differences: calls that differed were answered all the same, and stopped nothing.
     """
     totals = ledger.totals
-    if totals.refusals or any(d.kind not in ("output", "outcome") for d in totals.differences):
+    passed = ("output", "outcome", *(("input", "order", "unreached") if all_differences else ()))
+    if totals.refusals or any(d.kind not in passed for d in totals.differences):
         return
     for run in runs:
         if is_foreign(run):

@@ -9,6 +9,7 @@ from spanreplay.replay.model import Run, Step
 from spanreplay.replay.rebuilding.origin import is_foreign, told_by_others
 from spanreplay.replay.reexecution import ledger as ledgers
 from spanreplay.replay.reexecution.ledger import Difference, Totals, unreached
+from spanreplay.replay.reexecution.versions_now import Comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,17 @@ class Verdict:
     told_by_others: int = 0
     """Steps of runs of our own that only another instrumentation told of: no call asks for them."""
 
+    matched_by_renaming: int = 0
+    """Steps whose call differed in ids and times only that a program makes itself."""
+    matched_by_tolerance: int = 0
+    """Steps whose call differed in what the user lets differ, and in nothing else."""
+    matched_by_place: int = 0
+    """Steps that answered though their call differed, where all differences were asked for."""
+    ignored: tuple[Mapping[str, Any], ...] = ()
+    """What was let differ: ``run_id``, ``step``, ``field``, ``recorded``, ``actual``."""
+    versions: Comparison | None = None
+    """The recorded versions against the present ones; ``None`` where the record has none."""
+
     live: tuple[Mapping[str, Any], ...] = ()
     """Calls that were live, changed or failed by intent; ``run`` and ``step``: in whose place, or ``None``."""
     left: tuple[Mapping[str, Any], ...] = ()
@@ -81,7 +93,7 @@ class Verdict:
         return {
             "equal": self.equal,
             "exit_code": self.exit_code,
-            "differences": [{name: getattr(d, name) for name in Difference.__slots__} for d in self.differences],
+            "differences": [d.to_json() for d in self.differences],
             "refusals": [dict(r) for r in self.refusals],
             "notices": [dict(n) for n in self.notices],
             "steps": {
@@ -90,12 +102,17 @@ class Verdict:
                 "matched_by_input": self.matched_by_input,
                 "matched_by_meaning": self.matched_by_meaning,
                 "matched_by_chance": self.matched_by_chance,
+                "matched_by_renaming": self.matched_by_renaming,
+                "matched_by_tolerance": self.matched_by_tolerance,
+                "matched_by_place": self.matched_by_place,
                 "covered": self.covered,
                 "passed": dict(self.passed),
                 "told_by_others": self.told_by_others,
                 "order_relaxed": self.order_relaxed,
                 "unreached": [{"run_id": run_id, "step": step} for run_id, step in self.unreached],
             },
+            "ignored": [dict(value) for value in self.ignored],
+            "versions": None if self.versions is None else self.versions.to_json(),
             "inside_answered": [{"run_id": run_id, "step": step} for run_id, step in self.inside],
             "cut_short": [{"run_id": run_id, "step": step} for run_id, step in self.cut_short],
             "accept_incomplete": self.accept_incomplete,
@@ -105,7 +122,7 @@ class Verdict:
             "isolation": self.isolation,
             "live": [dict(call) for call in self.live],
             "left": [dict(place) for place in self.left],
-            "drift": [{name: getattr(d, name) for name in Difference.__slots__} for d in self.drift],
+            "drift": [d.to_json() for d in self.drift],
             "runs": [{"run_id": run_id, "forked_from": of} for run_id, of in self.begun.items()],
         }
 
@@ -120,15 +137,18 @@ def _last_inside(run: Run) -> dict[int, int]:
     return last
 
 
-def verdict(totals: Totals, runs: Sequence[Run], *, accept_incomplete: bool = False) -> Verdict:
+def verdict(totals: Totals, runs: Sequence[Run], *, accept_incomplete: bool = False, command: Run | None = None) -> Verdict:
     """Sum up a ledger.
 
     Args:
         totals: what the replay did.
         runs: the runs it is judged against.
         accept_incomplete: judge records that are known to lack something too, as far as they go.
+        command: the run that knows the versions of the recorded command, which need not be judged itself.
     """
-    from spanreplay.replay.reexecution.causes import explain
+    from spanreplay.replay.reexecution.causes import Causes
+
+    causes = Causes(runs, totals.versions, command)
 
     last = {r.run_id: _last_inside(r) for r in runs}
 
@@ -141,7 +161,7 @@ def verdict(totals: Totals, runs: Sequence[Run], *, accept_incomplete: bool = Fa
 
     ordered = sorted(totals.differences, key=place)
     return Verdict(
-        differences=tuple(explain(d, runs) for d in ordered),
+        differences=tuple(causes.explain(d) for d in ordered),
         refusals=tuple(totals.refusals),
         notices=tuple(totals.notices),
         recorded=sum(len(r.steps) for r in runs),
@@ -157,6 +177,11 @@ def verdict(totals: Totals, runs: Sequence[Run], *, accept_incomplete: bool = Fa
         accept_incomplete=accept_incomplete,
         matched_by_meaning=totals.by_meaning,
         matched_by_chance=totals.by_chance,
+        matched_by_renaming=totals.by_renaming,
+        matched_by_tolerance=totals.by_tolerance,
+        matched_by_place=totals.by_place,
+        ignored=tuple(totals.ignored),
+        versions=totals.versions,
         not_compared=tuple(sorted(totals.not_compared)),
         inside=tuple((r.run_id, seq) for r in runs for seq in sorted(totals.covered.get(r.run_id, ()))),
         live=tuple(totals.live),

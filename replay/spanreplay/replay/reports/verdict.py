@@ -11,47 +11,35 @@ from spanreplay.replay.reexecution.verdict import Verdict
 from spanreplay.replay.reports.forked import kept_lines, live_lines
 from spanreplay.replay.showing import safe
 
-_DIFF_LINES = 12
+_DIFF_LINES = 16
+_LONG = 100
+"""Characters of a value from which on it is shown as a diff too."""
 _NAMED = 6
 
 
-def render_verdict(verdict: Verdict, runs: Sequence[Run], *, colour: bool | None = None) -> str:
+def render_verdict(verdict: Verdict, runs: Sequence[Run], *, colour: bool | None = None, whole: bool = False) -> str:
     """What was answered, what differs, what was refused, and what was not judged.
 
     Args:
         verdict: the result.
         runs: the runs it was judged against.
         colour: with terminal colours; left out, whether stdout is a terminal that wants them.
+        whole: with all that was ignored, and with diffs as long as they are.
     """
     lines = [[Piece(_answered(verdict))]]
     for difference in verdict.differences:
-        lines += _difference(difference)
+        if difference.same_as is None:
+            lines += _difference(difference, whole=whole)
+    lines += _again(verdict)
     for difference in verdict.drift:
-        lines += _difference(difference, "drift")
+        lines += _difference(difference, "drift", whole=whole)
+    lines += _ignored(verdict, whole=whole)
     lines += live_lines(verdict)
-    for refusal in verdict.refusals:
-        lines.append([Piece(safe(f"refused: {refusal.get('text')}"), BAD)])
-        if refusal.get("action") in FILES and (allowed := _paths(str(refusal.get("action")), str(refusal.get("target")))):
-            options = " ".join(f"--allow-write {shlex.quote(path)}" for path in allowed)
-            lines.append([Piece(safe(f"  to let the agent write it: {options}"), DIM)])
-    for notice in verdict.notices:
-        lines.append(
-            [Piece(safe(f"note: refused, as a library's probe and no attempt: {notice.get('action')} {notice.get('target')}"), DIM)]
-        )
-    if verdict.telemetry_dropped:
-        lines.append([Piece(f"note: telemetry was not sent ({verdict.telemetry_dropped} connections)", DIM)])
-    if verdict.not_compared:
-        lines.append([Piece(f"note: not compared, as the record does not show it: {', '.join(verdict.not_compared)}", DIM)])
-    if (number := verdict.matched_by_chance) > 0:
-        calls = "1 call was" if number == 1 else f"{number} calls were"
-        why = "several recorded at once ask the same, have other answers, and nothing tells which is which"
-        lines.append([Piece(f"note: {calls} answered by one of several recorded calls, by chance: {why}", DIM)])
-    if verdict.inside:
-        lines.append([Piece(safe(f"note: not compared, as the tool around it was answered whole: {_inside(verdict, runs)}"), DIM)])
+    lines += _notes(verdict, runs)
     if verdict.processes == 0:
         lines.append([Piece("nothing was replayed", BAD)])
         return rendered(lines, colour)
-    number = len(verdict.differences)
+    number = sum(difference.same_as is None for difference in verdict.differences)
     lines.append([Piece(f"{number} difference{'' if number == 1 else 's'}", BAD if number else GOOD)])
     if verdict.drift:
         lines.append([Piece(f"{len(verdict.drift)} live call{'' if len(verdict.drift) == 1 else 's'} gave something else", BAD)])
@@ -65,6 +53,31 @@ def render_verdict(verdict: Verdict, runs: Sequence[Run], *, colour: bool | None
     lines.append([Piece(f"isolation: {verdict.isolation}", DIM)])
     lines += kept_lines(verdict)
     return rendered(lines, colour)
+
+
+def _notes(verdict: Verdict, runs: Sequence[Run]) -> list[Line]:
+    """What was refused, left out, or not compared."""
+    lines: list[Line] = []
+    for refusal in verdict.refusals:
+        lines.append([Piece(safe(f"refused: {refusal.get('text')}"), BAD)])
+        if refusal.get("action") in FILES and (allowed := _paths(str(refusal.get("action")), str(refusal.get("target")))):
+            options = " ".join(f"--allow-write {shlex.quote(path)}" for path in allowed)
+            lines.append([Piece(safe(f"  to let the agent write it: {options}"), DIM)])
+    lines += [
+        [Piece(safe(f"note: refused, as a library's probe and no attempt: {notice.get('action')} {notice.get('target')}"), DIM)]
+        for notice in verdict.notices
+    ]
+    if verdict.telemetry_dropped:
+        lines.append([Piece(f"note: telemetry was not sent ({verdict.telemetry_dropped} connections)", DIM)])
+    if verdict.not_compared:
+        lines.append([Piece(f"note: not compared, as the record does not show it: {', '.join(verdict.not_compared)}", DIM)])
+    if (number := verdict.matched_by_chance) > 0:
+        calls = "1 call was" if number == 1 else f"{number} calls were"
+        why = "several recorded at once ask the same, have other answers, and nothing tells which is which"
+        lines.append([Piece(f"note: {calls} answered by one of several recorded calls, by chance: {why}", DIM)])
+    if verdict.inside:
+        lines.append([Piece(safe(f"note: not compared, as the tool around it was answered whole: {_inside(verdict, runs)}"), DIM)])
+    return lines
 
 
 def _inside(verdict: Verdict, runs: Sequence[Run]) -> str:
@@ -93,6 +106,8 @@ def _paths(action: str, target: str) -> list[str]:
 
 def _answered(verdict: Verdict) -> str:
     text = f"{verdict.matched} of {verdict.recorded} recorded steps answered a call"
+    if verdict.live:
+        text += f", {len(verdict.live)} {'was' if len(verdict.live) == 1 else 'were'} live"
     if verdict.matched_by_meaning:
         text += (
             ", found by their meaning" if verdict.matched_by_meaning == verdict.matched else f", {verdict.matched_by_meaning} by meaning"
@@ -105,12 +120,18 @@ def _answered(verdict: Verdict) -> str:
         text += f", {verdict.told_by_others} {'was' if verdict.told_by_others == 1 else 'were'} told of by other instrumentation alone"
     if verdict.matched_by_input:
         text += f"; {verdict.matched_by_input} matched by input, as their caller could not be known"
+    if verdict.matched_by_renaming:
+        text += f"; {verdict.matched_by_renaming} matched by renaming, as ids or times that the program makes itself are others"
+    if verdict.matched_by_tolerance:
+        text += f"; {verdict.matched_by_tolerance} matched by tolerance"
+    if verdict.matched_by_place:
+        text += f"; {verdict.matched_by_place} matched by place, though their input differs"
     if verdict.order_relaxed:
         text += f"; {verdict.order_relaxed} finished out of the recorded order"
     return text
 
 
-def _difference(difference: Difference, what: str = "difference") -> list[Line]:
+def _difference(difference: Difference, what: str = "difference", *, whole: bool = False) -> list[Line]:
     if difference.step is not None:
         place = f"step {difference.step}"
     else:
@@ -121,12 +142,63 @@ def _difference(difference: Difference, what: str = "difference") -> list[Line]:
         lines.append([Piece(safe(f"    recorded: {difference.recorded}"))])
     if difference.actual is not None:
         lines.append([Piece(safe(f"    actual:   {difference.actual}"))])
+    if difference.also:
+        more = f" and {len(difference.also) - _NAMED} more" if len(difference.also) > _NAMED else ""
+        lines.append([Piece(safe(f"  also: {', '.join(difference.also[:_NAMED])}{more}"))])
     if difference.detail:
         lines.append([Piece(safe(f"  {difference.detail}"))])
-    if difference.diff and "\n" in (difference.recorded or ""):
-        lines += [[Piece(safe(f"    {line}"))] for line in difference.diff.splitlines()[2 : 2 + _DIFF_LINES]]
+    lines += _nearest(difference)
+    if difference.diff and (whole or any(_is_long(text) for text in (difference.recorded, difference.actual))):
+        diff = difference.diff.splitlines()[2:]
+        shown = diff if whole else diff[:_DIFF_LINES]
+        lines += [[Piece(safe(f"    {line}"), BAD if line[:1] == "-" else GOOD if line[:1] == "+" else DIM)] for line in shown]
+        if len(shown) < len(diff):
+            lines.append([Piece(f"    … {len(diff) - len(shown)} more lines; -v shows them", DIM)])
     if difference.cause:
         lines.append([Piece(safe(f"  cause: {difference.cause}"))])
     if difference.where:
         lines.append([Piece(safe(f"  called at {difference.where}"), DIM)])
+    return lines
+
+
+def _is_long(text: str | None) -> bool:
+    return text is not None and (len(text) > _LONG or text[:1] in "{[")
+
+
+def _nearest(difference: Difference) -> list[Line]:
+    """The nearest recorded calls, the nearest first, each with what differs."""
+    lines: list[Line] = []
+    for near in difference.nearest:
+        where = f"step {near['step']}, {near['name']}{' (it has answered a call)' if near['answered'] else ''}"
+        if not near["differs"]:
+            told = "asked the same"
+        else:
+            more = f", and {near['differs'] - 1} more" if near["differs"] > 1 else ""
+            told = f"{near['field']}: recorded {near['recorded']}, actual {near['actual']}{more}"
+        lines.append([Piece(safe(f"    near: {where}: {told}"), DIM)])
+    return lines
+
+
+def _again(verdict: Verdict) -> list[Line]:
+    """Values that differed at an earlier step already."""
+    places: dict[tuple[int | None, str | None], list[int]] = {}
+    for difference in verdict.differences:
+        if difference.same_as is not None and difference.step is not None:
+            places.setdefault((difference.same_as, difference.field), []).append(difference.step)
+    return [
+        [Piece(safe(f"the same again: {field} as at step {first}, at step{'s' if len(at) > 1 else ''} {_some(at)}"))]
+        for (first, field), at in places.items()
+    ]
+
+
+def _ignored(verdict: Verdict, *, whole: bool) -> list[Line]:
+    """What was let differ."""
+    if not verdict.ignored:
+        return []
+    fields = dict.fromkeys(str(value.get("field")) for value in verdict.ignored)
+    lines: list[Line] = [[Piece(safe(f"note: let differ: {', '.join(list(fields)[:_NAMED])}{' …' if len(fields) > _NAMED else ''}"), DIM)]]
+    if whole:
+        for value in verdict.ignored:
+            told = f"step {value.get('step')}, {value.get('field')}: recorded {value.get('recorded')}, actual {value.get('actual')}"
+            lines.append([Piece(safe(f"  {told}"), DIM)])
     return lines

@@ -32,6 +32,13 @@ if TYPE_CHECKING:
 @mixing
 @click.option("--require", type=click.Choice(GRADE_ORDER), help="Exit 125 unless every run has this grade or a better one.")
 @click.option(BISECT, is_flag=True, help="Exit as git bisect run wants it: 0 equal, 1 different or refused, 125 skip, 128 stop.")
+@click.option(
+    "--check-determinism",
+    "replays",
+    type=click.IntRange(1),
+    metavar="K",
+    help="Replay K times, scheduling, day and machine shuffled, and say what still differs.",
+)
 @reporting
 @click.option("--all", "every", is_flag=True, help="Re-execute every run of the store, or of a SOURCE, several at once.")
 @click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="With --all: so many at once. Default: one for each core.")
@@ -48,6 +55,7 @@ def command(
     options: "Options",
     require: str | None,
     bisect: bool,
+    replays: int | None,
     reports: Reports,
     every: bool,
     jobs: int | None,
@@ -89,6 +97,8 @@ def command(
     if options.policy and (every or (argv is None and not rerun)):
         raise click.UsageError("what is live is executed, one command at a time: give it after --, or --rerun, and leave out --all")
     _checked(argv, options, rerun=rerun, every=every, bisect=bisect, require=require, jobs=jobs, filters=filters, reports=reports)
+    if replays is not None and (every or bisect or reports.asked or options.stepping or options.policy or (argv is None and not rerun)):
+        raise click.UsageError("--check-determinism replays one command: give it after --, or --rerun, without other ways of replaying")
     check_terminal(options, as_json=as_json)
     if every:
         from spanreplay.cli.fleet import replay_all
@@ -106,7 +116,11 @@ def command(
         from spanreplay.cli.rerunning import confirmed_command
 
         argv, cwd = confirmed_command(loaded, yes=yes)
-    if argv is None:
+    if argv is not None and replays is not None:
+        from spanreplay.cli.determinism import check_determinism
+
+        code = check_determinism(loaded, argv, options, replays, as_json=as_json, cwd=cwd)
+    elif argv is None:
         _rebuild(shown_part(loaded, options), as_json=as_json)
         code = 0
     else:

@@ -1,18 +1,27 @@
-"""An agent of twenty steps, model and tool in turn, against a server that answers by what it is asked; recorded into a store, and forked."""
+"""An agent of twenty steps, model and tool in turn, against a server that answers by what it is asked; recorded, and executed again."""
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
+from spanreplay.boundary.call import StepStarted
 from spanreplay.instrumentation import agent_run, tool
 from spanreplay.recording import control
 from spanreplay.replay.model import Run
 from spanreplay.replay.rebuilding.runs import build_runs
+from spanreplay.replay.reexecution import keeping
+from spanreplay.replay.reexecution.engine import Replayer, ReplayResult
+from spanreplay.replay.reexecution.policy import Policy
+from spanreplay.semconv import attributes as names
+from spanreplay.spans.record import LinkRecord, LogRecord, Resource, Scope, SpanRecord
+from spanreplay.store.process import current_process
 from spanreplay.store.store import Store
 from support.model_server import ModelServer, Scripted, as_json, chat
 
@@ -69,6 +78,129 @@ def agent_of(server: ModelServer, turns: int = TURNS) -> Callable[[], list[str]]
         return told
 
     return agent
+
+
+# ---- without a store ------------------------------------------------------------------------------------------------
+
+
+_AT_END = (names.STEP_SEQ_END, names.STEP_OUTCOME, names.STEP_RESULT, names.GEN_AI_TOOL_CALL_RESULT, names.RUN_OUTPUT, names.RUN_EXIT_CODE)
+
+
+class MemoryWriter:
+    """What a journal is written by, into memory: a :class:`spanreplay.exporter.writer.Writer`."""
+
+    def __init__(self) -> None:
+        self.spans: dict[tuple[str, str], SpanRecord] = {}
+        self.process = current_process()
+        self.dropped = 0
+
+    def open_step(self, step: StepStarted, *, kind: int, resource: Resource, scope: Scope) -> None:
+        """A step has started."""
+        made = SpanRecord(
+            trace_id=step.trace_id,
+            span_id=step.span_id,
+            parent_span_id=step.parent_span_id,
+            name=step.name,
+            kind=kind,
+            start_ns=step.start_ns,
+            attributes=dict(step.attributes),
+            resource=resource,
+            scope=scope,
+        )
+        self.spans[step.trace_id, step.span_id] = made
+
+    def open_span(self, record: SpanRecord) -> None:
+        """A span has started."""
+        self.spans[record.trace_id, record.span_id] = record
+
+    def close_span(
+        self, trace_id: str, span_id: str, *, end_ns: int, attributes: Mapping[str, Any], links: Sequence[LinkRecord] = (), **more: Any
+    ) -> None:
+        """A span has ended."""
+        self.patch_span(trace_id, span_id, attributes=attributes, links=links)
+        found = self.spans[trace_id, span_id]
+        self.spans[trace_id, span_id] = replace(found, end_ns=end_ns, **more)
+
+    def patch_span(
+        self, trace_id: str, span_id: str, *, attributes: Mapping[str, Any], events: Sequence[Any] = (), links: Sequence[LinkRecord] = ()
+    ) -> None:
+        """Something is added to a span."""
+        found = self.spans[trace_id, span_id]
+        more = {"attributes": {**found.attributes, **attributes}, "links": (*found.links, *links), "events": (*found.events, *events)}
+        self.spans[trace_id, span_id] = replace(found, **more)
+
+    def write_span(self, record: SpanRecord, origin: str) -> None:
+        """A whole span."""
+        self.spans[record.trace_id, record.span_id] = record
+
+    def write_log(self, record: LogRecord) -> None:
+        """Nothing looks at these."""
+
+    def sync(self) -> None:
+        """It is where it is."""
+
+    close = sync
+
+    def seen(self, trace_id: str, span_id: str) -> bool:
+        """Whether the span was written."""
+        return (trace_id, span_id) in self.spans
+
+    def runs(self) -> list[Run]:
+        """The runs that have steps."""
+        return [run for run in build_runs(self.spans.values()) if run.steps]
+
+
+class Scene:
+    """An agent that was recorded, and is executed again; without a store."""
+
+    def __init__(self, agent: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.agent = agent
+        self.writer = writer = MemoryWriter()
+        for module in (control, keeping):
+            monkeypatch.setattr(module, "get_writer", lambda *_, **__: writer)
+        monkeypatch.setattr(control, "compact_at_end", lambda *_: None)
+        monkeypatch.setattr(keeping, "make_folder", lambda _: None)
+        control.start(store="not-there")
+        try:
+            self.value = agent()
+        except Exception as error:
+            self.value = error
+        finally:
+            control.stop()
+        (self.run,) = writer.runs()
+
+    def crash(self, seq: int) -> None:
+        """Make the record what it would be if the process had been killed in this step: nothing has ended since, nothing more began."""
+        at = next(step for step in self.run.steps if step.seq == seq)
+        limit = at.seq_start or 0
+        for key, span in list(self.writer.spans.items()):
+            if span.attributes.get(names.STEP_SEQ_START, 0) > limit:
+                del self.writer.spans[key]
+            elif span.attributes.get(names.STEP_SEQ_END, 0) > limit or names.RUN_COMMAND in span.attributes:
+                began = {name: value for name, value in span.attributes.items() if name not in _AT_END}
+                self.writer.spans[key] = replace(span, end_ns=None, attributes=began)
+        (self.run,) = self.writer.runs()
+
+    def replayer(self, **options: Any) -> Replayer:
+        """What executes it again."""
+        CALLS.clear()
+        return Replayer(self.run, store="not-there", **options)
+
+    def fork(self, agent: Callable[[], Any] | None = None, **options: Any) -> ReplayResult:
+        """Fork it."""
+        return self.replayer().fork(**options).replay(agent or self.agent)
+
+    def mixed(self, agent: Callable[[], Any] | None = None, **policy: Any) -> ReplayResult:
+        """Execute it again, with this policy."""
+        return self.replayer(policy=Policy(**policy)).replay(agent or self.agent)
+
+    def made(self, result: ReplayResult) -> Run:
+        """The run that a re-execution was kept as."""
+        (run_id,) = result.runs
+        return next(run for run in self.writer.runs() if run.run_id == run_id)
+
+
+# ---- with one -------------------------------------------------------------------------------------------------------
 
 
 @contextmanager

@@ -140,6 +140,10 @@ def of_target(options: "Options", loaded: "Loaded") -> "Options":
         return options
     named = loaded.runs[0].run_id if loaded.asked and len(loaded.runs) == 1 else None
     policy = replace(options.policy, run=options.policy.run or named)
+    tools = {step.name for run in loaded.siblings for step in run.steps if step.kind not in ("model_call", "agent", "handoff")}
+    unknown = [name for name in (*policy.live, *policy.live_read, *policy.stub) if name not in tools]
+    if unknown:
+        raise WrongUse(f"the record has no call of {', '.join(unknown)}; it has those of {', '.join(sorted(tools)) or 'no tool'}")
     try:
         cut_of(loaded.siblings, policy)
     except PolicyError as error:

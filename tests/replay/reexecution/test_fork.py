@@ -80,4 +80,3 @@ def test_effects_stay_closed(scene: Scene) -> None:
 def test_a_step_that_is_not_there_is_refused(scene: Scene, at: int) -> None:
     with pytest.raises(PolicyError, match="has steps 1 to 20"):
         scene.replayer().fork(at=at)
-

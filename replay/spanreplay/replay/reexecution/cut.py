@@ -1,6 +1,6 @@
 """Where a re-execution leaves the record: which steps are before that, and what of the runs is judged."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -138,7 +138,10 @@ def judged(runs: Sequence[Run], policy: Policy, totals: Totals) -> list[Run]:
     """
     if not policy.is_kept:
         return list(runs)
-    came: Mapping[str, Collection[int]] = totals.used
+    came: dict[str, set[int]] = {run_id: set(steps) for run_id, steps in totals.used.items()}
+    for call in totals.live:
+        if call["run"] is not None and call["step"] is not None:
+            came.setdefault(call["run"], set()).add(call["step"])
     if policy.models or policy.finish:
         return [_only(run, came.get(run.run_id, ())) for run in runs if policy.models or run.run_id in totals.runs_matched]
     cut = cut_of(runs, policy)

@@ -221,6 +221,11 @@ class Live:
         return (call.kind == _MODEL and policy.models) or call.name in policy.live or call.name in policy.live_read
 
     @property
+    def in_any_order(self) -> bool:
+        """Whether what comes first is decided by what is live, and not by the record."""
+        return self.gone or self.policy.models
+
+    @property
     def compares(self) -> bool:
         """Whether what live calls give is compared with the record."""
         return not self.policy.is_fork

@@ -386,7 +386,7 @@ class RecordedCalls:
             pending = {s.seq: _duration_ns(s) / 1e9 for s in recorded.run.steps if s.outcome == "cancelled"}
             keeper = turns.Turns(recorded.ended_before, lambda: self.ledger.enter("relaxed"), pending_s=pending)
             self._turns[id(recorded)] = keeper
-        if self._part is not None and self._part.gone:
+        if self._part is not None and self._part.in_any_order:
             keeper.release()
         return keeper
 

@@ -1,0 +1,111 @@
+"""A crashed run is finished: what had ended from the record, the rest live, and what may have acted only as it is decided."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from spanreplay.instrumentation import agent_run, tool
+from spanreplay.replay.reexecution.cut import undecided
+from spanreplay.replay.reexecution.engine import ReplayResult
+from spanreplay.replay.reexecution.policy import Decision, Policy, PolicyError
+from support.forking import CALLS, TURNS, WRITES, Echo, Scene, agent_of
+
+ACTED = WRITES[0]
+"""The step in which the process was killed: a tool that writes."""
+
+
+@pytest.fixture
+def server() -> Iterator[Echo]:
+    with Echo() as made:
+        yield made
+
+
+@pytest.fixture
+def scene(server: Echo, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    made = Scene(agent_of(server), monkeypatch)
+    made.crash(ACTED)
+    server.requests.clear()
+    return made
+
+
+def resumed(scene: Scene, *decisions: str) -> ReplayResult:
+    return scene.mixed(run=scene.run.run_id, finish=True, decisions=tuple(Decision.read(text) for text in decisions))
+
+
+def test_what_has_to_be_decided_is_known_before_anything_runs(scene: Scene) -> None:
+    assert [step.seq for step in undecided([scene.run], Policy(finish=True))] == [ACTED]
+    assert undecided([scene.run], Policy(finish=True, decisions=(Decision.read(f"{ACTED}=again"),))) == []
+
+
+def test_without_a_decision_it_stops_there(scene: Scene, server: Echo) -> None:
+    result = resumed(scene)
+    assert (result.value, result.verdict.exit_code, server.requests, CALLS) == (None, 4, [], [])
+    assert f"--decide {ACTED}=done:JSON" in result.verdict.refusals[0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("decision", "acts", "given"),
+    [
+        (f'{ACTED}=done:"noted by hand"', False, "noted by hand"),
+        (f"{ACTED}=again", True, f"noted {ACTED // 2 - 1}"),
+    ],
+)
+def test_the_run_is_finished_as_decided(scene: Scene, server: Echo, decision: str, acts: bool, given: str) -> None:
+    result = resumed(scene, decision)
+    assert result.differences == ()
+    assert result.verdict.exit_code == 0
+    assert result.value[ACTED // 2 - 1] == given
+    assert result.value[: ACTED // 2 - 1] == scene.value[: ACTED // 2 - 1]
+    assert len(server.requests) == TURNS - ACTED // 2
+    assert [place for name, place in CALLS if name == "note"] == ([ACTED // 2 - 1] if acts else []) + [WRITES[1] // 2 - 1]
+    made = scene.made(result)
+    assert (made.grade, made.outcome, made.forked_from, len(made.steps)) == ("exact", "ok", scene.run.run_id, 2 * TURNS)
+    assert [step.answered_from is not None for step in made.steps] == [step.seq < ACTED for step in made.steps]
+
+
+def test_the_agent_is_told_that_it_failed(scene: Scene) -> None:
+    result = resumed(scene, f"{ACTED}=fail")
+    assert type(result.error) is RuntimeError
+    assert "interrupted by a crash" in str(result.error)
+    assert CALLS == []
+
+
+def test_a_model_call_that_never_ended_needs_no_decision(server: Echo, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Scene(agent_of(server), monkeypatch)
+    made.crash(5)
+    server.requests.clear()
+    assert undecided([made.run], Policy(finish=True)) == []
+    result = resumed(made)
+    assert (result.value, result.verdict.exit_code, len(server.requests)) == (made.value, 0, TURNS - 2)
+
+
+def nested(effects: list[str]) -> Callable[[], str]:
+    @tool(effect="write", name="inner")
+    def inner() -> str:
+        effects.append("inner")
+        return "done"
+
+    def agent() -> str:
+        with agent_run("outer", input="go"):
+            with agent_run("sub", input="there") as sub:
+                sub.output = inner()
+                return inner()
+
+    return agent
+
+
+def test_inside_a_sub_agent_that_had_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    effects: list[str] = []
+    made = Scene(nested(effects), monkeypatch)
+    last = max(step.seq for step in made.run.steps)
+    made.crash(last)
+    assert [step.seq for step in undecided([made.run], Policy(finish=True))] == [last]
+    effects.clear()
+    result = resumed(made, f"{last}=again")
+    assert (effects, result.value, result.verdict.exit_code) == (["inner"], "done", 0)
+
+
+@pytest.mark.parametrize("text", ["", "6", "6=", "x=again", "6=maybe", "6=again:1", "6=done:{"])
+def test_what_is_no_decision_is_refused(text: str) -> None:
+    with pytest.raises(PolicyError, match="a decision is STEP=done:JSON|is no JSON"):
+        Decision.read(text)

@@ -2,7 +2,8 @@
 
 The test's own calls of models and tools are answered from that file, with the guard of a replay around them; any difference fails the test
 and is printed as ``spanreplay replay`` does. The file lies beside the test and is made by ``pytest --spanreplay=record``. A test may write
-to its ``tmp_path``, and to what ``@pytest.mark.spanreplay("runs/refund.json", allow_write=["out"])`` names.
+to its ``tmp_path``, and to what ``@pytest.mark.spanreplay("runs/refund.json", allow_write=["out"])`` names. What may differ is named by
+``ignore=["messages[*].content", "/took [0-9]+ ms/"]``.
 
 A recording is a decision about what is right: where a test behaves otherwise now, ``--spanreplay=record`` replaces it only with
 ``--spanreplay-reason "why"``, which is kept in the file.
@@ -28,6 +29,7 @@ _MARK: Final = "spanreplay"
 _OPTION: Final = "--spanreplay"
 _REASON: Final = "--spanreplay-reason"
 _ALLOW_WRITE: Final = "allow_write"
+_IGNORE: Final = "ignore"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -51,7 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """The mark."""
-    config.addinivalue_line("markers", f"{_MARK}(path, allow_write=()): answer the test's calls from this recording")
+    config.addinivalue_line("markers", f"{_MARK}(path, allow_write=(), ignore=()): answer the test's calls from this recording")
     if config.getoption(_REASON) is not None and _mode(config) != "record":
         raise pytest.UsageError(f"{_REASON} is for {_OPTION}=record")
 
@@ -68,7 +70,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         with _writing(path, pyfuncitem.config):
             return (yield)
     runs = [] if path is None else _read(path)
-    with _replaying(runs, where=path, allow_write=_writable(pyfuncitem)):
+    with _replaying(runs, where=path, allow_write=_writable(pyfuncitem), ignore=_ignored(pyfuncitem)):
         return (yield)
 
 
@@ -80,7 +82,7 @@ def _recording_of(item: pytest.Item) -> Path | None:
     mark = item.get_closest_marker(_MARK)
     if mark is None:
         return None
-    if len(mark.args) != 1 or mark.kwargs.keys() - {_ALLOW_WRITE} or not isinstance(mark.args[0], str):
+    if len(mark.args) != 1 or mark.kwargs.keys() - {_ALLOW_WRITE, _IGNORE} or not isinstance(mark.args[0], str):
         raise pytest.UsageError(f'{item.nodeid}: the mark takes one path, as in @pytest.mark.spanreplay("runs/refund.json")')
     return item.path.parent / mark.args[0]
 
@@ -91,6 +93,12 @@ def _writable(item: pytest.Function) -> list[Path]:
     allowed = [Path(path) for path in mark.kwargs.get(_ALLOW_WRITE, ())] if mark is not None else []
     own = item.funcargs.get("tmp_path")
     return [*allowed, *([own] if isinstance(own, Path) else [])]
+
+
+def _ignored(item: pytest.Function) -> list[str]:
+    """What the mark of a test lets differ."""
+    mark = item.get_closest_marker(_MARK)
+    return list(mark.kwargs.get(_IGNORE, ())) if mark is not None else []
 
 
 def _read(path: Path) -> "list[Run]":
@@ -134,11 +142,15 @@ def _write(path: Path, made: "Baseline", config: pytest.Config) -> None:
 
 
 @contextmanager
-def _replaying(runs: "list[Run]", *, where: Path | None, allow_write: list[Path]) -> Iterator[None]:
+def _replaying(runs: "list[Run]", *, where: Path | None, allow_write: list[Path], ignore: list[str]) -> Iterator[None]:
     from spanreplay.replay.reexecution.engine import Replayer
+    from spanreplay.replay.reexecution.places import PatternError
     from spanreplay.replay.reports.verdict import render_verdict
 
-    execution = Replayer(runs, allow_write=allow_write).execution(whole_process=True)
+    try:
+        execution = Replayer(runs, allow_write=allow_write, ignore=ignore).execution(whole_process=True)
+    except PatternError as error:
+        raise pytest.UsageError(f"{_IGNORE}: {error}") from error
     with execution:
         yield
     result = execution.result()

@@ -31,6 +31,7 @@ from spanreplay.replay.isolation.refusal import RefusedInPoolError
 from spanreplay.replay.model import Run
 from spanreplay.replay.reexecution.claims import Claims
 from spanreplay.replay.reexecution.clock import RecordedClock
+from spanreplay.replay.reexecution.comparing import Comparing
 from spanreplay.replay.reexecution.cut import cut_of, judged
 from spanreplay.replay.reexecution.hosts import model_hosts
 from spanreplay.replay.reexecution.keeping import Keeping, new_place, real_time_ns
@@ -41,6 +42,7 @@ from spanreplay.replay.reexecution.policy import NOTHING, Fault, Policy
 from spanreplay.replay.reexecution.stubs import RecordedCalls
 from spanreplay.replay.reexecution.uncalled import enter_unreached
 from spanreplay.replay.reexecution.verdict import Verdict, verdict
+from spanreplay.replay.reexecution.versions_now import compare, present_code, recorded_command, recorded_redactor
 
 ISOLATION: Final = "level 1: a Python audit hook; C extensions and handles opened before are not covered"
 
@@ -185,9 +187,12 @@ class Replayer:
         allow_connect: further hosts and ports that the agent, and its live model calls, may connect to.
         policy: what is live; nothing by default. :meth:`fork` is the short way to one.
         store: where the run that a re-execution with live calls makes is kept; ``SPANREPLAY_STORE``, else ``./.spanreplay``, by default.
+        ignore: places of inputs, and texts, that may differ, see :class:`spanreplay.replay.reexecution.comparing.Comparing`.
+        all_differences: a call that differs from the step at its place is answered all the same, so that later differences are found too.
 
     Raises:
         PolicyError: the policy does not fit the runs.
+        PatternError: one of ``ignore`` names no place.
     """
 
     def __init__(
@@ -201,6 +206,8 @@ class Replayer:
         allow_connect: Sequence[Address] = (),
         policy: Policy = NOTHING,
         store: str | Path | None = None,
+        ignore: Sequence[str] = (),
+        all_differences: bool = False,
     ) -> None:
         self.runs = [runs] if isinstance(runs, Run) else list(runs)
         self.options = Options(
@@ -209,6 +216,7 @@ class Replayer:
             guard=guard,
             isolate="hook",
             accept_incomplete=accept_incomplete,
+            comparing=Comparing(mode="tolerant" if ignore else "strict", ignore=tuple(ignore), all_differences=all_differences),
             policy=policy,
         )
         self.scratch = scratch
@@ -351,12 +359,17 @@ class Execution:
     def result(self) -> ReplayResult:
         """What it showed; the agent's own failure is a part of it."""
         self._judged = judged(self._runs, self._options.policy, self._ledger.totals)
-        enter_unreached(self._judged, self._ledger)
+        enter_unreached(self._judged, self._ledger, all_differences=self._options.comparing.all_differences)
         return ReplayResult(value=self.value, error=self._error, verdict=self._verdict())
 
     def _verdict(self) -> Verdict:
-        options = self._options
-        return verdict(self._ledger.totals, self._judged, accept_incomplete=options.accept_incomplete or options.policy.is_fork)
+        options, totals = self._options, self._ledger.totals
+        command = recorded_command(self._runs)
+        if totals.differences and command is not None:
+            code = present_code(self._runs, Path.cwd())
+            totals.versions = compare(self._runs, recorded_redactor(self._runs), code, in_process=True)
+        whole = options.accept_incomplete or options.policy.is_fork
+        return verdict(totals, self._judged, accept_incomplete=whole, command=command)
 
 
 _empty: Final[dict[int, tempfile.TemporaryDirectory[str]]] = {}

@@ -145,13 +145,14 @@ def recorded_command(runs: Sequence[Run]) -> Run | None:
     return next((run for run in runs if run.is_command and isinstance(run.definition, dict)), None)
 
 
-def compare(runs: Sequence[Run], redactor: Redactor, code: Json) -> Comparison | None:
+def compare(runs: Sequence[Run], redactor: Redactor, code: Json, *, in_process: bool = False) -> Comparison | None:
     """Compare a recorded command with this process; ``None`` where the record has none.
 
     Args:
         runs: the recorded runs.
         redactor: of the recorded policy, so that both sides are redacted alike.
         code: the present working tree.
+        in_process: this process is not the recorded command: its arguments, folder and files say nothing.
     """
     command = recorded_command(runs)
     if command is None:
@@ -161,14 +162,15 @@ def compare(runs: Sequence[Run], redactor: Redactor, code: Json) -> Comparison |
     equal: list[str] = []
     unknown: list[str] = []
     changed = [*_code(command, now, code, equal, unknown)]
-    if not any(change.kind in ("commit", "diff") for change in changed):  # else these tell of the same files
+    if not in_process and not any(change.kind in ("commit", "diff") for change in changed):  # else these tell of the same files
         changed += _files(was, now, equal)
     changed += _dependencies(was, now, equal, unknown)
     changed += _plain("python", _python(was), _python(now), "Python", equal)
     changed += _plain("platform", _platform(was, now), _platform(now, was), "machine", equal)
     changed += _plain("image", _image(was), _image(now), "image", equal)
     changed += _variables(was, now, command.variables, present_marks, equal)
-    changed += _command(was, now, equal)
+    if not in_process:
+        changed += _command(was, now, equal)
     return Comparison(changed=tuple(changed), equal=tuple(equal), unknown=tuple(unknown), code=code)
 
 

@@ -22,7 +22,7 @@ from spanreplay.instrumentation.shims import processes, randomness
 from spanreplay.recording import plugins
 from spanreplay.recording.children import child_env
 from spanreplay.recording.place import find_place
-from spanreplay.replay.isolation import kernel, naming
+from spanreplay.replay.isolation import kernel, naming, network
 from spanreplay.replay.isolation.guard import Guard
 from spanreplay.replay.isolation.reachable import Reachable
 from spanreplay.replay.model import Run
@@ -38,6 +38,7 @@ from spanreplay.replay.showing import safe_lines
 _HANDED_ON: Final = (ENVIRONMENT, "TMPDIR", "TEMP", "TMP", "SQLITE_TMPDIR")
 """What a program of the agent's own needs to take part, whatever environment it is given."""
 KERNEL: Final = "level 2: a Python audit hook, Landlock and seccomp; handles opened before are not covered"
+NETWORK: Final = "; a network of its own"
 UNNAMED: Final = (
     "level 2: a Python audit hook, Landlock and seccomp, whose refusals are not named; modes and times of files, shared memory and "
     "handles opened before are not covered"
@@ -114,7 +115,7 @@ def _start(scratch: Path) -> None:
     )
 
     atexit.register(finish, session, guard, ledger)
-    isolation = _confined(scratch, plan) if options.isolate == "auto" else ISOLATION
+    isolation = ISOLATION if options.isolate == "hook" else _confined(scratch, plan)
     guard.arm_process()
     ledger.enter("started", pid=os.getpid(), argv=sys.orig_argv, isolation=isolation)
 
@@ -143,15 +144,20 @@ def _compare_versions(scratch: Path, plan: Plan, runs: Sequence[Run], ledger: Le
 
 def _confined(scratch: Path, plan: Plan) -> str:
     """Take what the machine offers beside the hook; tells what holds."""
+    of_its_own = plan.options.isolate == "net"
     inherited = os.environ.get(kernel.CONFINED)  # by the process that started this one
     if inherited:
-        return KERNEL if inherited == "named" else UNNAMED
-    try:
-        ports = Reachable(plan.options.allow_connect, scratch).ports
-        named = kernel.confine([scratch, *plan.options.allow_write], naming.HandOver(scratch), ports=ports)
-    except kernel.NotOfferedError as error:
-        return f"{ISOLATION} ({error})"
-    return KERNEL if named else UNNAMED
+        named = inherited == "named"
+    else:
+        hand_over = naming.HandOver(scratch)  # before it leaves the network
+        if of_its_own:
+            network.leave_network()
+        try:
+            ports = Reachable(plan.options.allow_connect, scratch).ports
+            named = kernel.confine([scratch, *plan.options.allow_write], hand_over, ports=ports)
+        except kernel.NotOfferedError as error:
+            return f"{ISOLATION}{NETWORK if of_its_own else ''} ({error})"
+    return f"{KERNEL if named else UNNAMED}{NETWORK if of_its_own else ''}"
 
 
 def _end_soon() -> None:

@@ -121,7 +121,7 @@ def replay_command(
                 allow_write=options.allow_write,
                 allow_connect=options.allow_connect,
             )
-            if options.isolate == "auto"
+            if options.isolate != "hook"
             else nullcontext()
         ):
             code = run_attached(argv, environment, cwd, output=output, errors=errors, stdin=stdin)

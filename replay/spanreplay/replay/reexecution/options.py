@@ -9,7 +9,7 @@ from spanreplay.replay.reexecution.comparing import EXACT, Comparing
 from spanreplay.replay.reexecution.policy import NOTHING, Policy
 from spanreplay.replay.reexecution.stepping import WHOLE, Stepping
 
-Isolate: TypeAlias = Literal["auto", "hook"]
+Isolate: TypeAlias = Literal["auto", "net", "hook"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,8 @@ class Options:
     guard: bool = True
     """Refuse every other action on the outside."""
     isolate: Isolate = "auto"
-    """``auto``: all that the machine offers, for a command; ``hook``: Python's audit hook only."""
+    """For a command, ``auto``: all that the machine offers; ``net``: besides, a network of its own, or nothing is run; ``hook``: Python's
+    audit hook only."""
     accept_incomplete: bool = False
     """Steps whose record is known to lack something answer too, with what there is."""
     comparing: Comparing = EXACT

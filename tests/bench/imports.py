@@ -23,12 +23,13 @@ from spanreplay.replay.importing import import_records
 from spanreplay.replay.inputs.source import open_source
 from spanreplay.replay.rebuilding.runs import derive
 from spanreplay.spans.record import Record
+from spanreplay.store.appending import append
 from spanreplay.store.compaction import BATCH_BYTES, BATCH_RECORDS
 from spanreplay.store.database import transaction
 from spanreplay.store.derived import STEP_COLUMNS, _step_row
 from spanreplay.store.histories import Histories
 from spanreplay.store.importing import Importer
-from spanreplay.store.loading import BLOB_COLUMNS, append
+from spanreplay.store.loading import BLOB_COLUMNS
 from spanreplay.store.span_rows import COLUMNS
 from spanreplay.store.store import Store
 from support.agent_traces import Mix, batches, write_json, write_proto

@@ -31,7 +31,19 @@ def make(folder: Path, spans: int) -> Store:
                 'sha256:' || sha256(i::VARCHAR) AS digest
             FROM range({spans}) AS r(i)"""
         ).fetchall()
-        connection.execute("INSERT INTO run_traces BY NAME SELECT DISTINCT run_id, trace_id FROM spans").fetchall()
+        connection.execute(
+            "INSERT INTO extents BY NAME SELECT trace_id, run_id, min(start_ns) AS first_ns, max(start_ns) AS last_ns,"
+            " md5_number_lower(trace_id) AS key, md5_number_lower(run_id) AS run_key FROM spans GROUP BY ALL"
+        ).fetchall()
+        connection.execute(
+            "INSERT INTO steps BY NAME SELECT run_id, row_number() OVER (PARTITION BY run_id ORDER BY start_ns) AS seq,"
+            " 'model_call' AS kind, 'gpt-5-mini' AS name, trace_id, span_id, 'ok' AS outcome, start_ns AS started_ns,"
+            " end_ns AS ended_ns, 'exact' AS grade,"
+            " 'openai' AS dialect, 100 AS input_tokens, 20 AS output_tokens, 0 AS bytes FROM spans"
+        ).fetchall()
+        connection.execute(
+            "INSERT INTO run_traces BY NAME SELECT DISTINCT run_id, trace_id, md5_number_lower(run_id) AS key FROM spans"
+        ).fetchall()
         connection.execute(
             "INSERT INTO runs BY NAME SELECT run_id, min(start_ns) AS started_ns, max(end_ns) AS ended_ns, 'refunds' AS agent,"
             " 'ok' AS outcome, 'exact' AS grade, count(*) AS n_steps, false AS is_command, 0 AS dropped"

@@ -23,6 +23,7 @@ RELEASED = {
     6: "50a0a5c0f1e56daa4329740a86e3d30f19375fba0d24d96e2c5538a8c0fbb991",
     7: "86eb6d368124965ffbba23306169f8dcbf7fd8c891c590644ce7d498c95ba1a8",
     8: "f800e50bae1a1613bfd7d09b7814eccc975f9b27836189713a3a01620f4df4a1",
+    9: "319eda259a0b7a8b3a0c7bceb73609c78838812d9bee32c6d64d09403fac5cc6",
 }
 """sha256 of the SQL of each released migration: stores in the world were made by exactly this."""
 
@@ -39,8 +40,12 @@ def make_old_store(folder: Path, version: int) -> Store:
         " dropped_attributes, dropped_events, dropped_links, origin, complete, started, digest)"
         " VALUES ('t', 's', 'old', 1, 5, 6, 0, '', '{\"a\":1}', '', 0, 0, 0, 0, 'recorder', true, true, 'sha256:old')"
     )
+    if version >= 9:
+        connection.execute("INSERT INTO extents SELECT 't', NULL, NULL, 5, 5, md5_number_lower('t'), NULL")
     connection.execute("INSERT INTO runs (run_id, started_ns, is_command, dropped) VALUES ('r', 5, false, 0)")
-    connection.execute("INSERT INTO run_traces VALUES ('r', 't')")
+    connection.execute(
+        "INSERT INTO run_traces BY NAME SELECT 'r' AS run_id, 't' AS trace_id" + (", md5_number_lower('r') AS key" if version >= 9 else "")
+    )
     connection.close()
     return store
 

@@ -26,7 +26,7 @@ from spanreplay.store.spare_line import noted_in
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
-BATCH_RECORDS: Final = 4096
+BATCH_RECORDS: Final = 8192
 BATCH_BYTES: Final = 16_000_000
 _FIRST_LINE_SECONDS: Final = 60.0
 _HEAD: Final = 1_000_000

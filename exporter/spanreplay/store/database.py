@@ -38,7 +38,7 @@ _CONFIG: Final[_Config] = {
     "threads": "2",
     "python_enable_replacements": "false",  # a table is a table, never a variable of whoever calls
 }
-ROW_GROUP: Final = 4096
+ROW_GROUP: Final = 8192
 """Rows that are compressed and skipped together, in what is written from now on. A checkpoint puts small groups together, which writes all
 they hold anew: at DuckDB's own 122,880, each span of a large import would be written many times over. It is also what a look-up of one run
 reads at least."""

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from spanreplay.store.encoding import Json, to_readable_json
+from spanreplay.store.extents import stretches
 from spanreplay.store.histories import Histories
 from spanreplay.store.rows import RunRow, StepRow
 
@@ -57,7 +58,12 @@ def put_runs(
         connection.execute("DELETE FROM history WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
     origins = _origins(connection, runs) if origin is None else {}
     _append(connection, "runs", RUN_COLUMNS, (_run_row(run, origins.get(run.run_id, origin)) for run in runs))
-    _append(connection, "run_traces", ("run_id", "trace_id"), ((run.run_id, trace_id) for run in runs for trace_id in run.trace_ids))
+    pairs = [(run.run_id, trace_id) for run in runs for trace_id in run.trace_ids]
+    connection.execute(
+        "INSERT INTO run_traces BY NAME SELECT *, md5_number_lower(run_id) AS key FROM"
+        " (SELECT unnest($1::VARCHAR[]) AS run_id, unnest($2::VARCHAR[]) AS trace_id)",
+        [[run_id for run_id, _ in pairs], [trace_id for _, trace_id in pairs]],
+    ).fetchall()
     histories.put(connection)
     _append(connection, "steps", (*STEP_COLUMNS, "bytes", "thread"), (_step_row(step, histories) for step in steps))
     limits = [seen.get(trace_id, 2**63 - 1) for trace_id in trace_ids]
@@ -72,11 +78,14 @@ def _origins(connection: "Connection", runs: Sequence[RunRow]) -> dict[str, str]
     wanted = [trace_id for run in runs if run.origin is None for trace_id in run.trace_ids]
     if not wanted:
         return {}
-    rows = connection.execute(
-        "SELECT trace_id, string_agg(DISTINCT origin, ',' ORDER BY origin) FROM spans WHERE trace_id IN (SELECT unnest($1)) GROUP BY ALL",
-        [wanted],
-    ).fetchall()
-    by_trace = dict(rows)
+    by_trace: dict[str, str] = {}
+    for stretch in stretches(connection, wanted):
+        rows = connection.execute(
+            "SELECT trace_id, string_agg(DISTINCT origin, ',' ORDER BY origin) FROM spans"
+            " WHERE trace_id IN (SELECT unnest($1)) AND start_ns BETWEEN $2 AND $3 GROUP BY ALL",
+            list(stretch),
+        ).fetchall()
+        by_trace.update(rows)
     return {
         run.run_id: ",".join(sorted({part for trace_id in run.trace_ids for part in (by_trace.get(trace_id) or "").split(",") if part}))
         for run in runs
@@ -135,44 +144,56 @@ def _clean(value: Json) -> Json:
     return value
 
 
-_FIND: Final = """
-    SELECT runs.*, (SELECT list(trace_id ORDER BY trace_id) FROM run_traces WHERE run_traces.run_id = runs.run_id) AS trace_ids
-    FROM runs
-    WHERE ($agent::VARCHAR IS NULL OR agent = $agent::VARCHAR)
-        AND ($since_ns::BIGINT IS NULL OR started_ns >= $since_ns::BIGINT)
-        AND ($outcome::VARCHAR IS NULL OR outcome = $outcome::VARCHAR)
-        AND ($grade::VARCHAR IS NULL OR grade = $grade::VARCHAR)
-        AND ($session::VARCHAR IS NULL OR session_id = $session::VARCHAR)
-        AND ($command_id::VARCHAR IS NULL OR command_id = $command_id::VARCHAR)
-        AND ($run_id::VARCHAR IS NULL OR run_id = $run_id::VARCHAR)
-        AND ($tool::VARCHAR IS NULL OR EXISTS (
-            FROM steps WHERE steps.run_id = runs.run_id AND steps.kind = 'tool_call' AND steps.name = $tool::VARCHAR))
-        AND (coalesce($command_id::VARCHAR, $run_id::VARCHAR) IS NOT NULL OR NOT is_command OR n_steps > 0 OR NOT EXISTS (
-            FROM runs AS others WHERE others.command_id = runs.command_id AND others.run_id <> runs.run_id))
-    ORDER BY started_ns DESC, run_id DESC
-    LIMIT $limit::BIGINT OFFSET $offset::BIGINT
-"""
+_FILTERS: Final[Mapping[str, str]] = {
+    "agent": "agent = $agent",
+    "since_ns": "started_ns >= $since_ns",
+    "outcome": "outcome = $outcome",
+    "grade": "grade = $grade",
+    "session": "session_id = $session",
+    "command_id": "command_id = $command_id",
+    "run_id": "run_id = $run_id",
+    "tool": "run_id IN (SELECT run_id FROM steps WHERE kind = 'tool_call' AND name = $tool)",
+}
+_LATEST: Final = "ORDER BY started_ns DESC, run_id DESC LIMIT $limit::BIGINT"
+_BARE: Final = "is_command AND n_steps = 0"
+_ALONE: Final = """(command_id IS NULL OR command_id NOT IN (
+    SELECT command_id FROM runs WHERE command_id IS NOT NULL GROUP BY command_id HAVING count(*) > 1))"""
 
 
 def find_runs(connection: "Connection", filters: Mapping[str, str | int | None]) -> list[RunRow]:
     """Runs that meet all filters, newest first; the keys are those of :meth:`spanreplay.store.store.Store.find_runs`."""
-    return _run_rows(connection.execute(_FIND, dict(filters)))
+    given = {name: value for name, value in filters.items() if value is not None and name in _FILTERS}
+    wanted = "".join(f" AND {_FILTERS[name]}" for name in given)
+    alone = "true" if {"command_id", "run_id"} & given.keys() else _ALONE
+    # By their places first, and what asks other rows apart: DuckDB finds the latest of a plain table in a tenth of the time.
+    statement = f"""
+        WITH places AS (
+            (SELECT rowid AS place, started_ns, run_id FROM runs WHERE NOT ({_BARE}){wanted} {_LATEST} + $offset::BIGINT)
+            UNION ALL
+            (SELECT rowid, started_ns, run_id FROM runs WHERE {_BARE} AND {alone}{wanted} {_LATEST} + $offset::BIGINT))
+        SELECT * FROM runs WHERE rowid IN (SELECT place FROM places {_LATEST} OFFSET $offset::BIGINT)
+        ORDER BY started_ns DESC, run_id DESC
+    """  # noqa: S608 - of our own pieces
+    return _run_rows(connection, statement, {**given, "limit": filters.get("limit"), "offset": filters.get("offset") or 0})
 
 
 def load_runs(connection: "Connection", run_ids: Sequence[str]) -> list[RunRow]:
     """The runs with these ids, in order of their ids."""
-    statement = (
-        "SELECT runs.*, traces.trace_ids FROM runs LEFT JOIN (SELECT run_id, list(trace_id ORDER BY trace_id) AS trace_ids FROM run_traces"
-        " WHERE run_id IN (SELECT unnest($1)) GROUP BY run_id) AS traces USING (run_id)"
-        " WHERE runs.run_id IN (SELECT unnest($1)) ORDER BY runs.run_id"
-    )
-    return _run_rows(connection.execute(statement, [list(run_ids)]))
+    return _run_rows(connection, "SELECT * FROM runs WHERE run_id IN (SELECT unnest($1)) ORDER BY run_id", [list(run_ids)])
 
 
-def _run_rows(result: "Connection") -> list[RunRow]:
+def _run_rows(connection: "Connection", statement: str, parameters: Any) -> list[RunRow]:
+    result = connection.execute(statement, parameters)
     columns = [column[0] for column in result.description or ()]
     rows = [dict(zip(columns, values, strict=True)) for values in result.fetchall()]
-    return [RunRow(trace_ids=tuple(row["trace_ids"] or ()), **{column: row[column] for column in RUN_COLUMNS}) for row in rows]
+    traces: dict[str, list[str]] = {row["run_id"]: [] for row in rows}
+    for run_id, trace_id in connection.execute(_TRACES_OF, [list(traces)]).fetchall() if rows else ():
+        if run_id in traces:
+            traces[run_id].append(trace_id)
+    return [RunRow(trace_ids=tuple(sorted(traces[row["run_id"]])), **{column: row[column] for column in RUN_COLUMNS}) for row in rows]
+
+
+_TRACES_OF: Final = "SELECT run_id, trace_id FROM run_traces WHERE key IN (SELECT md5_number_lower(unnest($1)))"
 
 
 def load_steps(connection: "Connection", run_id: str) -> list[StepRow]:
@@ -213,20 +234,20 @@ def run_ids(connection: "Connection", prefix: str) -> list[str]:
 
 def traces_of(connection: "Connection", run_id: str) -> list[str]:
     """Traces that a run has spans in, whether it has been derived yet or not."""
-    rows = connection.execute("SELECT trace_id FROM run_traces WHERE run_id = $1 ORDER BY trace_id", [run_id]).fetchall()
-    if not rows or connection.execute("SELECT 1 FROM stale LIMIT 1").fetchone() is not None:  # else all of it has been derived
+    traces = {trace_id for known, trace_id in connection.execute(_TRACES_OF, [[run_id]]).fetchall() if known == run_id}
+    if not traces or connection.execute("SELECT 1 FROM stale LIMIT 1").fetchone() is not None:  # else all of it has been derived
         rows = connection.execute(
-            "SELECT trace_id FROM run_traces WHERE run_id = $1 UNION SELECT trace_id FROM spans WHERE run_id = $1 ORDER BY trace_id",
-            [run_id],
+            "SELECT DISTINCT trace_id FROM extents WHERE run_key = md5_number_lower($1) AND run_id = $1", [run_id]
         ).fetchall()
-    return [trace_id for (trace_id,) in rows]
+        traces.update(trace_id for (trace_id,) in rows)
+    return sorted(traces)
 
 
 def traces_of_command(connection: "Connection", command_id: str) -> list[str]:
     """Traces of all runs of one recorded command."""
     rows = connection.execute(
         "SELECT trace_id FROM run_traces SEMI JOIN (SELECT run_id FROM runs WHERE command_id = $1) USING (run_id)"
-        " UNION SELECT trace_id FROM spans WHERE command_id = $1 ORDER BY trace_id",
+        " UNION SELECT trace_id FROM extents WHERE command_id = $1 ORDER BY trace_id",
         [command_id],
     ).fetchall()
     return [trace_id for (trace_id,) in rows]
@@ -263,8 +284,8 @@ def _run_pairs(connection: "Connection", trace_ids: list[str]) -> set[tuple[str,
     wanted = trace_ids
     while wanted:
         rows = connection.execute(
-            "SELECT DISTINCT trace_id, run_id FROM spans WHERE run_id IN"
-            " (SELECT run_id FROM spans WHERE trace_id IN (SELECT unnest($1)) AND run_id IS NOT NULL)",
+            "SELECT DISTINCT trace_id, run_id FROM extents WHERE run_key IN"
+            " (SELECT run_key FROM extents WHERE key IN (SELECT md5_number_lower(unnest($1))) AND run_key IS NOT NULL)",
             [wanted],
         ).fetchall()
         known = {trace_id for trace_id, _ in pairs} | set(trace_ids)
@@ -275,19 +296,20 @@ def _run_pairs(connection: "Connection", trace_ids: list[str]) -> set[tuple[str,
 
 def sizes(connection: "Connection", trace_ids: Sequence[str]) -> dict[str, int]:
     """About how many bytes the spans of these traces hold: their attributes, and the long content that these refer to."""
-    rows = connection.execute(
-        """
-        WITH wanted AS (SELECT trace_id, coalesce(attributes, '') || coalesce(events, '') AS text FROM spans
-            WHERE trace_id IN (SELECT unnest($1))),
-        referred AS (SELECT trace_id, unnest(regexp_extract_all(text, 'sha256:[0-9a-f]{64}')) AS digest FROM wanted)
-        SELECT trace_id, CAST(sum(held) AS BIGINT) FROM (
-            SELECT trace_id, strlen(text) AS held FROM wanted
-            UNION ALL SELECT trace_id, bytes FROM referred JOIN blobs USING (digest))
-        GROUP BY trace_id
-        """,
-        [list(trace_ids)],
-    ).fetchall()
+    rows = [row for stretch in stretches(connection, trace_ids) for row in connection.execute(_SIZES, list(stretch)).fetchall()]
     return {trace_id: held for trace_id, held in rows if held}
+
+
+_SIZES: Final = """
+    WITH wanted AS (
+        SELECT trace_id, coalesce(attributes, '') || coalesce(events, '') AS text FROM spans
+        WHERE trace_id IN (SELECT unnest($1)) AND start_ns BETWEEN $2 AND $3),
+    referred AS (SELECT trace_id, unnest(regexp_extract_all(text, 'sha256:[0-9a-f]{64}')) AS digest FROM wanted)
+    SELECT trace_id, CAST(sum(held) AS BIGINT) FROM (
+        SELECT trace_id, strlen(text) AS held FROM wanted
+        UNION ALL SELECT trace_id, bytes FROM referred JOIN blobs USING (digest))
+    GROUP BY trace_id
+"""
 
 
 def losses(connection: "Connection", process_ids: Sequence[str]) -> dict[str, int]:

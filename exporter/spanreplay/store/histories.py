@@ -5,10 +5,11 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from spanreplay.store.appending import append
 from spanreplay.store.blobs import key_of, select_blobs
 from spanreplay.store.encoding import to_readable_json
 from spanreplay.store.history import History
-from spanreplay.store.loading import BLOB_COLUMNS, TEXT_MEDIA, append
+from spanreplay.store.loading import BLOB_COLUMNS, TEXT_MEDIA
 from spanreplay.store.rows import StepRow
 
 if TYPE_CHECKING:

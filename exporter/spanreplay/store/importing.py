@@ -9,11 +9,10 @@ from spanreplay.spans.record import LogRecord, Record, Resource, Scope, SpanReco
 from spanreplay.store.encoding import digest_of, text_bytes
 from spanreplay.store.form import Form, log_form, resource_form, resource_text, scope_form, span_form
 from spanreplay.store.journal_reader import TYPE
-from spanreplay.store.loading import Batch, append, content_record, known_digests, known_traces, resource_record
+from spanreplay.store.loading import Batch, content_record, known_digests, known_traces, put_spans, resource_record
 from spanreplay.store.merging import Effect
 from spanreplay.store.pieces import SHORTEST, Splitter
 from spanreplay.store.record_row import Origin, RecordRows, origin_of
-from spanreplay.store.span_rows import COLUMNS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -101,7 +100,7 @@ class RecordBatch(Batch):
                 self._add_form(gained.record)
         rows = list(self._rows.values())
         effects["new"] += len(rows)
-        append(connection, "spans", [gained.row for gained in rows], COLUMNS)
+        put_spans(connection, [gained.row for gained in rows])
         self.gained += rows
         self.unsettled = {trace_id for trace_id, _ in self._spans}
         return {trace_id for trace_id, _ in self._rows} | super()._load_spans(connection, effects)

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from spanreplay.store.appending import append
 from spanreplay.store.blobs import key_of, select_blobs
 from spanreplay.store.encoding import Json, digest_of, to_readable_json, to_sorted_json
+from spanreplay.store.extents import Stretch, stretches, widen
 from spanreplay.store.form import ATTRIBUTES, BODY, DROPPED, EVENT, RESOURCE, SEVERITY, SPAN, TIME, TRACE, Form, check_form
 from spanreplay.store.journal_reader import LOST, TYPE
 from spanreplay.store.merging import RECORDER, Effect, apply, choose
@@ -134,8 +136,7 @@ class Batch:
             for version in versions:
                 row = row_of(version, services.get(version.form.get(RESOURCE, "")))
                 (current if version is best else others).append(row)
-        append(connection, "spans", current, COLUMNS)
-        append(connection, "span_versions", others, COLUMNS)
+        put_spans(connection, current, others)
         return {trace_id for trace_id, _ in changed}
 
     def _services(self, connection: "Connection", spans: "Any") -> dict[str, str]:
@@ -171,75 +172,73 @@ _LOG_COLUMNS: Final = ("trace_id", "span_id", "time_ns", "event_name", "severity
 BLOB_COLUMNS: Final = ("digest", "bytes", "media", "text", "data", "parts", "key")
 
 
-def append(connection: "Connection", table: str, rows: Sequence[tuple[Any, ...]], columns: Sequence[str]) -> None:
-    """Adds rows to a table, inside the caller's transaction."""
-    if not rows:
-        return
-    import duckdb
+def put_spans(connection: "Connection", current: Sequence[tuple[Any, ...]], others: Sequence[tuple[Any, ...]] = ()) -> None:
+    """Adds rows of spans, inside the caller's transaction: the one way that they get in.
 
-    appender = connection.appender(table, columns=list(columns))
-    try:
-        appender.append_rows(rows)
-    except duckdb.InvalidInputException:
-        # Our own writer keeps lone surrogates out of columns; whoever wrote these gets them replaced.
-        appender.clear()
-        appender.append_rows([tuple(_clean(value) for value in row) for row in rows])
-    appender.flush()
-
-
-def _clean(value: Any) -> Any:
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+    Args:
+        connection: in a transaction.
+        current: the current versions.
+        others: the other ones.
+    """
+    append(connection, "spans", current, COLUMNS)
+    append(connection, "span_versions", others, COLUMNS)
+    widen(connection, [*current, *others])
 
 
 def known_traces(connection: "Connection", trace_ids: set[str]) -> set[str]:
     """Those of some traces that the database has something of."""
     if not trace_ids:
         return set()
-    rows = connection.execute(
-        "SELECT trace_id FROM spans WHERE trace_id IN (SELECT unnest($1)) UNION"
-        " SELECT trace_id FROM span_versions WHERE trace_id IN (SELECT unnest($1)) UNION"
-        " SELECT trace_id FROM logs WHERE trace_id IN (SELECT unnest($1))",
-        [list(trace_ids)],
-    ).fetchall()
-    return {trace_id for (trace_id,) in rows}
+    logs = connection.execute("SELECT DISTINCT trace_id FROM logs WHERE trace_id IN (SELECT unnest($1))", [list(trace_ids)]).fetchall()
+    return {trace_id for stretch in stretches(connection, trace_ids) for trace_id in stretch.traces} | {trace_id for (trace_id,) in logs}
 
 
 def known_digests(connection: "Connection", keys: list[_Key]) -> dict[_Key, set[str]]:
     """The digests of the known versions of some spans; of a version that is only a piece, none."""
     known: dict[_Key, set[str]] = {}
-    if keys:
-        rows = connection.execute(
-            "SELECT trace_id, span_id, CASE WHEN started THEN digest END FROM (FROM spans UNION ALL FROM span_versions)"
-            " WHERE (trace_id, span_id) IN (SELECT unnest($1), unnest($2))",
-            [[trace_id for trace_id, _ in keys], [span_id for _, span_id in keys]],
-        ).fetchall()
+    for place in _places(connection, keys):
+        rows = connection.execute(_DIGEST + _IN_PLACE, place).fetchall()
         for trace_id, span_id, digest in rows:
             known.setdefault((trace_id, span_id), set()).add(digest)
     return known
 
 
+_IN_PLACE: Final = "start_ns BETWEEN $1 AND $2 AND (trace_id, span_id) IN (SELECT unnest($3), unnest($4))"
+_DIGEST: Final = "SELECT trace_id, span_id, CASE WHEN started THEN digest END FROM (FROM spans UNION ALL FROM span_versions) WHERE "
+
+
+def _places(connection: "Connection", keys: Sequence[_Key]) -> list[list[Any]]:
+    """Where these spans are, if they are there at all: parameters of a condition that is :data:`_IN_PLACE`."""
+    if not keys:
+        return []
+    by_trace: dict[str, list[str]] = {}
+    for trace_id, span_id in keys:
+        by_trace.setdefault(trace_id, []).append(span_id)
+
+    def parameters(place: Stretch) -> list[Any]:
+        wanted = [(trace_id, span_id) for trace_id in place.traces for span_id in by_trace[trace_id]]
+        return [place.first_ns, place.last_ns, [trace_id for trace_id, _ in wanted], [span_id for _, span_id in wanted]]
+
+    return [parameters(place) for place in stretches(connection, by_trace)]
+
+
 def _known_versions(connection: "Connection", keys: list[_Key]) -> dict[_Key, list[Version]]:
     known: dict[_Key, list[Version]] = {}
-    if not keys:
-        return known
-    lists = [[trace_id for trace_id, _ in keys], [span_id for _, span_id in keys]]
-    for statement, current in (
-        ("SELECT * FROM spans WHERE (trace_id, span_id) IN (SELECT unnest($1), unnest($2))", True),
-        ("SELECT * FROM span_versions WHERE (trace_id, span_id) IN (SELECT unnest($1), unnest($2))", False),
-    ):
-        result = connection.execute(statement, lists)
-        columns = [column[0] for column in result.description or ()]
-        for values in result.fetchall():
-            row = dict(zip(columns, values, strict=True))
-            known.setdefault((row["trace_id"], row["span_id"]), []).append(version_of(row, current=current))
+    places = _places(connection, keys)
+    for table, current in (("spans", True), ("span_versions", False)):
+        for place in places:
+            result = connection.execute(f"SELECT * FROM {table} WHERE {_IN_PLACE}", place)  # noqa: S608
+            columns = [column[0] for column in result.description or ()]
+            for values in result.fetchall():
+                row = dict(zip(columns, values, strict=True))
+                known.setdefault((row["trace_id"], row["span_id"]), []).append(version_of(row, current=current))
     return known
 
 
 def _delete_spans(connection: "Connection", keys: list[_Key]) -> None:
-    if keys:
-        lists = [[trace_id for trace_id, _ in keys], [span_id for _, span_id in keys]]
-        connection.execute("DELETE FROM spans WHERE (trace_id, span_id) IN (SELECT unnest($1), unnest($2))", lists).fetchall()
-        connection.execute("DELETE FROM span_versions WHERE (trace_id, span_id) IN (SELECT unnest($1), unnest($2))", lists).fetchall()
+    for place in _places(connection, keys):
+        connection.execute(f"DELETE FROM spans WHERE {_IN_PLACE}", place).fetchall()  # noqa: S608
+        connection.execute(f"DELETE FROM span_versions WHERE {_IN_PLACE}", place).fetchall()  # noqa: S608
 
 
 def mark_stale(connection: "Connection", trace_ids: set[str], generation: int) -> None:

@@ -9,6 +9,7 @@ from spanreplay.spans.record import LogRecord, Resource, SpanRecord
 from spanreplay.store.blobs import load_content
 from spanreplay.store.encoding import blob_refs
 from spanreplay.store.errors import DamagedStoreError
+from spanreplay.store.extents import stretches
 from spanreplay.store.form import RESOURCE, Form, FormReader
 from spanreplay.store.span_rows import version_of
 
@@ -18,13 +19,19 @@ if TYPE_CHECKING:
 
 def load_spans(connection: "Connection", trace_ids: Sequence[str]) -> list[SpanRecord]:
     """The current version of every span of these traces, by trace and start."""
-    # Where they are first: that looks at one column, and the other fifty only where it found something.
-    places = connection.execute("SELECT rowid FROM spans WHERE trace_id IN (SELECT unnest($1))", [list(trace_ids)]).fetchall()
+    # Where they are first: that looks at two columns, and the other fifty only where it found something.
+    places = [
+        place
+        for stretch in stretches(connection, trace_ids)
+        for (place,) in connection.execute(
+            "SELECT rowid FROM spans WHERE trace_id IN (SELECT unnest($1)) AND start_ns BETWEEN $2 AND $3", list(stretch)
+        ).fetchall()
+    ]
     rows = _select(
         connection,
         "SELECT * FROM spans WHERE rowid IN (SELECT unnest($1::BIGINT[])) AND (started OR end_ns IS NOT NULL)"
         " ORDER BY trace_id, start_ns, seq_start NULLS LAST, span_id",
-        [place for (place,) in places],
+        places,
     )
     return _read_spans(connection, rows)
 

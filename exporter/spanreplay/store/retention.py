@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from spanreplay.store import holds
+from spanreplay.store.appending import append
 from spanreplay.store.bundles import Bundle, Commands, find_bundles, runs_of, traces_of
 from spanreplay.store.compaction import compact, pending
 from spanreplay.store.database import WAIT_SECONDS, Database, transaction
 from spanreplay.store.derived import load_runs
 from spanreplay.store.holds import Hold, whoami
-from spanreplay.store.loading import append
 from spanreplay.store.reclaiming import clear, reclaim
 from spanreplay.store.rows import RunRow
 from spanreplay.store.sweeping import sweep
@@ -254,7 +254,7 @@ class Retention:
         counted: Counter[str] = Counter()
         for table, column in connection.execute(_OF_A_RUN_OR_TRACE).fetchall():
             # Names of our own schema; spans belong to their trace, whatever run they name.
-            if column == "run_id" and table in ("spans", "span_versions"):
+            if column == "run_id" and table in ("spans", "span_versions", "extents"):
                 continue
             statement = f'DELETE FROM "{table}" WHERE "{column}" IN (SELECT unnest($1))'  # noqa: S608
             ((count,),) = connection.execute(statement, [traces if column == "trace_id" else runs]).fetchall()
@@ -266,22 +266,22 @@ class Retention:
 
 def _beyond(bundles: Sequence[Bundle], limits: Limits, size: int) -> Iterator[Going]:
     """What is beyond a limit; the latest comes first."""
-    scale = size / max(1, sum(bundle.size for bundle in bundles))
+    whole = max(1, sum(bundle.size for bundle in bundles))
     limited = limits.before_ns is not None or limits.keep is not None or limits.max_bytes is not None
-    runs, held = 0, 0.0
+    runs = held = 0
     for bundle in bundles:
         if limits.sessions and not bundle.sessions & limits.sessions:
             continue
         runs_before = runs
         runs += len(bundle.listed)
-        held += bundle.size * scale
+        held += bundle.size
         if bundle.serves:  # it goes when all that it serves have gone
             continue
         if limits.before_ns is not None and bundle.last_ns < limits.before_ns:
             yield Going(bundle=bundle, why="age")
         elif limits.keep is not None and runs_before >= limits.keep:
             yield Going(bundle=bundle, why="count")
-        elif limits.max_bytes is not None and held > limits.max_bytes:
+        elif limits.max_bytes is not None and held * size > limits.max_bytes * whole:
             yield Going(bundle=bundle, why="size")
         elif limits.sessions and not limited:
             yield Going(bundle=bundle, why="session")

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from spanreplay.store.extents import stretches
+
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
@@ -31,10 +33,13 @@ def add(connection: "Connection", losses: Mapping[str, Iterable[str]], generatio
 
 def forget(connection: "Connection", spans: Mapping[str, int], generation: int) -> None:
     """Forgets the losses of traces of which as many spans came from one whole input as the store has, inside the caller's transaction."""
-    rows = connection.execute(
-        "SELECT trace_id, count(*) FROM spans WHERE trace_id IN (SELECT unnest($1)) GROUP BY trace_id", [list(spans)]
-    ).fetchall()
-    whole = {trace_id for trace_id, held in rows if spans[trace_id] >= held}
+    whole: set[str] = set()
+    for stretch in stretches(connection, spans):
+        rows = connection.execute(
+            "SELECT trace_id, count(*) FROM spans WHERE trace_id IN (SELECT unnest($1)) AND start_ns BETWEEN $2 AND $3 GROUP BY trace_id",
+            list(stretch),
+        ).fetchall()
+        whole |= {trace_id for trace_id, held in rows if spans[trace_id] >= held}
     if whole:
         connection.execute("DELETE FROM source_losses WHERE trace_id IN (SELECT unnest($1))", [sorted(whole)]).fetchall()
         _make_stale(connection, whole, generation)

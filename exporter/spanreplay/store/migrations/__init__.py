@@ -11,6 +11,7 @@ from spanreplay.store.migrations import (
     m0006_history,
     m0007_retention,
     m0008_ends,
+    m0009_extents,
 )
 
 MIGRATIONS: Final[tuple[tuple[int, str, tuple[str, ...]], ...]] = (
@@ -22,6 +23,7 @@ MIGRATIONS: Final[tuple[tuple[int, str, tuple[str, ...]], ...]] = (
     (6, "history", m0006_history.STATEMENTS),
     (7, "retention", m0007_retention.STATEMENTS),
     (8, "ends", m0008_ends.STATEMENTS),
+    (9, "extents", m0009_extents.STATEMENTS),
 )
 """Number, name and SQL statements, in order."""
 

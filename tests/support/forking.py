@@ -126,7 +126,7 @@ class MemoryWriter:
     ) -> None:
         """Something is added to a span."""
         found = self.spans[trace_id, span_id]
-        more = {"attributes": {**found.attributes, **attributes}, "links": (*found.links, *links), "events": (*found.events, *events)}
+        more: dict[str, Any] = {"attributes": {**found.attributes, **attributes}, "links": (*found.links, *links), "events": (*found.events, *events)}
         self.spans[trace_id, span_id] = replace(found, **more)
 
     def write_span(self, record: SpanRecord, origin: str) -> None:
@@ -174,9 +174,10 @@ class Scene:
         at = next(step for step in self.run.steps if step.seq == seq)
         limit = at.seq_start or 0
         for key, span in list(self.writer.spans.items()):
-            if span.attributes.get(names.STEP_SEQ_START, 0) > limit:
+            started, ended = (int(str(span.attributes.get(name, 0))) for name in (names.STEP_SEQ_START, names.STEP_SEQ_END))
+            if started > limit:
                 del self.writer.spans[key]
-            elif span.attributes.get(names.STEP_SEQ_END, 0) > limit or names.RUN_COMMAND in span.attributes:
+            elif ended > limit or names.RUN_COMMAND in span.attributes:
                 began = {name: value for name, value in span.attributes.items() if name not in _AT_END}
                 self.writer.spans[key] = replace(span, end_ns=None, attributes=began)
         (self.run,) = self.writer.runs()

@@ -53,9 +53,9 @@ def test_a_fork_at_every_step_has_the_prefix_and_a_live_suffix(scene: Scene) -> 
     forks = {run.run_id: run for run in runs_in(scene.store) if run.run_id in made}
     assert forks.keys() == made.keys()
     for run_id, at in made.items():
-        fork = forks[run_id]
-        assert (fork.forked_from, fork.grade, fork.outcome, len(fork.steps)) == (scene.run.run_id, "exact", "ok", STEPS)
-        for step, recorded in zip(fork.steps, scene.run.steps, strict=True):
+        kept = forks[run_id]
+        assert (kept.forked_from, kept.grade, kept.outcome, len(kept.steps)) == (scene.run.run_id, "exact", "ok", STEPS)
+        for step, recorded in zip(kept.steps, scene.run.steps, strict=True):
             if step.seq < at:
                 assert step.answered_from == (scene.run.run_id, step.seq)
                 assert (step.name, step.path, step.input, step.output) == (recorded.name, recorded.path, recorded.input, recorded.output)

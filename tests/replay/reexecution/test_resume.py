@@ -107,5 +107,5 @@ def test_inside_a_sub_agent_that_had_not_ended(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("text", ["", "6", "6=", "x=again", "6=maybe", "6=again:1", "6=done:{"])
 def test_what_is_no_decision_is_refused(text: str) -> None:
-    with pytest.raises(PolicyError, match="a decision is STEP=done:JSON|is no JSON"):
+    with pytest.raises(PolicyError, match=r"a decision is STEP=done:JSON|is no JSON"):
         Decision.read(text)

@@ -95,6 +95,11 @@ class ForeignRun:
         found = [s for s in self._of_kind[kind] if s.seq not in self._gone and (name is None or same_tool(s.name, name))]
         return sorted(found, key=lambda step: company.distance(self.run.run_id, step))
 
+    def left(self, but: Collection[str]) -> Iterator[Step]:
+        """The calls of models and tools that have not answered, but those of these outcomes."""
+        calls = (*self._of_kind["model_call"], *self._of_kind["tool_call"])
+        return (step for step in calls if step.seq not in self._gone and step.outcome not in but)
+
     def of_kind(self, kind: Kind) -> Sequence[Step]:
         """All steps of a kind; of retrievals those that are calls for embeddings."""
         return self._of_kind.get(kind, ())

@@ -13,12 +13,13 @@ from spanreplay.replay.isolation.callers import user_line
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reading.asking import Request, live_request
 from spanreplay.replay.reading.embedded import given_texts
-from spanreplay.replay.reexecution import turns
+from spanreplay.replay.reexecution import faults, turns
 from spanreplay.replay.reexecution.before import Before
 from spanreplay.replay.reexecution.diff import first_difference, shown
 from spanreplay.replay.reexecution.foreign import ForeignRun, Match, NoMatch, Pool
 from spanreplay.replay.reexecution.given import embedding_answer, model_answer, tool_answer
 from spanreplay.replay.reexecution.ledger import Difference, DifferenceKind, Ledger
+from spanreplay.replay.reexecution.live import Live
 from spanreplay.replay.reexecution.matching import parsed, unable
 from spanreplay.semconv import attributes as names
 
@@ -37,9 +38,19 @@ class ForeignCalls:
     Args:
         ledger: what is matched is entered there.
         stop: enters a difference and gives what is to be raised.
+        live: what of the replay is live.
+        begun: told of each call that a recorded run answers.
     """
 
-    def __init__(self, ledger: Ledger, stop: Callable[[Difference], BaseException]) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        stop: Callable[[Difference], BaseException],
+        live: Live | None = None,
+        begun: Callable[[LiveStep, Run], None] = lambda step, run: None,
+    ) -> None:
+        self._live = live
+        self._begun = begun
         self._ledger = ledger
         self._stop = stop
         self._turns: dict[int, turns.Turns] = {}
@@ -73,6 +84,14 @@ class ForeignCalls:
             found = found if request is None else pool.model_call(request, self._before.of(step))
         elif call.kind == "retrieval" and (texts := _embedded(asked)) is not None:
             found = pool.embedding(texts, call.name, self._before.of(step))
+        delay = None
+        if self._live is not None:
+            course = self._live.course_of_others(step, found.run, found.step if isinstance(found, Match) else None)
+            if isinstance(found, Match):
+                self._begun(step, found.run.run)
+            if course is not None and course.delay is None:
+                return course.answer
+            delay = None if course is None else course.delay
         if isinstance(found, NoMatch):
             self._miss(step, pool, found, asked, request)
         answer = self._answer(step, found.run, found.step)
@@ -88,7 +107,9 @@ class ForeignCalls:
         covered = found.run.cover(found.step)
         if covered:
             self._ledger.enter("covered", run=run_id, steps=covered)
-        return answer
+        if step.session.sink is not None:
+            step.learn({names.STEP_ANSWERED_FROM_RUN: run_id, names.STEP_ANSWERED_FROM_STEP: found.step.seq})
+        return answer if delay is None else faults.late(answer, delay)
 
     def _answer(self, step: LiveStep, run: ForeignRun, found: Step) -> Answer | None:
         keeper = self._turns.get(id(run))

@@ -4,9 +4,9 @@ The interceptor asks at every call, after it has looked for the recorded step an
 recording; one that may not act is refused; one that a fork changes, or injects a fault into, gets that.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from spanreplay.boundary.call import Answer
 from spanreplay.boundary.scope import current_scope
@@ -17,6 +17,7 @@ from spanreplay.replay.isolation.reachable import Address
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reexecution import closed, faults, overrides
 from spanreplay.replay.reexecution.cut import cut_at, cut_of, is_passed, may_have_acted, run_of
+from spanreplay.replay.reexecution.foreign import ForeignRun
 from spanreplay.replay.reexecution.ledger import Ledger
 from spanreplay.replay.reexecution.matching import Found, Missed, RecordedRun
 from spanreplay.replay.reexecution.policy import Decision, Fault, Policy, PolicyError
@@ -37,7 +38,21 @@ class Course:
     """The record answers it, late."""
 
 
-Matched = Found | Missed | None
+Matched: TypeAlias = Found | Missed | None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a call stands in the record."""
+
+    run_id: str | None
+    expected: Step | None
+    """The recorded step that answers it, or else the one at its place."""
+    matched: bool
+    """It answers it."""
+    recorded: RecordedRun | None = None
+    left: Callable[[Collection[str]], Iterator[Step]] | None = None
+    """The steps of the run that have not answered, but those of some outcomes."""
 
 
 class Live:
@@ -110,16 +125,27 @@ class Live:
         """
         run_id = None if recorded is None else recorded.run.run_id
         expected = matched.step if isinstance(matched, Found) else there
+        if self._leaves_out(run_id, matched):
+            return None
+        left = None if recorded is None else recorded.left
+        return self._decide(Standing(run_id, expected, matched=isinstance(matched, Found), recorded=recorded, left=left), step)
+
+    def course_of_others(self, step: LiveStep, run: ForeignRun | None, found: Step | None) -> Course | None:
+        """The same of a call in a run that others recorded, which has no places: ``found`` is what answers it by its meaning."""
+        run_id, left = (None, None) if run is None else (run.run.run_id, run.left)
+        return self._decide(Standing(run_id, found, matched=found is not None, left=left), step)
+
+    def _decide(self, at: "Standing", step: LiveStep) -> Course | None:
         again = self._faulted.get(str(step.attributes.get(names.STEP_RETRY_OF)))
         if again is not None:
             return self._inject(again, step, None)
         if step.call.name in self.policy.refuse and not self._passes(step):
             raise closed.refused(step, closed.why_closed(step, self.policy, self._runs) or "", self._ledger)
         if self.policy.is_fork or self._cut is not None:
-            return self._fork(step, recorded, run_id, expected, matched)
-        if not self._is_live(step, run_id, expected):
+            return self._fork(step, at)
+        if not self._is_live(step, at.run_id, at.expected):
             return None
-        return self._let(step, recorded, expected)
+        return self._let(step, at)
 
     def inside(self, step: LiveStep) -> Answer | None:
         """A call that is made in the body of a live one: it is part of that, and must be allowed to act itself.
@@ -144,46 +170,47 @@ class Live:
 
     # ---- forks --------------------------------------------------------------------------------------------------
 
-    def _fork(
-        self, step: LiveStep, recorded: RecordedRun | None, run_id: str | None, expected: Step | None, matched: Matched
-    ) -> Course | None:
-        fault = self._faults.get(expected.seq) if expected is not None and run_id == self._run else None
+    def _fork(self, step: LiveStep, at: "Standing") -> Course | None:
+        expected = at.expected
+        fault = self._faults.get(expected.seq) if expected is not None and at.run_id == self._run else None
         if not self.gone:
-            if self._cut is None or not self._is_past(recorded, run_id, expected, matched):
+            if self._cut is None or not self._is_past(at):
                 return None
             if expected is not None and self._passes(step):  # it had begun: what it was doing is looked at, call by call
-                return self._let(step, recorded, expected) if isinstance(matched, Missed) else None
-            self.leave(step, run_id, expected)
-        elif isinstance(matched, Found) and (step.call.name in self.policy.stub or self._is_before(run_id, matched)):
+                return None if at.matched else self._let(step, at)
+            self.leave(step, at.run_id, expected)
+        elif at.matched and expected is not None and (step.call.name in self.policy.stub or self._is_before(at.run_id, expected)):
             return None
         if fault is not None:
             return self._inject(fault, step, expected)
-        if self.policy.finish and recorded is not None and expected is not None and may_have_acted(recorded.run, expected):
-            return self._decided(step, recorded, expected)
-        if self._is_changed_result(step, run_id, expected):
-            self._enter(step, run_id, expected, changed={overrides.RESULT: self.policy.changes[overrides.RESULT]})
+        if self.policy.finish and at.recorded is not None and expected is not None and may_have_acted(at.recorded.run, expected):
+            return self._decided(step, at, expected)
+        if self._is_changed_result(step, at.run_id, expected):
+            self._enter(step, at.run_id, expected, changed={overrides.RESULT: self.policy.changes[overrides.RESULT]})
             return Course(answer=Answer(outcome="ok", result=canonical_json(self.policy.changes[overrides.RESULT])))
-        return self._let(step, recorded, expected)
+        return self._let(step, at)
 
-    def _is_past(self, recorded: RecordedRun | None, run_id: str | None, expected: Step | None, matched: Matched) -> bool:
+    def _leaves_out(self, run_id: str | None, matched: Matched) -> bool:
+        """Was something before the cut left out, which is a difference?"""
+        if self.gone or self._cut is None or not isinstance(matched, Missed) or matched.kind != "order" or matched.step is None:
+            return False
+        return self._cut.before(run_id or "", matched.step)
+
+    def _is_past(self, at: "Standing") -> bool:
         """Is a call, made while everything so far was answered, at or behind the cut?"""
         cut = self._cut
         assert cut is not None  # noqa: S101 — asked by the caller
-        if isinstance(matched, Missed) and matched.kind == "order" and matched.step is not None and cut.before(run_id or "", matched.step):
-            return False  # something before the cut was left out
-        if expected is not None:
-            return not cut.before(run_id or "", expected)
-        if recorded is None:
-            return False
-        return not any(cut.before(run_id or "", s) for s in recorded.left(NOT_MISSED))
+        if at.expected is not None:
+            return not cut.before(at.run_id or "", at.expected)
+        return at.left is not None and not any(cut.before(at.run_id or "", s) for s in at.left(NOT_MISSED))
 
     def is_over(self, run: Run) -> bool:
         """Whether all of a run is behind the cut, so that it is not to be compared."""
         cut = self._cut
         return cut is not None and not cut.unfinished and run.run_id != cut.run_id and run.started_ns >= cut.moment_ns
 
-    def _is_before(self, run_id: str | None, found: Found) -> bool:
-        return found.by == "path" and self._cut is not None and self._cut.before(run_id or "", found.step)
+    def _is_before(self, run_id: str | None, found: Step) -> bool:
+        return self._cut is not None and self._cut.before(run_id or "", found)
 
     def leave(self, step: LiveStep, run_id: str | None, expected: Step | None) -> None:
         """It leaves the record here."""
@@ -198,16 +225,17 @@ class Live:
     def after_leaving(self, step: LiveStep, recorded: RecordedRun | None, expected: Step | None) -> Answer | None:
         """The first difference was met, and it goes on as a fork: what becomes of the call that differs."""
         self.leave(step, None if recorded is None else recorded.run.run_id, expected)
-        return None if step.starts_run else self._let(step, recorded, expected).answer
+        at = Standing(None if recorded is None else recorded.run.run_id, expected, matched=False, recorded=recorded)
+        return None if step.starts_run else self._let(step, at).answer
 
-    def _decided(self, step: LiveStep, recorded: RecordedRun, expected: Step) -> Course:
+    def _decided(self, step: LiveStep, at: "Standing", expected: Step) -> Course:
         decision = next((d for d in self.policy.decisions if d.step == expected.seq), None)
         if decision is None:  # whoever resumes a run has asked for all of them before it began
             why = f"step {expected.seq} began, may have acted, and never ended; decide: --decide {expected.seq}=done:JSON, =again or =fail"
             raise closed.refused(step, why, self._ledger)
         if decision.choice == "again":
-            return self._let(step, recorded, expected)
-        self._enter(step, recorded.run.run_id, expected, changed={"decision": decision.choice})
+            return self._let(step, at)
+        self._enter(step, at.run_id, expected, changed={"decision": decision.choice})
         return Course(answer=_as_decided(decision, step))
 
     # ---- mixes --------------------------------------------------------------------------------------------------
@@ -232,8 +260,9 @@ class Live:
 
     # ---- a live call --------------------------------------------------------------------------------------------
 
-    def _let(self, step: LiveStep, recorded: RecordedRun | None, expected: Step | None) -> Course:
+    def _let(self, step: LiveStep, at: "Standing") -> Course:
         """Let a call run."""
+        recorded, expected = at.recorded, at.expected
         if expected is not None:
             step.recorded = expected
         if self._passes(step):
@@ -248,7 +277,7 @@ class Live:
             covered = recorded.cover(expected)
             if covered and self.compares:
                 self._ledger.enter("covered", run=recorded.run.run_id, steps=covered)
-        self._enter(step, None if recorded is None else recorded.run.run_id, expected, changed=changed)
+        self._enter(step, at.run_id, expected, changed=changed)
         step.let_run()
         return Course()
 

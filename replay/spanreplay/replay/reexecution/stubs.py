@@ -110,7 +110,7 @@ class RecordedCalls:
         self._clock = clock or RecordedClock(())
         self._lock = threading.RLock()
         self._live: dict[str, RecordedRun | Pool | _Undecided | None] = {}
-        self._by_meaning = ForeignCalls(ledger, self._entered)
+        self._by_meaning = ForeignCalls(ledger, self._entered, live, self._begun_by)
         self._turns: dict[int, turns.Turns] = {}
         self._order = RunOrder()
 
@@ -297,6 +297,12 @@ class RecordedCalls:
         chosen = self.of_others.pool(run.name) if found is None and self.of_others else found
         self._live[key] = chosen
         return chosen
+
+    def _begun_by(self, step: LiveStep, run: Run) -> None:
+        """A run of others has answered a call: it is what the live run around the call stands for."""
+        root = None if step.run is None else self._roots.pop(step.run.run_id, None)
+        if root is not None:
+            self._begun(root, run)
 
     def _run_for(self, step: LiveStep) -> RecordedRun | Pool | None:
         run = step.run

@@ -1,12 +1,14 @@
 """What was live in a re-execution, where it left the record, and what it was kept as, as lines for people."""
 
 from collections import Counter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from spanreplay.replay.lines import DIM, LOUD, Line, Piece
 from spanreplay.replay.model import Step
-from spanreplay.replay.reexecution.verdict import Verdict
 from spanreplay.replay.showing import safe, short_id
+
+if TYPE_CHECKING:  # a list of runs need not wait for what re-executes them
+    from spanreplay.replay.reexecution.verdict import Verdict
 
 _NAMED: Final = 6
 
@@ -22,7 +24,7 @@ def fork_notes(step: Step) -> list[str]:
     return notes
 
 
-def live_lines(verdict: Verdict) -> list[Line]:
+def live_lines(verdict: "Verdict") -> list[Line]:
     """Where it left the record, what was live, and what was changed or failed on purpose."""
     lines: list[Line] = []
     faults: list[Line] = []
@@ -47,7 +49,7 @@ def live_lines(verdict: Verdict) -> list[Line]:
     return [*lines, *reversed(faults)]
 
 
-def kept_lines(verdict: Verdict) -> list[Line]:
+def kept_lines(verdict: "Verdict") -> list[Line]:
     """The new runs, and those they are forked from."""
     named = verdict.begun
     lines: list[Line] = [

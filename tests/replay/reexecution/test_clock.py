@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
 
+import pytest
 import time_machine
 
 from spanreplay.instrumentation import agent_run, tool
@@ -30,6 +31,24 @@ def test_a_prompt_with_the_date_is_equal_on_another_day() -> None:
     result = replayed(tape, agent)
     assert (result.equal, result.value) == (True, ["answer", "answer", "2020"])
     assert 0 <= time.time() - now < 3600, "the clock is real again"
+
+
+def test_local_time_is_that_of_the_agents_time_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def local() -> str:
+        with agent_run("local"):
+            ask(f"It is {datetime.now():%H:%M}.")
+            return f"{datetime.now():%d %H} {time.strftime('%H')} {time.tzname[0]}"
+
+    monkeypatch.setenv("TZ", "JST-9")
+    time.tzset()
+    try:
+        with time_machine.travel(datetime(2020, 2, 2, 20, 30, tzinfo=UTC).timestamp(), tick=True):
+            tape = recorded(local)
+        result = replayed(tape, local)
+        assert (result.equal, result.value) == (True, "03 05 05 JST")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_the_clock_goes_on_with_the_steps_and_never_back() -> None:

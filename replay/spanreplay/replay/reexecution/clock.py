@@ -8,14 +8,12 @@ however they were imported.
 import threading
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import time_machine
 
 from spanreplay.replay.model import Run
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST_NS: Final = 253_370_764_800_000_000_000
 """The year 9999; what is later was not measured by a clock."""
 
@@ -62,5 +60,6 @@ class RecordedClock:
                 self._traveller.move_to(_at(min(time.time_ns() + int(seconds * 1e9), _LATEST_NS)), tick=True)
 
 
-def _at(ns: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=ns // 1000)
+def _at(ns: int) -> float:
+    """Seconds: of a ``datetime``, time-machine would take the time zone too, and the agent's local time is its own."""
+    return ns / 1e9

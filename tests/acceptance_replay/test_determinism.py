@@ -18,3 +18,51 @@ def test_the_day_uuids_chance_and_the_order_of_sets(tmp_path: Path) -> None:
     (run,) = json.loads(done.out)["runs"]
     assert [step["input"]["arguments"]["prompt"] for step in run["steps"]] == ["Today is 2021-03-04."] * 3
     assert len({step["input"]["arguments"]["key"] for step in run["steps"]}) == 3
+
+
+CHANCE = """
+import asyncio
+import secrets
+
+from spanreplay.instrumentation import agent_run, tool
+
+
+@tool(effect="read")
+def ask(what):
+    return what
+
+
+async def main():
+    order = []
+
+    async def one(n):
+        await asyncio.sleep(0.01)
+        order.append(n)
+
+    await asyncio.gather(*map(one, range(8)))
+    ask(order)
+    ask("always the same")
+    ask(secrets.token_hex(4))
+
+
+with agent_run("chance"):
+    asyncio.run(main())
+"""
+
+
+def test_a_shuffled_replay_on_another_day_is_equal(tmp_path: Path) -> None:
+    desk = Desk.laid_out(tmp_path)
+    assert desk.record(["env", "RECORD_AT=2021-03-04 10:00", *AGENT]).code == 0
+    done = desk.replay(AGENT, "--check-determinism", "2")
+    assert (done.code, done.out) == (0, "2 of 2 shuffled replays equal\n"), str(done)
+
+
+def test_what_is_left_to_chance_is_named_with_its_line(tmp_path: Path) -> None:
+    desk = Desk.laid_out(tmp_path)
+    file = desk.work / "chance.py"
+    file.write_text(CHANCE)
+    assert desk.record([sys.executable, str(file)]).code == 0
+    done = desk.replay([sys.executable, str(file)], "--check-determinism", "2", "--json")
+    found = json.loads(done.out)
+    assert (done.code, found["equal"], found["changed"]) == (1, 0, []), str(done)
+    assert [(one["where"], one["step"], one["replays"]) for one in found["by_chance"]] == [(f"{file}:21", 1, 2), (f"{file}:23", 3, 2)]

@@ -4,6 +4,7 @@ What the record holds (clock, uuids, ``random``, order of sets) stays as recorde
 of several tasks or threads comes first, on the system's own randomness, on an address in memory, on files that changed.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -13,6 +14,7 @@ from spanreplay.replay.reexecution.ledger import Difference
 from spanreplay.replay.reexecution.verdict import Verdict
 
 _FIRST_SEED: Final = 20_261_129
+_NUMBER: Final = re.compile(r"\[\d+\]")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -95,4 +97,5 @@ def compared(verdicts: Sequence[Verdict]) -> Determinism:
 
 
 def _place(difference: Difference) -> tuple[Any, ...]:
-    return difference.kind, difference.run_id, difference.step, difference.name, difference.field, difference.where
+    field = None if difference.field is None else _NUMBER.sub("[*]", difference.field)
+    return difference.kind, difference.run_id, difference.step, difference.name, field, difference.where

@@ -12,7 +12,6 @@ Real stay: every wait while another thread of the agent or a job of a pool runs,
 loops, trio's, and what was waited for before the first line of the agent.
 """
 
-import asyncio
 import threading
 import time
 from asyncio import base_events
@@ -22,6 +21,8 @@ from typing import Any, Final
 from spanreplay.replay.reexecution.clock import RecordedClock
 
 _OURS: Final = "spanreplay"
+_GLANCE_S: Final = 0.02
+"""How often it is looked whether others are still at work."""
 _PATIENT: Final = 86_400.0
 """More seconds than this are no wait, but for ever."""
 
@@ -48,21 +49,30 @@ class _Skipping:
         return self._monotonic_ns() + int(self.seconds * 1e9)
 
     def sleep(self, seconds: float, /) -> None:
-        if seconds > 0 and seconds < _PATIENT and _alone():
-            self.skip(seconds)
-            seconds = 0
-        self._sleep(seconds)
+        left = seconds
+        while 0 < left < _PATIENT:
+            if _alone():
+                self.skip(left)
+                left = 0
+            else:
+                began = self.monotonic()
+                self._sleep(min(left, _GLANCE_S))
+                left -= self.monotonic() - began
+        self._sleep(max(left, 0) if seconds >= 0 else seconds)
 
     def before_turn(self, loop: Any) -> None:
-        """Before a loop looks for what is ready."""
-        scheduled = loop._scheduled
-        if loop._ready or loop._stopping or not scheduled or not _hears_of_nothing(loop) or not _alone():
+        """Before a loop waits for its next timer."""
+        if loop._ready or not loop._scheduled:
             return
-        timers = [timer for timer in scheduled if not timer._cancelled]
-        if timers:
-            ahead = min(timer._when for timer in timers) - loop.time()
-            if 0 < ahead < _PATIENT:
+        selector = getattr(loop, "_selector", None)
+        timers = [timer._when for timer in loop._scheduled if not timer._cancelled]
+        if selector is None or not timers:
+            return
+        while not loop._ready and not loop._stopping and 0 < (ahead := min(timers) - loop.time()) < _PATIENT:
+            if _hears_of_nothing(selector) and _alone():
                 self.skip(ahead)
+            elif selector.select(min(ahead, _GLANCE_S)):
+                return  # the loop finds it again
 
 
 def skip_waits(clock: RecordedClock) -> None:
@@ -83,10 +93,9 @@ def skip_waits(clock: RecordedClock) -> None:
     base_events.BaseEventLoop._run_once = run_once  # type: ignore[attr-defined]
 
 
-def _hears_of_nothing(loop: asyncio.AbstractEventLoop) -> bool:
+def _hears_of_nothing(selector: Any) -> bool:
     """Whether a loop watches nothing but the pipe by which threads wake it."""
-    selector = getattr(loop, "_selector", None)
-    watched = None if selector is None else selector.get_map()
+    watched = selector.get_map()
     return watched is not None and len(watched) <= 1
 
 

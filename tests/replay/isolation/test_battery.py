@@ -19,6 +19,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import pytest
 
+from replay.isolation.battery import registry, witnesses
 from spanreplay.replay.isolation import naming
 from spanreplay.replay.reexecution.command import replay_command
 from spanreplay.replay.reexecution.ledger import Ledger
@@ -29,12 +30,6 @@ from support.size import FULL
 
 BATTERY: Final = Path(__file__).parent / "battery"
 DOCS: Final = Path(__file__).parents[3] / "docs" / "isolation.md"
-sys.path.insert(0, str(BATTERY))
-try:
-    import registry
-    import witnesses
-finally:
-    sys.path.remove(str(BATTERY))
 registry.load()
 
 EVERYTHING: Final = FULL or bool(os.environ.get("SPANREPLAY_BATTERY"))
@@ -85,9 +80,11 @@ def python() -> str:
 @cache
 def possible() -> frozenset[str]:
     """The acts whose packages are installed."""
-    code = "import sys; sys.path.insert(0, sys.argv[1]); import registry; registry.load(); "
+    code = "import sys; sys.path[0] = sys.argv[1]; from replay.isolation.battery import registry; registry.load(); "
     code += "print(*(name for name, act in registry.ACTS.items() if act.is_possible))"
-    return frozenset(subprocess.run([python(), "-c", code, str(BATTERY)], capture_output=True, text=True, check=True).stdout.split())
+    return frozenset(
+        subprocess.run([python(), "-c", code, str(BATTERY.parents[2])], capture_output=True, text=True, check=True).stdout.split()
+    )
 
 
 class Range:
@@ -116,7 +113,7 @@ class Range:
             words = [python(), str(BATTERY / "run.py"), "started", str(folder / "worlds.json")]
             if how == "unguarded" or before:
                 words[2] = {"unguarded": "started", "hook": "hook", "auto": "kernel"}[how]
-                code, isolation = _directly(words, folder, out, watched=how == "auto"), how
+                code, isolation = _directly(words, folder, out, watched=how == "auto"), ""
             else:
                 done = replay_command([run()], [], words, options=Options(isolate=how), cwd=folder, output=out, errors=subprocess.DEVNULL)  # type: ignore[arg-type]
                 code, isolation = done.verdict.exit_code, done.verdict.isolation
@@ -205,4 +202,4 @@ def impossible(tried: Range, names: Collection[str]) -> set[str]:
 def test_unguarded_they_get_out(tried: Range) -> None:
     trial = tried("unguarded")
     assert len(trial.got_out()) >= len(trial.acts) - 12, sorted(set(trial.acts) - trial.got_out())
-    assert tried("unguarded", before=True).got_out() == listed("What was open before")
+    assert tried("unguarded", before=True).got_out() >= listed("What was open before")

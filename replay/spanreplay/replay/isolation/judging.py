@@ -112,7 +112,8 @@ class Judge:
             return self._binds(call)
         if name in ("connect", "sendto"):
             action, at, size = ("connect", 1, 2) if name == "connect" else ("send", 4, 5)
-            return _reached(action, call.memory(call.arguments[at], min(call.arguments[size], _LONGEST_ADDRESS)))  # type: ignore[arg-type]
+            address = call.memory(call.arguments[at], min(call.arguments[size], _LONGEST_ADDRESS))
+            return None if _harmless(address) else _reached(action, address)  # type: ignore[arg-type]
         if name in ("sendmsg", "sendmmsg"):
             return _sends(call)
         return _PLAIN.get(name, Stopped("unknown", f"the system call {name}"))
@@ -261,8 +262,12 @@ def _reached(action: Action, address: bytes) -> Stopped:
     if family == socket.AF_UNIX:
         path = address[2:].split(b"\0", 1)[0].decode("utf-8", "replace")
         return Stopped(action, path or "an abstract Unix socket", path.startswith(LOOKED_UP), 0, path)
-    mild = family in (socket.AF_UNSPEC, socket.AF_NETLINK)  # the end of a connection; asking the kernel for interfaces
-    return Stopped(action, f"an address of family {family}", mild)
+    return Stopped(action, f"an address of family {family}")
+
+
+def _harmless(address: bytes) -> bool:
+    """The end of a connection, and asking the kernel for interfaces: to change them takes a capability that was given up."""
+    return _family(address) in (socket.AF_UNSPEC, socket.AF_NETLINK)
 
 
 def _sends(call: Call) -> Stopped | None:
@@ -274,7 +279,8 @@ def _sends(call: Call) -> Stopped | None:
         if len(header) < 12:
             return Stopped("send", "an address that cannot be read")
         address, size = struct.unpack("=QI", header)
-        stopped = _reached("send", call.memory(address, min(size, _LONGEST_ADDRESS))) if address else None
+        to = call.memory(address, min(size, _LONGEST_ADDRESS)) if address else b""
+        stopped = _reached("send", to) if address and not _harmless(to) else None
         if stopped is not None and not stopped.mild:
             return stopped
         mild = mild or stopped

@@ -1,7 +1,7 @@
 """A network of its own for a replayed command (``--isolate=net``): a network namespace, in which there is a loopback interface and no more.
 
-It needs no privilege where the machine lets users have namespaces (``unshare(2)``, ``user_namespaces(7)``): many containers do not. Sockets in
-the file system, such as that of Docker, are no part of the network: level 2 refuses them.
+It needs no privilege where the machine lets users have namespaces (``unshare(2)``, ``user_namespaces(7)``): many containers do not.
+Sockets in the file system, such as that of Docker, are no part of the network: level 2 refuses them.
 """
 
 import ctypes

@@ -2,9 +2,10 @@
 
 import asyncio
 import os
+import struct
 from typing import Any
 
-from registry import World, act
+from replay.isolation.battery.registry import World, act, module
 
 
 @act(needs="requests")
@@ -79,14 +80,15 @@ def grpc_async(w: World) -> None:
 
     async def ask() -> None:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{w.port}") as channel:
-            await channel.unary_unary("/a/b")(b"x", timeout=2)
+            call: Any = channel.unary_unary("/a/b")
+            await call(b"x", timeout=2)
 
     asyncio.run(ask())
 
 
 @act(needs="pycurl")
 def pycurl_perform(w: World) -> None:
-    import pycurl
+    pycurl = module("pycurl")
 
     curl: Any = pycurl.Curl()
     curl.setopt(curl.URL, w.url)
@@ -96,21 +98,21 @@ def pycurl_perform(w: World) -> None:
 
 @act(needs="curl_cffi")
 def curl_cffi_get(w: World) -> None:
-    from curl_cffi import requests
+    requests = module("curl_cffi.requests")
 
     requests.get(w.url, timeout=2)
 
 
 @act(needs="psycopg")
 def psycopg_tcp(w: World) -> None:
-    import psycopg
+    psycopg = module("psycopg")
 
     psycopg.connect(f"host=127.0.0.1 port={w.port} connect_timeout=2")
 
 
 @act(needs="psycopg")
 def psycopg_unix(w: World) -> None:
-    import psycopg
+    psycopg = module("psycopg")
 
     os.symlink(w.out / "s", w.scratch / f".s.PGSQL.{os.getpid()}")
     psycopg.connect(f"host={w.scratch} port={os.getpid()} connect_timeout=2")
@@ -118,7 +120,7 @@ def psycopg_unix(w: World) -> None:
 
 @act(needs="uvloop")
 def uvloop_connect(w: World) -> None:
-    import uvloop
+    uvloop = module("uvloop")
 
     async def connect() -> None:
         await asyncio.wait_for(asyncio.open_connection("127.0.0.1", w.port), 2)
@@ -128,7 +130,7 @@ def uvloop_connect(w: World) -> None:
 
 @act(needs="uvloop")
 def uvloop_datagram(w: World) -> None:
-    import uvloop
+    uvloop = module("uvloop")
 
     async def send() -> None:
         transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(
@@ -142,7 +144,7 @@ def uvloop_datagram(w: World) -> None:
 
 @act(needs="uvloop")
 def uvloop_subprocess(w: World) -> None:
-    import uvloop
+    uvloop = module("uvloop")
 
     async def start() -> None:
         child = await asyncio.create_subprocess_exec("touch", str(w.out / "made"))
@@ -153,7 +155,7 @@ def uvloop_subprocess(w: World) -> None:
 
 @act(needs="trio")
 def trio_connect(w: World) -> None:
-    import trio
+    trio = module("trio")
 
     async def connect() -> None:
         await trio.open_tcp_stream("127.0.0.1", w.port)
@@ -163,7 +165,7 @@ def trio_connect(w: World) -> None:
 
 @act(needs="trio")
 def trio_subprocess(w: World) -> None:
-    import trio
+    trio = module("trio")
 
     async def start() -> None:
         await trio.run_process(["touch", str(w.out / "made")])
@@ -173,14 +175,14 @@ def trio_subprocess(w: World) -> None:
 
 @act(needs="gevent")
 def gevent_connect(w: World) -> None:
-    from gevent import socket
+    socket = module("gevent.socket")
 
     socket.create_connection(("127.0.0.1", w.port), 2)
 
 
 @act(needs="pyarrow")
 def pyarrow_s3(w: World) -> None:
-    from pyarrow import fs
+    fs = module("pyarrow.fs")
 
     fs.S3FileSystem(
         endpoint_override=f"127.0.0.1:{w.port}", scheme="http", access_key="a", secret_key="b", connect_timeout=1, request_timeout=1
@@ -189,7 +191,7 @@ def pyarrow_s3(w: World) -> None:
 
 @act(needs="pyarrow")
 def pyarrow_write(w: World) -> None:
-    from pyarrow import fs
+    fs = module("pyarrow.fs")
 
     with fs.LocalFileSystem().open_output_stream(str(w.out / "made")) as stream:
         stream.write(b"x")
@@ -197,15 +199,14 @@ def pyarrow_write(w: World) -> None:
 
 @act(needs="pyarrow")
 def pyarrow_parquet(w: World) -> None:
-    import pyarrow as pa
-    from pyarrow import parquet
+    pa, parquet = module("pyarrow"), module("pyarrow.parquet")
 
     parquet.write_table(pa.table({"a": [1]}), str(w.out / "made.parquet"))
 
 
 @act(needs="pyarrow")
 def pyarrow_delete(w: World) -> None:
-    from pyarrow import fs
+    fs = module("pyarrow.fs")
 
     fs.LocalFileSystem().delete_file(str(w.there))
 
@@ -233,9 +234,7 @@ def duckdb_attach(w: World) -> None:
 
 @act(needs="cffi")
 def cffi_connect(w: World) -> None:
-    import struct
-
-    import cffi
+    cffi = module("cffi")
 
     ffi = cffi.FFI()
     ffi.cdef("int socket(int, int, int); int connect(int, const void *, unsigned); int creat(const char *, unsigned);")
@@ -245,7 +244,7 @@ def cffi_connect(w: World) -> None:
 
 @act(needs="cffi")
 def cffi_creat(w: World) -> None:
-    import cffi
+    cffi = module("cffi")
 
     ffi = cffi.FFI()
     ffi.cdef("int creat(const char *, unsigned);")
@@ -255,27 +254,27 @@ def cffi_creat(w: World) -> None:
 
 @act(needs="posix_ipc")
 def posix_ipc_semaphore(w: World) -> None:
-    import posix_ipc
+    posix_ipc = module("posix_ipc")
 
     posix_ipc.Semaphore(w.name).release()
 
 
 @act(needs="posix_ipc")
 def posix_ipc_queue(w: World) -> None:
-    import posix_ipc
+    posix_ipc = module("posix_ipc")
 
     posix_ipc.MessageQueue(w.name).send(b"x", timeout=0)
 
 
 @act(needs="sysv_ipc")
 def sysv_ipc_memory(w: World) -> None:
-    import sysv_ipc
+    sysv_ipc = module("sysv_ipc")
 
     sysv_ipc.SharedMemory(w.key).write(b"x")
 
 
 @act(needs="sysv_ipc")
 def sysv_ipc_queue(w: World) -> None:
-    import sysv_ipc
+    sysv_ipc = module("sysv_ipc")
 
     sysv_ipc.MessageQueue(w.key).send(b"x", block=False)

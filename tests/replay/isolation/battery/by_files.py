@@ -11,7 +11,7 @@ import tempfile
 import zipfile
 from typing import Any
 
-from registry import World, act
+from replay.isolation.battery.registry import World, act
 
 libc: Any = ctypes.CDLL(None, use_errno=True)
 

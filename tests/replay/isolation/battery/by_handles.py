@@ -7,7 +7,7 @@ import socket
 import threading
 from typing import Any
 
-from registry import World, act
+from replay.isolation.battery.registry import World, act
 
 
 def connected(w: World) -> socket.socket:

@@ -15,7 +15,7 @@ import threading
 import urllib.request
 import xmlrpc.client
 
-from registry import World, act
+from replay.isolation.battery.registry import World, act
 
 
 @act()

@@ -14,7 +14,7 @@ import sys
 import threading
 from pathlib import Path
 
-from registry import World, act
+from replay.isolation.battery.registry import World, act
 
 
 def touch(w: World) -> list[str]:

@@ -8,7 +8,7 @@ import struct
 import syslog
 from typing import Any
 
-from registry import World, act
+from replay.isolation.battery.registry import World, act, module
 
 libc: Any = ctypes.CDLL(None, use_errno=True)
 
@@ -139,9 +139,7 @@ def shared_memory(w: World) -> None:
 
 @act()
 def shared_memory_unlinked(w: World) -> None:
-    import _posixshmem
-
-    _posixshmem.shm_unlink(w.name)
+    module("_posixshmem").shm_unlink(w.name)
 
 
 @act()

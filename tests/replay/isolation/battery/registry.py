@@ -2,7 +2,6 @@
 
 import importlib
 import importlib.util
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,12 +77,12 @@ def act(*, needs: str = "", victim: bool = False, before: Callable[[World], Any]
     return enter
 
 
+def module(name: str) -> Any:
+    """Import a package that need not be installed, and has no types here."""
+    return importlib.import_module(name)
+
+
 def load() -> None:
-    """Enter all of them."""
-    here = Path(__file__).parent
-    sys.path.insert(0, str(here))
-    try:
-        for file in sorted(here.glob("by_*.py")):
-            importlib.import_module(file.stem)
-    finally:
-        sys.path.remove(str(here))
+    """Enter all of them. The folder ``tests`` must be on the path."""
+    for file in sorted(Path(__file__).parent.glob("by_*.py")):
+        importlib.import_module(f"replay.isolation.battery.{file.stem}")

@@ -14,10 +14,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+sys.path[0] = str(Path(__file__).parents[3])
 
-from registry import ACTS, CONFESSED, Act, World, load  # noqa: E402
+from replay.isolation.battery.registry import ACTS, CONFESSED, Act, World, load  # noqa: E402
 
 PATIENCE_S = 20
 SCRATCH = Path(os.environ.get("SPANREPLAY_PLAN") or os.environ["TMPDIR"])

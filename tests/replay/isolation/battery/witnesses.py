@@ -152,7 +152,7 @@ def _world(out: Path, act: str, victim: bool, ears: Ears) -> Made:
     process = None
     if victim:
         mine, its = socket.socketpair()
-        process = subprocess.Popen(["sleep", "1000"], stdin=its, start_new_session=True)
+        process = subprocess.Popen(["sleep", "1000"], stdin=its.fileno(), start_new_session=True)
         its.close()
         process.said = mine  # type: ignore[attr-defined]
     return Made(act=act, out=out, port=port, abstract=abstract, name=name, key=key, victim=process)
@@ -177,11 +177,11 @@ def state(made: Made) -> str:
         about = path.lstat()
         kept = [about.st_mode, about.st_uid, about.st_gid, about.st_nlink, about.st_mtime_ns, os.listxattr(path, follow_symlinks=False)]
         text = path.read_bytes()[:100] if path.is_file() else b""
-        lines.append(f"{path.relative_to(made.out)} {kept} {text!r} {_flags(path)}")
+        lines.append(f"{path.relative_to(made.out)} {kept} {text!r} {_flags(path)!r}")
     for prefix in ("", "sem."):
         shared = Path(f"/dev/shm/{prefix}{made.name[1:]}")
         lines.append(f"{shared} {shared.read_bytes().hex() if shared.exists() else None}")
-    lines += [f"queue {_queued(made)}", f"memory {_memory(made)}", f"messages {_messages(made)}"]
+    lines += [f"queue {_queued(made)}", f"memory {_memory(made)!r}", f"messages {_messages(made)}"]
     if made.victim is not None:
         lines.append(_process(made.victim))
     return "\n".join(lines)

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from spanreplay.replay.forked_lines import fork_notes
 from spanreplay.replay.lines import BAD, DIM, GOOD, LOUD, Line, Piece, rendered
 from spanreplay.replay.model import GRADE_WORDS, Json, Reason, Run, Step, Wire
 from spanreplay.replay.reading.messages import asked_for
 from spanreplay.replay.rebuilding.assembly import notes
 from spanreplay.replay.rebuilding.grouping import read_spans
 from spanreplay.replay.rebuilding.tree import Forest, SpanKey, build
-from spanreplay.replay.reports.forked import fork_notes
 from spanreplay.replay.showing import call_text, duration, json_text, moment, safe, safe_lines, short, short_id, size, width
 from spanreplay.spans.record import STATUS_ERROR, Record
 from spanreplay.store.rows import RunRow
@@ -17,8 +17,6 @@ from spanreplay.store.rows import RunRow
 REASONS_SHOWN: Final = 12
 _KIND_WIDTH: Final = len("model call")
 _INDENT_LIMIT: Final = 20
-_NO_STEPS: Final = "no steps"
-"""Instead of the grade of a run that has nothing to replay."""
 _GRADE_STYLES: Final = {"exact": "green", "semantic": "cyan", "structure": "yellow", "incomplete": "red"}
 
 
@@ -69,7 +67,7 @@ def _heading(run: Run) -> list[Line]:
 
 def _graded(run: Run) -> Piece:
     if not run.steps and run.grade == "exact":
-        return Piece(_NO_STEPS, DIM)
+        return Piece(NO_STEPS, DIM)
     return Piece(GRADE_WORDS[run.grade], _GRADE_STYLES[run.grade])
 
 
@@ -159,10 +157,6 @@ def _tokens(steps: Sequence[Step]) -> str:
     if not said:
         return f"{sum(asked)} tokens in" if asked else ""
     return f"{sum(asked)} tokens in, {sum(said)} out" if asked else f"{sum(said)} tokens out"
-
-
-def _in_and_out(asked: int | None, said: int | None) -> str:
-    return "" if asked is None and said is None else " / ".join("–" if count is None else str(count) for count in (asked, said))
 
 
 def _count(number: int, word: str) -> str:
@@ -256,67 +250,7 @@ def _body_lines(body: bytes) -> list[Line]:
     return [[Piece(f"  {line}")] for line in safe_lines(text).split("\n")]
 
 
-# ---- lists and trees ---------------------------------------------------------------------------------------------
-
-
-def render_runs(rows: Sequence[RunRow], *, colour: bool | None = None) -> str:
-    """The runs of a store, a line each."""
-    if not rows:
-        return "no runs"
-    columns = ("run", "started", "agent", "model", "steps", "outcome", "grade", "took", "tokens")
-    cells = [
-        (
-            short_id(row.run_id),
-            moment(row.started_ns)[:19],
-            row.agent or "",
-            row.model or "",
-            row.n_steps,
-            row.outcome,
-            _NO_STEPS
-            if not row.n_steps and row.grade == "exact"
-            else next((w for g, w in GRADE_WORDS.items() if g == row.grade), row.grade),
-            duration(row.started_ns, row.ended_ns),
-            _in_and_out(row.input_tokens, row.output_tokens),
-        )
-        for row in rows
-    ]
-    return render_table(columns, cells, colour=colour)
-
-
-def render_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, colour: bool | None = None) -> str:
-    """Rows under their column names; numbers to the right, long values shortened."""
-    cells = [[_cell(value) for value in row] for row in rows]
-    names = [safe(name) for name in columns]
-    widths = [max([width(name), *(width(row[place]) for row in cells)]) for place, name in enumerate(names)]
-    right = [
-        any(_is_number(row[place]) for row in rows) and all(row[place] is None or _is_number(row[place]) for row in rows)
-        for place in range(len(names))
-    ]
-
-    def line(row: Sequence[str], style: str) -> Line:
-        padded = [
-            " " * (wide - width(text)) + text if at_right else text + " " * (wide - width(text))
-            for text, wide, at_right in zip(row, widths, right, strict=True)
-        ]
-        return [Piece("  ".join(padded).rstrip(), style)]
-
-    return rendered([line(names, LOUD), *(line(row, "") for row in cells)], colour)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    text = value if isinstance(value, str) else json_text(value)
-    return safe(text) if len(text) <= 80 else short_text(text)
-
-
-def short_text(text: str, limit: int = 80) -> str:
-    """The beginning of a text, and its size."""
-    return f"{safe(text[:limit])}… ({size(len(text.encode('utf-8', 'surrogatepass')))})"
+# ---- trees ---------------------------------------------------------------------------------------------
 
 
 def render_tree(records: Iterable[Record], *, colour: bool | None = None) -> str:

@@ -3,12 +3,12 @@
 import shlex
 from collections.abc import Sequence
 
+from spanreplay.replay.forked_lines import kept_lines, live_lines
 from spanreplay.replay.isolation.refusal import FILES
 from spanreplay.replay.lines import BAD, DIM, GOOD, LOUD, Line, Piece, rendered
 from spanreplay.replay.model import GRADE_ORDER, GRADE_WORDS, Grade, Run
 from spanreplay.replay.reexecution.ledger import Difference
 from spanreplay.replay.reexecution.verdict import Verdict
-from spanreplay.replay.reports.forked import kept_lines, live_lines
 from spanreplay.replay.showing import safe
 
 _DIFF_LINES = 16

@@ -36,6 +36,7 @@ LIMIT: Final = 16 * 2**20
 _CONTAINERS: Final = frozenset({"agent", "handoff"})
 _TEMPORARY: Final = "$TMPDIR"
 _ASSIGNED: Final = "="
+_EACH_TIME: Final = frozenset({"TMPDIR", "TEMP", "TMP", "SQLITE_TMPDIR", "TRACEPARENT"})
 
 
 def makes_a_step(scope: Scope) -> bool:
@@ -67,7 +68,7 @@ def call_of(
         attributes[names.PROCESS_WORKING_DIRECTORY] = os.path.abspath(folder)  # noqa: PTH100 — quick
         given["cwd"] = os.path.relpath(folder)
     if env is not None:
-        attributes[names.ENVIRONMENT_DIGEST] = digest(canonical_json({os.fsdecode(k): os.fsdecode(v) for k, v in env.items()}))
+        attributes[names.ENVIRONMENT_DIGEST] = environment_digest({os.fsdecode(k): os.fsdecode(v) for k, v in env.items()})
     if stdin is not None:
         given["stdin"] = stdin
     encoded = codec.encode(given)
@@ -80,6 +81,12 @@ def call_of(
         layer=LAYER,
         ending=_ending,
     )
+
+
+def environment_digest(environment: Mapping[str, str]) -> str:
+    """Digest of a child's variables, without those that a recording or a replay gives every process: they differ each time."""
+    kept = {name: value for name, value in environment.items() if name not in _EACH_TIME and not name.startswith("SPANREPLAY_")}
+    return digest(canonical_json(kept))
 
 
 def _words(command: object, redactor: Redactor) -> tuple[list[str], list[str] | str]:

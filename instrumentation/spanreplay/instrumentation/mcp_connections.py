@@ -24,7 +24,7 @@ from spanreplay.boundary.call import AttributeValue, Call
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.step import Step
 from spanreplay.content import codec
-from spanreplay.content.canonical import canonical_json, digest
+from spanreplay.instrumentation.commands import environment_digest
 from spanreplay.semconv import attributes as names
 
 CONNECT: Final = "connect"
@@ -147,7 +147,7 @@ def process(scope: Scope, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> C
         names.PROCESS_COMMAND_ARGS: words,
     }
     if server.env is not None:
-        attributes[names.ENVIRONMENT_DIGEST] = digest(canonical_json({str(k): str(v) for k, v in server.env.items()}))
+        attributes[names.ENVIRONMENT_DIGEST] = environment_digest({str(k): str(v) for k, v in server.env.items()})
     if server.cwd is not None:
         attributes[names.PROCESS_WORKING_DIRECTORY] = os.fspath(server.cwd)
     return _call({"transport": "stdio", "command": executable, "arguments": words[1:]}, attributes, executable)

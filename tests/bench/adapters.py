@@ -17,6 +17,8 @@ from recordings.servers import Model
 from support.environments import environment
 
 ROUNDS: Final = int(os.environ.get("SPANREPLAY_BENCH_ROUNDS", "30"))
+OURS: Final = "spanreplay"
+"""Begins our contenders' names: with the disk waited for before each tool of unknown effect, and without, as for tools that only read."""
 CHILD: Final = Path(__file__).parent / "adapters_child.py"
 
 
@@ -34,6 +36,15 @@ class Overheads:
         for name, recorders in self.found.items():
             told = ", ".join(f"{who} {m:.0f} [{low:.0f}, {high:.0f}]" for who, (m, low, high) in recorders.items())
             lines.append(f"{self.verdicts[name]:9}    {name}: {told}")
+            ratios = [
+                f"{who} / {other} {mine / theirs:.1f}"
+                for who, (mine, _, _) in recorders.items()
+                if who.startswith(OURS)
+                for other, (theirs, low, _) in recorders.items()
+                if not other.startswith(OURS) and low > 0
+            ]
+            if ratios:
+                lines.append(f"{'':13}{name}: {', '.join(ratios)}")
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, object]:
@@ -84,8 +95,8 @@ def _times(name: str, told: dict[str, Any]) -> tuple[dict[str, list[float]], int
 
 
 def _verdict(over: dict[str, list[float]]) -> str:
-    ours = over["spanreplay"]
-    others = [each for who, each in over.items() if who != "spanreplay"]
+    ours = over[OURS]
+    others = [each for who, each in over.items() if not who.startswith(OURS)]
     intervals = [interval([mine - other for mine, other in zip(ours, each, strict=True)]) for each in others]
     if not intervals:
         return "reported"

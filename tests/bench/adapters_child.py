@@ -20,6 +20,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 
 from spanreplay import recording
+from spanreplay.boundary import step
 
 RUNS = 4
 """Runs of the agent in a round, after one that is not timed: what is done once, at the first call, is none of a step's cost."""
@@ -58,6 +59,18 @@ def ours() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def ours_read() -> Iterator[None]:
+    """The same where every tool is declared to read only: no intent is waited for until it is on the disk."""
+    before = step.INTENT_EFFECTS
+    step.INTENT_EFFECTS = frozenset()  # type: ignore[misc]
+    try:
+        with ours():
+            yield
+    finally:
+        step.INTENT_EFFECTS = before  # type: ignore[misc]
+
+
+@contextlib.contextmanager
 def theirs(name: str) -> Iterator[None]:
     """Recorded by another instrumentor."""
     module, _, kind = name.partition(":")
@@ -78,7 +91,7 @@ def main() -> None:
     """Measure."""
     agent, mode, rounds, others = sys.argv[1], sys.argv[2], int(sys.argv[3]), json.loads(sys.argv[4])
     sys.path.insert(0, str(Path(agent).parent))
-    recorders: dict[str, Any] = {"bare": bare, "spanreplay": ours}
+    recorders: dict[str, Any] = {"bare": bare, "spanreplay": ours, "spanreplay, tools that read": ours_read}
     recorders |= {name: (lambda where=where: theirs(where)) for name, where in others.items()}
     found: dict[str, list[float]] = {name: [] for name in recorders}
     names, seen = list(recorders), dict.fromkeys(recorders, 0)

@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 WORDS: Final = (
@@ -40,7 +40,8 @@ _OTHER_KEYS: Final = frozenset(
 """What stands before ``key`` where it opens nothing."""
 
 
-def header_says_secret(name: str, words: Iterable[str] = WORDS) -> bool:
+@lru_cache(maxsize=1024)
+def header_says_secret(name: str, words: tuple[str, ...] | frozenset[str] = WORDS) -> bool:
     """Tell whether the name of a header says that its value is a secret: ``x-custom-token``, not ``x-ratelimit-remaining-tokens``.
 
     Args:
@@ -52,6 +53,7 @@ def header_says_secret(name: str, words: Iterable[str] = WORDS) -> bool:
     return not found.isdisjoint(words) and found.isdisjoint(_HARMLESS)
 
 
+@lru_cache(maxsize=1024)
 def option_says_secret(name: str) -> bool:
     """Tell whether the last word of an option or variable says credential: ``api-key``, ``OPENAI_API_KEY``, ``clientSecret``.
 

@@ -41,6 +41,8 @@ QUERY: Final = (
     *("x-amz-security-token", "x-goog-signature", "x-goog-credential", "subscription-key"),
 )
 
+_CACHE_SECRETS: Final = 256
+_CACHE_SECRET: Final = 1024
 _CACHE_ENTRIES: Final = 256
 _CACHE_CHARACTERS: Final = 4_000_000
 _CACHE_TEXT: Final = 65_536
@@ -147,6 +149,7 @@ class Redactor:
         self._older: dict[str, tuple[str, int]] = {}
         """Two generations of answers: one that is asked for again moves to the recent ones; when these are many, the older are dropped."""
         self._recent_characters = 0
+        self._replacements: dict[tuple[str, str], str] = {}
         self._lock = threading.RLock()  # the collector can end a step, and so redact, while it is held
 
     def learn(self, secret: str) -> None:
@@ -217,6 +220,14 @@ class Redactor:
         return header.lower() in self._headers or header_says_secret(header, self.policy.header_words)
 
     def _replacement(self, kind: str, secret: str) -> str:
+        known = self._replacements.get((kind, secret))  # the credentials of a service come with each of its requests
+        if known is None:
+            known = self._made(kind, secret)
+            if len(self._replacements) < _CACHE_SECRETS and len(secret) <= _CACHE_SECRET:
+                self._replacements[kind, secret] = known
+        return known
+
+    def _made(self, kind: str, secret: str) -> str:
         scheme = _SCHEME.match(secret)
         plain = _unescaped(secret[scheme.end() :] if scheme else secret)
         digest = hmac.digest(self._key, plain.encode("utf-8", "surrogatepass"), hashlib.sha256).hex()[:8]

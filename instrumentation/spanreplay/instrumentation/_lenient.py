@@ -4,6 +4,9 @@ import json
 import math
 from typing import Final, NoReturn
 
+from spanreplay.content.json_text import encoder
+
+_compact: Final = encoder(ascii_only=False, allow_nan=False)
 _INT64: Final = 2**63
 _DEPTH: Final = 200
 """Deeper values are written as text; ``json.loads`` itself gives up between 500 and 1000 levels."""
@@ -27,8 +30,9 @@ def dumps(value: object) -> str:
     Infinite and undefined numbers become their names, lone surrogates stay escaped, what nests deeper than 200 levels becomes text.
     """
     try:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        text.encode()
+        text = _compact(value)
+        if not text.isascii():
+            text.encode()
     except (ValueError, TypeError, RecursionError):
         return json.dumps(_tame(value, 0), separators=(",", ":"))
     return text

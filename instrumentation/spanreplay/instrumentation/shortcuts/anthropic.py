@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from functools import cache
 from types import ModuleType
 from typing import Any, Final
 
@@ -11,27 +12,24 @@ from spanreplay.instrumentation.shortcut import Method
 from spanreplay.instrumentation.stainless import Stainless, shorten
 
 
-def _patch(module: Any, patches: Patches) -> None:
-    warned = (*module.DEPRECATED_MODELS, *module.MODELS_TO_WARN_WITH_THINKING_ENABLED)
+def _patch(module: ModuleType, patches: Patches) -> None:
+    messages: Any = module
+    method = Method(sdk=_sdk(sys.modules["anthropic"], messages), path="/v1/messages", returned=messages.Message)
+    for owner in (messages.Messages, messages.AsyncMessages):
+        shorten(owner, "create", method, patches)
+
+
+@cache
+def _sdk(package: ModuleType, messages: Any) -> Stainless:
+    warned = (*messages.DEPRECATED_MODELS, *messages.MODELS_TO_WARN_WITH_THINKING_ENABLED)
 
     def unlike(arguments: Mapping[str, Any]) -> bool:
         """The SDK warns of some models."""
         return arguments.get("model") in warned
 
-    sdk = Stainless(
-        sys.modules["anthropic"],
-        ("Anthropic", "AsyncAnthropic"),
-        {"_request_id": "request-id", "_workspace_id": "anthropic-workspace-id"},
-        unlike,
-    )
-    method = Method(sdk=sdk, path="/v1/messages", returned=module.Message)
-    for owner in (module.Messages, module.AsyncMessages):
-        shorten(owner, "create", method, patches)
+    ids = {"_request_id": "request-id", "_workspace_id": "anthropic-workspace-id"}
+    return Stainless(package, ("Anthropic", "AsyncAnthropic"), ids, unlike)
 
 
-def _seam(module: ModuleType, patches: Patches) -> None:
-    _patch(module, patches)
-
-
-_hooks: Final = Hooks("anthropic's methods", {"anthropic.resources.messages.messages": _seam})
+_hooks: Final = Hooks("anthropic's methods", {"anthropic.resources.messages.messages": _patch})
 install, uninstall, status = _hooks.install, _hooks.uninstall, _hooks.status

@@ -1,6 +1,7 @@
 """``chat.completions.create`` and ``responses.create`` of OpenAI's SDK."""
 
 import sys
+from functools import cache
 from types import ModuleType
 from typing import Any, Final
 
@@ -19,10 +20,14 @@ def _patch_responses(module: ModuleType, patches: Patches) -> None:
 
 
 def _patch(module: Any, patches: Patches, owners: tuple[str, ...], path: str, returned: str) -> None:
-    sdk = Stainless(sys.modules["openai"], ("OpenAI", "AsyncOpenAI"), {"_request_id": "x-request-id"})
-    method = Method(sdk=sdk, path=path, returned=getattr(module, returned))
+    method = Method(sdk=_sdk(sys.modules["openai"]), path=path, returned=getattr(module, returned))
     for owner in owners:
         shorten(getattr(module, owner), "create", method, patches)
+
+
+@cache
+def _sdk(package: ModuleType) -> Stainless:
+    return Stainless(package, ("OpenAI", "AsyncOpenAI"), {"_request_id": "x-request-id"})
 
 
 _hooks: Final = Hooks(

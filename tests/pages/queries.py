@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pages.console import ROOT
 from spanreplay.replay.rebuilding.runs import index
-from spanreplay.replay.reports.text import render_table
+from spanreplay.replay.reports.tables import render_table
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_ERROR, Resource, Scope, SpanRecord
 from spanreplay.store.journal import JournalWriter

@@ -12,7 +12,8 @@ from fixtures.runs.spans import agent, asking, chat, fixture, own, own_root, sai
 from spanreplay.replay.model import Run
 from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.replay.reports.json import document
-from spanreplay.replay.reports.text import render_run, render_runs, render_step, render_table, render_tree
+from spanreplay.replay.reports.tables import render_runs, render_table
+from spanreplay.replay.reports.text import render_run, render_step, render_tree
 from spanreplay.replay.showing import duration, moment, safe, short, size
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_ERROR, Record

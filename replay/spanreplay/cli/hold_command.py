@@ -73,7 +73,7 @@ def _place(retention: "Retention", target: str | None, session: str | None, reas
 
 
 def _print(holds: "list[Hold]") -> None:
-    from spanreplay.replay.reports.text import render_table
+    from spanreplay.replay.reports.tables import render_table
 
     if not holds:
         print_text("nothing is held")

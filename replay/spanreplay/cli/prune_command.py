@@ -109,7 +109,7 @@ def in_words(number: int) -> str:
 
 
 def _print(plan: "Plan") -> None:
-    from spanreplay.replay.reports.text import render_table
+    from spanreplay.replay.reports.tables import render_table
 
     if not plan.going and not plan.loose_logs:
         print_text("nothing goes" if plan.kept else "nothing is beyond the limits")

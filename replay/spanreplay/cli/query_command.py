@@ -42,7 +42,7 @@ def command(sql: str, form: str, store: Path | None, as_json: bool) -> None:
         writer.writerows([safe_lines(v) if isinstance(v, str) else v for v in row] for row in rows)
         print_text(text.getvalue().removesuffix("\n"))
     else:
-        from spanreplay.replay.reports.text import render_table
+        from spanreplay.replay.reports.tables import render_table
 
         print_text(render_table(columns, rows))
     detail(many(len(rows), "row"))

@@ -1,12 +1,18 @@
 """``spanreplay runs``."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from spanreplay.cli.filtering import Filters, filtering
 from spanreplay.cli.options import common, detail, many, print_json, print_text, say, say_some, store_path
+
+if TYPE_CHECKING:
+    from spanreplay.store.rows import RunRow
+    from spanreplay.store.store import Store
 
 
 @click.command("runs")
@@ -21,7 +27,7 @@ def command(filters: Filters, limit: int, store: Path | None, as_json: bool) -> 
     spanreplay runs --agent refunds --since 2d --outcome error
     """  # noqa: D301
     from spanreplay.cli.stored import ready_store
-    from spanreplay.replay.reports.text import render_runs
+    from spanreplay.replay.reports.tables import render_runs
     from spanreplay.replay.showing import short_id
 
     path = store_path(store)
@@ -30,6 +36,7 @@ def command(filters: Filters, limit: int, store: Path | None, as_json: bool) -> 
         any_at_all = bool(rows) or bool(opened.find_runs(limit=1))
         more, rows = len(rows) > limit, rows[:limit]
         unsettled = opened.unsettled([row.run_id for row in rows if row.grade == "incomplete"])
+        behaviours = _behaviours(opened, rows) if as_json else {}
         others, in_runs = opened.unsettled_elsewhere([row.run_id for row in rows])
     if as_json:
         listed = [
@@ -37,6 +44,7 @@ def command(filters: Filters, limit: int, store: Path | None, as_json: bool) -> 
                 **asdict(r),
                 "started_ns": str(r.started_ns),
                 "ended_ns": None if r.ended_ns is None else str(r.ended_ns),
+                "behaviour": behaviours.get(r.run_id),
                 "unsettled": [{"step": seq, "name": name, "effect": effect} for run, seq, name, effect in unsettled if run == r.run_id],
             }
             for r in rows
@@ -64,3 +72,19 @@ def command(filters: Filters, limit: int, store: Path | None, as_json: bool) -> 
         session_text = f", session {row.session_id}" if row.session_id else ""
         command_text = f", of the recorded command {row.command_id}" if row.command_id else ""
         detail(f"run {row.run_id}: from {row.origin or 'an unknown origin'}{session_text}{command_text}")
+
+
+def _behaviours(store: "Store", rows: "Sequence[RunRow]") -> dict[str, str]:
+    """What tells whether runs did the same, by the run's id; a few traces are read at once."""
+    from spanreplay.cli.progress import counted, working
+    from spanreplay.cli.stored import records_of, runs_of
+    from spanreplay.replay.rebuilding.behaviour import behaviour_hash
+
+    found: dict[str, str] = {}
+    with working("reading runs", total=len(rows)) as advance:
+        for row in counted(rows, advance):
+            if row.run_id not in found:
+                with store.reading():
+                    runs = runs_of(store, records_of(store, store.traces_of(row.run_id)))
+                found |= {run.run_id: behaviour_hash(run) for run in runs if run.run_id == row.run_id}
+    return found

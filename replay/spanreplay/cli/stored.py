@@ -36,7 +36,6 @@ def ready_store(path: Path, *, create: bool = False, whole: bool = False) -> "It
     Raises:
         StoreError: it is not there, or cannot be read; or written, where it has to be.
     """
-    from spanreplay.replay.rebuilding.runs import index
     from spanreplay.store.compaction import pending, size_of
     from spanreplay.store.errors import FullStoreError, LockedStoreError, ReadOnlyStoreError
     from spanreplay.store.store import Store
@@ -46,7 +45,10 @@ def ready_store(path: Path, *, create: bool = False, whole: bool = False) -> "It
         try:
             with working("loading what was recorded", long=True) if size_of(pending(store.path)) > _LONG else nullcontext():
                 report = store.compact(None if must_write else _HELD_SECONDS)
-                index(store)
+                if store.stale_traces():
+                    from spanreplay.replay.rebuilding.runs import index
+
+                    index(store)
             _tell(path, report)
         except (ReadOnlyStoreError, FullStoreError, LockedStoreError) as error:
             if must_write:

@@ -10,9 +10,9 @@ from spanreplay.replay.reading.messages import asked_for
 from spanreplay.replay.rebuilding.assembly import notes
 from spanreplay.replay.rebuilding.grouping import read_spans
 from spanreplay.replay.rebuilding.tree import Forest, SpanKey, build
-from spanreplay.replay.showing import call_text, duration, json_text, moment, safe, safe_lines, short, short_id, size, width
+from spanreplay.replay.reports.tables import NO_STEPS
+from spanreplay.replay.showing import call_text, duration, json_text, moment, safe, safe_lines, short, short_id, size
 from spanreplay.spans.record import STATUS_ERROR, Record
-from spanreplay.store.rows import RunRow
 
 REASONS_SHOWN: Final = 12
 _KIND_WIDTH: Final = len("model call")

@@ -4,7 +4,7 @@ BIN := .venv/bin
 # The tests start hundreds of processes: what all of them import is compiled once, and not by each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check fix bench fuzz foreign frameworks full wheel clean
+.PHONY: demo test check fix bench conformance fuzz foreign frameworks full wheel clean
 
 .venv/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -36,6 +36,10 @@ fix: .venv/.dev ## Mend what can be mended by a machine.
 
 bench: .venv/.dev ## Measure; results also in bench-results.json.
 	PYTHONPATH=tests $(BIN)/python -m bench
+
+conformance: .venv/.dev ## Recorders of agent runs, and this one, on the same programs; makes an environment for each. DRIVERS=a b for some.
+	PYTHONPATH=tests $(BIN)/python -m conformance $(DRIVERS) --output tests/conformance/results.json || test $$? -eq 1
+	PYTHONPATH=tests $(BIN)/python -m conformance.page
 
 foreign: .venv/.dev ## Run agents of seven frameworks again from what others recorded of them; makes an environment for each.
 	SPANREPLAY_FOREIGN=1 $(BIN)/pytest tests/foreign --numprocesses auto

@@ -1,0 +1,67 @@
+"""``python -m conformance [DRIVER…]``: the scenarios with each driver, a table, and a file of results."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from conformance import results
+from conformance.running import DriverFailed, Results, run
+from conformance.scenario import Scenario, scenarios
+
+HERE: Final = Path(__file__).parent
+DRIVERS: Final = HERE / "drivers"
+_LAST: Final = Path("conformance-results.json")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0: every scenario passed or was skipped. 1: one failed. 2: a driver cannot be loaded."""
+    asked = _arguments().parse_args(arguments)
+    known = scenarios()
+    unknown = [name for name in asked.only or () if name not in known and name not in {s.group for s in known.values()}]
+    if unknown:
+        print(f"no scenario or group is called {', '.join(unknown)}; there are: {', '.join(known)}", file=sys.stderr)
+        return 2
+    wanted = {name: s for name, s in known.items() if not asked.only or name in asked.only or s.group in asked.only}
+    found: list[Results] = []
+    for name in asked.drivers or sorted(path.stem for path in DRIVERS.glob("*.py") if path.stem != "nothing"):
+        path = Path(name) if name.endswith(".py") else DRIVERS / f"{name}.py"
+        print(path.stem, flush=True)
+        try:
+            found.append(run(path, wanted.values(), python=asked.python or _python(path), on_verdict=_tell))
+        except DriverFailed as error:
+            print(f"{path}: {error}", file=sys.stderr)
+            return 2
+    print("\n" + results.table(wanted, found))
+    if len(wanted) == len(known):
+        results.write(asked.output, found)
+        print(f"written to {asked.output}")
+    return 1 if any(verdict.status == "fail" for one in found for verdict in one.verdicts.values()) else 0
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m conformance", description="Test recorders of agent runs; see docs/conformance.md.")
+    parser.add_argument("drivers", nargs="*", metavar="DRIVER", help="a driver file, or the name of one that is here; all by default")
+    parser.add_argument("--only", nargs="+", metavar="SCENARIO", help="these scenarios or groups only; no results are written")
+    parser.add_argument("--python", help="interpreter that has the recorder, openai and anthropic; default: one made for DRIVER's .txt")
+    parser.add_argument("-o", "--output", type=Path, default=_LAST, help=f"file of results; default: {_LAST}")
+    return parser
+
+
+def _python(driver: Path) -> str:
+    """The interpreter of an environment with a driver's requirements; this one where it has none."""
+    requirements = driver.with_suffix(".txt")
+    if not requirements.exists():
+        return sys.executable
+    from support.environments import environment
+
+    return str(environment(f"conformance-{driver.stem}", requirements, checkout=False) / "bin" / "python")
+
+
+def _tell(scenario: Scenario, status: str, detail: str) -> None:
+    print(results.line(scenario, status, detail), flush=True)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -9,7 +9,7 @@ import click
 
 from spanreplay.cli.fetching import fetching
 from spanreplay.cli.joining import joining
-from spanreplay.cli.options import WrongUse, common, print_json, print_text
+from spanreplay.cli.options import WrongUse, common, detail, print_json, print_text, verbose
 from spanreplay.replay.showing import short_id
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def command(target: str, step: int | None, tree: bool, store: Path | None, as_js
     """  # noqa: D301
     from spanreplay.cli.about import about
     from spanreplay.cli.target import load
+    from spanreplay.replay.rebuilding.behaviour import behaviour_hash
     from spanreplay.replay.reports.json import document
     from spanreplay.replay.reports.text import render_run, render_step, render_tree
     from spanreplay.spans.record import SpanRecord
@@ -66,6 +67,8 @@ def command(target: str, step: int | None, tree: bool, store: Path | None, as_js
     else:
         about(loaded)
         print_text("\n\n".join(render_run(r) for r in runs) or "no runs")
+        for run in runs if verbose() else ():
+            detail(f"run {short_id(run.run_id)}: behaviour {behaviour_hash(run)}")
 
 
 def _with_command(run: "Run", siblings: "Sequence[Run]") -> "Run":

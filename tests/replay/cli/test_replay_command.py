@@ -29,7 +29,7 @@ sys.exit(int(sys.argv[2]))
 
 RUN = [
     "run_id", "trace_ids", "session_id", "agent", "started_ns", "ended_ns", "outcome", "grade", "grade_reasons", "definition", "input",
-    "output", "artifacts", "versions", "steps", "unclassified_spans", "orphan_spans",
+    "output", "artifacts", "versions", "steps", "unclassified_spans", "orphan_spans", "behaviour",
 ]  # fmt: skip
 STEP = [
     "seq", "kind", "name", "call_id", "span_id", "trace_id", "parent_seq", "requested_by", "attempt", "retry_of", "agent", "input",

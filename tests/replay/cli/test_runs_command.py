@@ -65,6 +65,7 @@ def test_filters(listed: CommandLine, monkeypatch: pytest.MonkeyPatch, filters: 
     done = listed("runs", "--json", *filters)
     assert done.code == 0, done
     assert [r["run_id"] for r in done.json["runs"]] == runs
+    assert all(r["behaviour"].startswith("sha256:") for r in done.json["runs"])
     shown = listed("runs", *filters)
     assert [line.split()[0] for line in shown.out.splitlines()[1:]] == [r[:12] for r in runs]
     if not runs:

@@ -77,3 +77,11 @@ def test_verbose_tells_what_is_known_of_the_run(demo: CommandLine) -> None:
 
 def test_quiet_keeps_what_was_asked_for(demo: CommandLine) -> None:
     assert demo("show", "-q").out == demo("show").out
+
+
+def test_what_tells_equal_runs(demo: CommandLine) -> None:
+    (shown,) = demo("show", "--json").json["runs"]
+    assert shown["behaviour"].startswith("sha256:")
+    assert f"behaviour {shown['behaviour']}" in demo("show", "-v").err
+    (line,) = (demo("export", "--format", "messages").json,)
+    assert line["behaviour"] == shown["behaviour"]

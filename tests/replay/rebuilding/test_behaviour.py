@@ -42,3 +42,18 @@ def test_times_and_ids_do_not_matter_and_order_does() -> None:
     assert behaviour_hash(other) == behaviour_hash(run)
     twice = dataclasses.replace(run, steps=(step, dataclasses.replace(step, seq=2)))
     assert behaviour_hash(twice) != behaviour_hash(run)
+
+
+def conversation(*said: list[str]) -> str:
+    """The hash of a run whose model calls were asked these messages."""
+    (run,) = (run for run in recorded(agent).runs() if run.steps)
+    (step,) = run.steps
+    calls = [dataclasses.replace(step, seq=i, kind="model_call", input={"messages": m, "tools": []}) for i, m in enumerate(said, 1)]
+    return behaviour_hash(dataclasses.replace(run, steps=tuple(calls)))
+
+
+def test_every_message_of_a_conversation_counts() -> None:
+    grown = conversation(["a"], ["a", "b", "c"])
+    assert grown == conversation(["a"], ["a", "b", "c"])
+    others = [(["a"], ["b", "c"]), (["a"], ["a", "b"]), (["a"], ["a", "b", "d"]), (["x"], ["a", "b", "c"]), (["a", "b"], ["a", "b", "c"])]
+    assert len({grown, *(conversation(*other) for other in others)}) == 6

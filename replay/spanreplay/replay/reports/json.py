@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from spanreplay.replay.model import SCHEMA, Json, Run
 from spanreplay.replay.reading.fields import strict
+from spanreplay.replay.rebuilding.behaviour import behaviour_hash
 
 
 def document(runs: Sequence[Run], *, format: str, spans: int, fidelity: Sequence[Mapping[str, Any]] = ()) -> dict[str, Json]:  # noqa: A002 — its name in the JSON
@@ -20,7 +21,9 @@ def document(runs: Sequence[Run], *, format: str, spans: int, fidelity: Sequence
         ``{"schema": 1, "source": {…}, "runs": […]}``, strict JSON: a number that JSON has no notation for is its name as text.
     """
     source = {"format": format, "spans": spans, "fidelity": [dict(entry) for entry in fidelity]}
-    made: dict[str, Json] = strict({"schema": SCHEMA, "source": source, "runs": [run.to_json() for run in runs]})
+    made: dict[str, Json] = strict(
+        {"schema": SCHEMA, "source": source, "runs": [{**run.to_json(), "behaviour": behaviour_hash(run)} for run in runs]}
+    )
     return made
 
 

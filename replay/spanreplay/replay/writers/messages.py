@@ -1,7 +1,8 @@
 """A run as chat messages, in the form that chat completion APIs, evaluations and fine-tuning take: one conversation a line.
 
-Each line: ``{"run_id", "agent", "steps", "messages": [{"role", "content", "tool_calls"?, "tool_call_id"?}], "tools", "unanswered"}``. Every
-result stands right behind the call that asked for it; ``unanswered`` lists the calls that have none.
+Each line: ``{"run_id", "agent", "steps", "messages": [{"role", "content", "tool_calls"?, "tool_call_id"?}], "tools", "unanswered",
+"behaviour"}``. Every result stands right behind the call that asked for it; ``unanswered`` lists the calls that have none; ``behaviour`` is
+equal for runs that did the same.
 """
 
 import json
@@ -9,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from spanreplay.replay.model import Json, Run
+from spanreplay.replay.rebuilding.behaviour import behaviour_hash
 from spanreplay.replay.rebuilding.transcript import Conversation, conversations
 from spanreplay.replay.showing import safe_json
 from spanreplay.spans.record import Record
@@ -22,11 +24,11 @@ LOGS: Final = True
 def write(records: Sequence[Record], runs: Sequence[Run]) -> bytes:
     """UTF-8 JSON lines, one a conversation, in order of the runs."""
     del records
-    lines = [_line(run, talk) for run in runs for talk in conversations(run)]
+    lines = [_line(run, talk, behaviour) for run in runs for behaviour in [behaviour_hash(run)] for talk in conversations(run)]
     return "".join(safe_json(json.dumps(line, ensure_ascii=False)) + "\n" for line in lines).encode()
 
 
-def _line(run: Run, talk: Conversation) -> dict[str, Json]:
+def _line(run: Run, talk: Conversation, behaviour: str) -> dict[str, Json]:
     return {
         "run_id": run.run_id,
         "agent": talk.agent,
@@ -34,6 +36,7 @@ def _line(run: Run, talk: Conversation) -> dict[str, Json]:
         "messages": list(_adjacent([chat for message in talk.messages for chat in _chat(message)])),
         "tools": talk.tools,
         "unanswered": talk.unanswered,
+        "behaviour": behaviour,
     }
 
 

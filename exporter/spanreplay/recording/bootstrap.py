@@ -120,4 +120,9 @@ def _boot_replay() -> None:
             2, f"spanreplay: {sys.executable} has an incomplete spanreplay, so nothing there can be replayed; install it again\n".encode()
         )
         os._exit(125)
-    found[0].load()()
+    try:
+        start = found[0].load()
+    except Exception as error:  # noqa: BLE001 — whatever it is, and whoever catches it: site.py would go on
+        os.write(2, f"spanreplay: nothing can be replayed in {sys.executable}: {type(error).__name__}: {error}; install it again\n".encode())
+        os._exit(125)
+    start()

@@ -138,7 +138,7 @@ def judged(runs: Sequence[Run], policy: Policy, totals: Totals) -> list[Run]:
     """
     if not policy.is_kept:
         return list(runs)
-    came: dict[str, set[int]] = {run_id: set(steps) for run_id, steps in totals.used.items()}
+    came = {r.run_id: {*totals.used.get(r.run_id, ()), *totals.covered.get(r.run_id, ())} for r in runs}
     for call in totals.live:
         if call["run"] is not None and call["step"] is not None:
             came.setdefault(call["run"], set()).add(call["step"])

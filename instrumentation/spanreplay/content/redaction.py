@@ -100,6 +100,7 @@ class RedactionPolicy:
         return _as_json(self)
 
     @classmethod
+    @lru_cache(maxsize=64)
     def from_json(cls, text: str) -> "RedactionPolicy":
         """Return the policy of a text made by `to_json`.
 

@@ -8,7 +8,7 @@ import importlib
 import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 from spanreplay.instrumentation import providers
@@ -191,8 +191,14 @@ def recognise(method: str, path: str, content_type: str, body: bytes) -> tuple[P
 
 def recognise_parsed(method: str, path: str, parsed: object) -> tuple[Provider, object] | None:
     """As :func:`recognise`, for a body that is JSON already."""
-    found = next((provider for provider in registry() if provider.matches(method, path, parsed)), None)
+    found = next((provider for provider in _at(trimmed(path)) if provider.matches(method, path, parsed)), None)
     return None if found is None else (found, found.asked(path, parsed))
+
+
+@lru_cache(maxsize=256)
+def _at(path: str) -> tuple[Provider, ...]:
+    """The providers that such a path may be of."""
+    return tuple(provider for provider in registry() if path.endswith(provider.PATHS))
 
 
 def trimmed(path: str) -> str:

@@ -8,7 +8,7 @@ from spanreplay.content.canonical import canonical_json
 from spanreplay.content.redaction import mask
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=128)
 def comparable(text: str | None) -> str | None:
     """The form in which two inputs are compared: canonical JSON, redactions without their run's hash."""
     if text is None:

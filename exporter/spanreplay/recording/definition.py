@@ -38,6 +38,7 @@ LOCKS: Final = ("uv.lock", "pylock.toml", "poetry.lock", "pdm.lock", "Pipfile.lo
 _NAMED_FILES: Final = 50
 _LOCK_BYTES: Final = 16 * 2**20
 _IMAGE: Final = ("container.image.name", "container.image.id", "container.image.tags", "container.image.repo_digests")
+_LOCAL_TIME: Final = "/etc/localtime"
 _RELEASE: Final = Path("/etc/os-release")
 _CONTAINER: Final = Path("/run/.containerenv")
 """What podman tells a container of itself."""
@@ -49,9 +50,9 @@ _DISTRIBUTION: Final = re.compile(r"(?P<name>.+?)-(?P<version>[^-]+)(-[^-]+)?\.(
 def definition(redactor: Redactor) -> str:
     """The definition of this process's command: canonical JSON.
 
-    ``argv``, ``files`` (those that ``argv`` names, by their digests), ``cwd``, ``python``, ``platform``, ``image`` of the container,
-    ``environment`` (allow-listed variables), ``credentials`` (names of the variables that held one, never a value) and ``versions``. Equal
-    commands have equal ones.
+    ``argv``, ``files`` (those that ``argv`` names, by their digests), ``cwd``, ``python``, ``platform``, ``timezone``, ``image`` of the
+    container, ``environment`` (allow-listed variables), ``credentials`` (names of the variables that held one, never a value) and
+    ``versions``. Equal commands have equal ones.
     """
 
     def clean(text: str) -> str:
@@ -70,6 +71,7 @@ def definition(redactor: Redactor) -> str:
                 "release": system.release if system else None,
                 "distribution": _distribution(),
             },
+            "timezone": timezone(),
             "image": _image(os.environ),
             "files": {} if cwd is None else files(cwd, sys.orig_argv),
             "environment": {
@@ -81,6 +83,12 @@ def definition(redactor: Redactor) -> str:
             "versions": versions(cwd),
         }
     )
+
+
+def timezone() -> str | None:
+    """The time zone of this machine, such as ``Europe/Berlin``, where ``TZ`` names no other; ``None`` where it does not say."""
+    _, found, name = os.path.realpath(_LOCAL_TIME).rpartition("/zoneinfo/")
+    return name if found else None
 
 
 def chosen_hash_seed() -> str | None:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from spanreplay.replay.reexecution.command import CommandMissing, run_attached
+from spanreplay.recording import definition
+from spanreplay.replay.reexecution.command import CommandMissing, run_attached, same_surroundings
+from support.handmade import run
 
 
 def python(code: str) -> list[str]:
@@ -71,3 +73,24 @@ def test_a_signal_reaches_the_command_which_decides(number: signal.Signals, code
 def test_a_program_of_an_extra_that_is_missing_names_the_line_that_installs_it(tmp_path: Path) -> None:
     with pytest.raises(CommandMissing, match=r'pip install "spanreplay\[auto\]"'):
         run_attached([str(tmp_path / "opentelemetry-instrument"), "python", "agent.py"], dict(os.environ))
+
+
+@pytest.mark.parametrize(
+    ("recorded", "wanted"),
+    [
+        ({"timezone": "Asia/Tokyo"}, "Asia/Tokyo"),
+        ({"timezone": "Asia/Tokyo", "environment": {"TZ": "UTC"}}, "UTC"),
+        ({"timezone": "Europe/Rome"}, None),
+        ({"timezone": None}, None),
+        ({}, None),
+    ],
+)
+def test_local_time_is_that_of_the_machine_it_was_recorded_on(
+    recorded: dict[str, object], wanted: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "localtime"
+    here.symlink_to("/usr/share/zoneinfo/Europe/Rome")
+    monkeypatch.setattr(definition, "_LOCAL_TIME", str(here))
+    assert same_surroundings([run(run_id="c", is_command=True, definition=recorded)]).get("TZ") == wanted
+    monkeypatch.setattr(definition, "_LOCAL_TIME", str(tmp_path))
+    assert definition.timezone() is None

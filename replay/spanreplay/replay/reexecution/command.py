@@ -13,8 +13,9 @@ from typing import IO, Any, Final
 
 from spanreplay.exporter import environment_variables as env
 from spanreplay.recording.children import child_environment, finish_command
-from spanreplay.recording.definition import HASH_SEED
+from spanreplay.recording.definition import HASH_SEED, timezone
 from spanreplay.replay.isolation import naming
+from spanreplay.replay.isolation.state import paths_of
 from spanreplay.replay.model import Run
 from spanreplay.replay.rebuilding.joins import Join
 from spanreplay.replay.reexecution.credentials import PLACEHOLDER, needed_credentials
@@ -24,6 +25,7 @@ from spanreplay.replay.reexecution.hosts import model_hosts
 from spanreplay.replay.reexecution.ledger import Difference, Ledger, Totals, expected_runs, read_ledgers
 from spanreplay.replay.reexecution.options import STRICT, Options
 from spanreplay.replay.reexecution.plan import ENVIRONMENT, LEDGERS, TEMPORARY, Plan, lay_out
+from spanreplay.replay.reexecution.stepping import window
 from spanreplay.replay.reexecution.uncalled import enter_unreached
 from spanreplay.replay.reexecution.verdict import Verdict, verdict
 from spanreplay.replay.reexecution.versions_now import present_code, recorded_command
@@ -110,7 +112,7 @@ def replay_command(
         temporary = str(scratch / TEMPORARY)
         environment |= _QUICK_TELEMETRY
         environment |= {ENVIRONMENT: str(scratch), "TMPDIR": temporary, "TEMP": temporary, "TMP": temporary, "SQLITE_TMPDIR": temporary}
-        environment |= _determined(runs)
+        environment |= _varied(options) | same_surroundings(runs)
         for name in needed_credentials(runs, environment):
             environment.setdefault(name, PLACEHOLDER)
         with (
@@ -120,6 +122,7 @@ def replay_command(
                 environment,
                 allow_write=options.allow_write,
                 allow_connect=options.allow_connect,
+                state=[path for run in runs for path in paths_of(run.state)],
             )
             if options.isolate != "hook"
             else nullcontext()
@@ -130,8 +133,8 @@ def replay_command(
         shutil.rmtree(scratch, ignore_errors=True)
     if kept is not None:
         finish_command(environment, code)
-    judged = judged_part(expected_runs(runs, totals, focus), policy, totals)
-    whole = not policy and (all(r.run_id in totals.runs_matched or r.is_command for r in runs) if focus else True)
+    judged = window(judged_part(expected_runs(runs, totals, focus), policy, totals), totals, options.stepping, focus)
+    whole = not policy and totals.enough is None and (all(r.run_id in totals.runs_matched or r.is_command for r in runs) if focus else True)
     _finish(totals, judged, code, options, None if not whole else next((r.exit_code for r in runs if r.is_command), None))
     judgement = verdict(totals, judged, accept_incomplete=options.accept_incomplete or policy.is_fork, command=recorded_command(runs))
     made = None if kept is None else command_id
@@ -151,15 +154,23 @@ def _with_live(options: Options, runs: Sequence[Run], store: Path | None) -> Opt
     return replace(options, isolate="hook") if policy.lets_tools_run else options
 
 
-def _determined(runs: Sequence[Run]) -> dict[str, str]:
+def same_surroundings(runs: Sequence[Run]) -> dict[str, str]:
     """What makes randomness, the order of sets and the time zone what they were when the command was recorded."""
     command = next((r for r in runs if r.is_command), None)
     if command is None:
         return {}
-    recorded = command.definition.get("environment") if isinstance(command.definition, dict) else None
+    defined = command.definition if isinstance(command.definition, dict) else {}
+    recorded = defined.get("environment")
     kept = recorded if isinstance(recorded, dict) else {}
-    found = {env.SPANREPLAY_SEED: command.seed, HASH_SEED: kept.get(HASH_SEED, command.hash_seed), "TZ": kept.get("TZ")}
+    zone = defined.get("timezone")
+    elsewhere = zone if zone != timezone() else None
+    found = {env.SPANREPLAY_SEED: command.seed, HASH_SEED: kept.get(HASH_SEED, command.hash_seed), "TZ": kept.get("TZ", elsewhere)}
     return {name: value for name, value in found.items() if isinstance(value, str) and "\0" not in value}
+
+
+def _varied(options: Options) -> dict[str, str]:
+    """What another machine would have otherwise, where the record does not say what it was."""
+    return {} if options.shuffled is None else {HASH_SEED: str(options.shuffled % 2**32)}
 
 
 def _finish(totals: Totals, runs: Sequence[Run], code: int, options: Options, wanted: int | None) -> None:

@@ -197,3 +197,37 @@ def test_another_pydantic_ai_is_said_to_be_unsupported(monkeypatch: pytest.Monke
         assert adapter.status().startswith("unsupported: wanted a function ToolManager._call_tool")
     finally:
         adapter.uninstall()
+
+
+def test_a_handler_of_calls_that_wait_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("pydantic_ai.capabilities.deferred_tool_handler")
+
+    class HandleDeferredToolCalls:
+        async def handle_deferred_tool_calls(self, ctx: Any, *, requests: Any) -> Any:
+            RAN.append("handler")
+            return SimpleNamespace(approvals={"c1": True, "c2": False}, calls={"c3": 1})
+
+    HandleDeferredToolCalls.__module__ = module.__name__
+    vars(module)["HandleDeferredToolCalls"] = HandleDeferredToolCalls
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    requests = SimpleNamespace(approvals=[asked("pay", "c1"), asked("pay", "c2")], calls=[asked("job", "c3")])
+    RAN.clear()
+    adapter.uninstall()
+    adapter.install()
+
+    async def agent() -> Any:
+        results = await HandleDeferredToolCalls().handle_deferred_tool_calls(None, requests=requests)
+        return None if results is None else "answered"
+
+    try:
+        tape = recorded(agent)
+        steps = [(step[names.STEP_KIND], step[names.STEP_NAME]) for step in tape.steps]
+        assert (
+            steps == [("decision", "pay")] * 2 + [("tool_call", "job"), ("human", "handle_deferred_tool_calls")] + [("decision", "pay")] * 2
+        )
+        said = [step.get(names.GEN_AI_TOOL_CALL_DECISION_OUTCOME) for step in tape.steps]
+        assert said == ["require_approval", "require_approval", None, None, "allow", "deny"]
+        replayed(tape, agent)
+        assert RAN == ["handler"]
+    finally:
+        adapter.uninstall()

@@ -8,7 +8,7 @@ It is recorded there and not one level up, so that a replay counts retries and u
 
 import functools
 import json
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -19,10 +19,11 @@ from spanreplay.boundary.boundary import acall, here
 from spanreplay.boundary.call import OutcomeName
 from spanreplay.boundary.scope import Scope
 from spanreplay.content import codec
-from spanreplay.instrumentation import framework, pydantic_ai_models
+from spanreplay.instrumentation import framework, pydantic_ai_deferred, pydantic_ai_deps, pydantic_ai_models
 from spanreplay.instrumentation.framework import Offered
 from spanreplay.instrumentation.hooks import Hooks, expect
-from spanreplay.instrumentation.manual import agent_run, record_decision
+from spanreplay.instrumentation.manual import agent_run
+from spanreplay.instrumentation.pydantic_ai_deferred import FRAMEWORK, LAYER, PUT_OFF, decide, wait_for
 from spanreplay.instrumentation.shims.patching import Patches
 
 if TYPE_CHECKING:
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
 else:
     _Behind = wrapt.ObjectProxy
 
-NAME: Final = "pydantic_ai"
-_LAYER: Final = "pydantic_ai.ToolManager"
+NAME: Final = FRAMEWORK
 _ENDINGS: Final[Mapping[str, OutcomeName]] = {
     "ModelRetry": "tool_error",
     "ToolFailed": "tool_error",
@@ -45,8 +45,6 @@ _REQUESTS: Final = frozenset({"DeferredToolRequests", "DeferredToolCalls"})
 _OPEN: Final = "what became of the calls that an agent has put off"
 _NESTED: Final = 20
 """Toolsets in toolsets."""
-_PUT_OFF: Final = "pydantic_ai.put_off"
-"""In the run's state: ids of the calls that were begun and put off, so that they have a step."""
 
 
 def _patch_tools(module: ModuleType, patches: Patches) -> None:
@@ -72,6 +70,8 @@ _hooks: Final = Hooks(
         "pydantic_ai.tool_manager": _patch_tools,
         "pydantic_ai._tool_manager": _patch_tools,
         "pydantic_ai.agent": _patch_agents,
+        "pydantic_ai.capabilities.deferred_tool_handler": pydantic_ai_deferred.patch,
+        "pydantic_ai.capabilities.hooks": pydantic_ai_deferred.patch,
         "pydantic_ai.models.function": pydantic_ai_models.patch,
         "pydantic_ai.models.test": pydantic_ai_models.patch,
     },
@@ -120,7 +120,7 @@ def _keep_malformed(scope: Scope, manager: Any, asked: Any, error: Exception) ->
         tool = (manager.tools or {}).get(asked.tool_name)
         if tool is None or tool.tool_def.kind != "output":
             offered = Offered(name=asked.tool_name) if tool is None else _offered(tool.tool_def, _function(tool))
-            framework.not_made(scope, offered, asked.args or {}, "malformed", layer=_LAYER, call_id=asked.tool_call_id, error=error)
+            framework.not_made(scope, offered, asked.args or {}, "malformed", layer=LAYER, call_id=asked.tool_call_id, error=error)
 
     framework.attempt(scope, "a call with arguments that the tool does not take", keep)
 
@@ -168,18 +168,26 @@ class _Toolset(_Behind):
             scope,
             _offered(tool.tool_def, function),
             _arguments(self._self_asked, tool_args),
-            layer=_LAYER,
+            layer=LAYER,
             call_id=ctx.tool_call_id,
             annotation=framework.returned(function),
             ending=_ending,
         )
         if call is None:
             return await call_tool(name, tool_args, ctx, tool, *more)
+
+        deps = getattr(ctx, "deps", None)
+
+        async def made() -> Any:
+            before = pydantic_ai_deps.state(deps)
+            return pydantic_ai_deps.kept(await call_tool(name, tool_args, ctx, tool, *more), before, deps)
+
         try:
-            return await acall(scope, call, lambda: call_tool(name, tool_args, ctx, tool, *more))
+            value = await acall(scope, call, made)
+            return pydantic_ai_deps.restored(value, deps) if scope.session.mode == "replay" else pydantic_ai_deps.result_of(value)
         except Exception as error:
             if scope.run is not None and _ending(error) in ("deferred", "interrupted"):
-                scope.run.state.setdefault(_PUT_OFF, set()).add(ctx.tool_call_id)
+                scope.run.state.setdefault(PUT_OFF, set()).add(ctx.tool_call_id)
             raise
 
 
@@ -252,7 +260,7 @@ async def _recorded(agent: Any, prompt: Any, options: dict[str, Any], running: A
     ) as recorded:
         scope = here()
         if results is not None and scope is not None:
-            framework.attempt(scope, _OPEN, lambda: _decide(results, options.get("message_history")))
+            framework.attempt(scope, _OPEN, lambda: decide(results, _asked(options.get("message_history")), by="caller"))
         async with running as run:
             yield run
         result = run.result
@@ -260,7 +268,13 @@ async def _recorded(agent: Any, prompt: Any, options: dict[str, Any], running: A
         if type(recorded.output).__name__ in _REQUESTS:
             recorded.outcome = "interrupted" if getattr(recorded.output, "approvals", ()) else "deferred"
             if scope is not None:
-                framework.attempt(scope, _OPEN, lambda: _wait_for(scope, recorded.output))
+                framework.attempt(scope, _OPEN, lambda: wait_for(scope, recorded.output))
+
+
+def _asked(history: Any) -> list[Any]:
+    """The calls that the model asked for in an earlier run."""
+    parts = (part for message in (history or ()) for part in getattr(message, "parts", ()))
+    return [part for part in parts if getattr(part, "part_kind", None) == "tool-call"]
 
 
 def _definition(agent: Any, options: dict[str, Any]) -> dict[str, object]:
@@ -280,36 +294,3 @@ def _definition(agent: Any, options: dict[str, Any]) -> dict[str, object]:
 def _text(value: object) -> str:
     """Instructions are texts, or functions that make them; a type of output is a class or several."""
     return value if isinstance(value, str) else getattr(value, "__qualname__", None) or type(value).__qualname__
-
-
-# ---- calls that wait for a person or another system -------------------------------------------------------------
-
-
-def _decide(results: Any, history: Any) -> None:
-    """Keep what a person has said of calls that an earlier run has put off."""
-    parts = (part for message in (history or ()) for part in getattr(message, "parts", ()))
-    asked = {part.tool_call_id: part for part in parts if getattr(part, "part_kind", None) == "tool-call"}
-    who = getattr(results, "answered_by", {})
-    for call_id, said in results.approvals.items():
-        call = asked.get(call_id)
-        changed = getattr(said, "override_args", None)
-        record_decision(
-            "unknown" if call is None else call.tool_name,
-            "allow" if said is True or type(said).__name__ == "ToolApproved" else "deny",
-            by=who.get(call_id, "caller"),
-            reason=getattr(said, "message", None),
-            arguments=changed if changed is not None or call is None else call.args_as_dict(),
-            call_id=call_id,
-        )
-
-
-def _wait_for(scope: Scope, requests: Any) -> None:
-    """Keep which calls a run has left open: those that want an approval, and those that another system is to answer."""
-    for call in getattr(requests, "approvals", ()):
-        record_decision(call.tool_name, "require_approval", by=NAME, arguments=call.args_as_dict(), call_id=call.tool_call_id)
-    begun: Collection[str] = scope.run.state.get(_PUT_OFF, ()) if scope.run is not None else ()
-    for call in requests.calls if hasattr(requests, "calls") else requests.tool_calls:
-        if call.tool_call_id not in begun:
-            framework.not_made(
-                scope, Offered(name=call.tool_name), call.args_as_dict(), "deferred", layer=_LAYER, call_id=call.tool_call_id
-            )

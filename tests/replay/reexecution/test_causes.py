@@ -10,8 +10,10 @@ from spanreplay.boundary.call import Call
 from spanreplay.content import codec
 from spanreplay.instrumentation import prompt
 from spanreplay.instrumentation.providers import openai_chat
-from spanreplay.replay.reexecution.causes import NONE, explain
+from spanreplay.replay.reexecution.causes import NONE, Causes
+from spanreplay.replay.reexecution.evidence import fragments
 from spanreplay.replay.reexecution.ledger import Difference
+from spanreplay.replay.reexecution.versions_now import Change, Comparison
 from support.taped import recorded, replayed
 
 REQUEST: dict[str, Any] = {
@@ -51,7 +53,12 @@ def _edited(path: list[Any], value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("path", "value", "field", "cause"),
     [
-        (["messages", 0, "content"], "Be generous.", "messages[0].content", "the prompt greeter 3 has changed since the run was recorded"),
+        (
+            ["messages", 0, "content"],
+            "Be generous.",
+            "messages[0].content",
+            "the instructions have changed, and the prompt greeter 3 is as it was",
+        ),
         (["messages", 1, "content"], "Bye", "messages[1].content", NONE),
         (
             ["tools", 0, "function", "parameters", "properties", "x", "type"],
@@ -59,7 +66,7 @@ def _edited(path: list[Any], value: Any) -> dict[str, Any]:
             "tools[0].function.parameters.properties.x.type",
             "the schema of tool look has changed since the run was recorded",
         ),
-        (["temperature"], 1, "temperature", "the model settings have changed since the run was recorded"),
+        (["temperature"], 1, "temperature", "the model settings have changed: temperature 0 → 1"),
     ],
 )
 def test_one_changed_value_of_a_model_call_is_found_and_explained(path: list[Any], value: Any, field: str, cause: str) -> None:
@@ -72,8 +79,60 @@ def test_one_changed_value_of_a_model_call_is_found_and_explained(path: list[Any
 
 
 def test_what_is_no_input_has_no_cause_and_a_cause_stays() -> None:
+    causes = Causes([])
     other = Difference(kind="order", run_id=None, step=1, name="tool_call t")
-    assert explain(other, []) is other
+    assert causes.explain(other) is other
     given = replace(other, kind="input", field="x", cause="known")
-    assert explain(given, []) is given
-    assert explain(replace(other, kind="input", field="arguments.x"), []).cause == NONE
+    assert causes.explain(given) is given
+    assert causes.explain(replace(other, kind="input", field="arguments.x")).cause == NONE
+
+
+UNTOLD = "it cannot be told which of these it was, none of them is seen in what differs: "
+VERSIONS: list[tuple[list[Change], dict[str, Any], str, str]] = [
+    ([], {}, "none", "no version that is kept has changed: what differs comes from chance, time, or something outside"),
+    (
+        [Change(kind="dependency", name="a", recorded="1", actual="2", modules=("a",)), Change(kind="dependency", name="b", actual="2")],
+        {"packages": ["a"]},
+        "dependency",
+        "the dependency a has changed: 1 → 2",
+    ),
+    (
+        [Change(kind="dependency", name="a", recorded="1", actual="2", modules=("a",)), Change(kind="argv", name="arguments", actual="x")],
+        {"packages": ["a"]},
+        "untold",
+        f"{UNTOLD}the dependency a has changed: 1 → 2; the arguments none → x",
+    ),
+    (
+        [Change(kind="argv", name="arguments", recorded="agent.py --for Ana", actual="agent.py --for Bob")],
+        {"added": ["Bob"], "removed": ["Ana"]},
+        "argv",
+        "the arguments agent.py --for Ana → agent.py --for Bob",
+    ),
+    (
+        [Change(kind="image", name="image", recorded="a", actual="b")],
+        {},
+        "image",
+        "the container's image a → b; nothing else that is kept has changed",
+    ),
+    (
+        [Change(kind="python", name="", recorded="3.11.7", actual="3.12.1"), Change(kind="cwd", name="", recorded="/a", actual="/b")],
+        {"added": ["made by Python 3.12.1"]},
+        "python",
+        "Python 3.11.7 → 3.12.1",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changed", "evidence", "kind", "cause"), VERSIONS, ids=lambda v: v if isinstance(v, str) and " " not in v else "")
+def test_the_change_that_reached_a_difference_is_named(changed: list[Change], evidence: dict[str, Any], kind: str, cause: str) -> None:
+    difference = Difference(kind="input", run_id="r", step=1, name="tool_call t", field="arguments.x", evidence=evidence)
+    found = Causes([], Comparison(changed=tuple(changed))).explain(difference)
+    assert (found.cause_kind, found.cause) == (kind, cause)
+
+
+def test_words_that_differ_are_whole_and_short_ones_have_company() -> None:
+    assert fragments("Be formal, please.", "Be informal, please.") == (["formal"], ["informal"])
+    assert fragments("Refund within 30 days.", "Refund within 14 days.") == (["within 30 days"], ["within 14 days"])
+    assert fragments("one\ntwo\nthree", "one\nthree") == (["two"], [])
+    assert fragments({"a": "same", "b": [1]}, {"a": "same", "b": ["new text"]}) == (["1"], ["new text"])
+    assert fragments("x" * 5000, "y" * 5000)[0] == ["x" * 300]

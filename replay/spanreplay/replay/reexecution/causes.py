@@ -11,6 +11,7 @@ command (code, dependencies, variables, arguments, Python, machine). A change ex
 Where only one thing has changed at all, that is said so. Else several may have done it, and which cannot be told: nothing is guessed.
 """
 
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,6 +40,7 @@ _SETTINGS: Final = re.compile(
 )
 _SHORT: Final = 4
 """Words shorter than this are found everywhere."""
+_LINE_LENGTH: Final = 60
 _NAMED: Final = 4
 _FILES: Final = 300
 _BYTES: Final = 8 * 2**20
@@ -134,7 +136,8 @@ class Causes:
         system = _INSTRUCTIONS.match(field) is not None or _is_system(field, asked)
         for skill in (c for c in changed if c["kind"] == "skill"):
             if system or _MESSAGE.match(field):
-                return _Hit("skill", f"the skill {skill['name']} has changed since the run was recorded", _SEEN)
+                seen = self._in_skill(difference.run_id, skill["name"], evidence.get("removed", ()))
+                return _Hit("skill", f"the skill {skill['name']} has changed since the run was recorded", _SEEN if seen else _LINE)
         prompt = next((c for c in changed if c["kind"] == "prompt"), None)
         if prompt is not None and (_in_template(prompt, evidence) or (system and not all(prompt.get("templates", ("", ""))))):
             return _Hit("prompt", f"the prompt {prompt['name']} has changed{_arrow(prompt)}", _SEEN)
@@ -144,6 +147,11 @@ class Causes:
                 return _Hit("instructions", f"the instructions have changed, and the prompt {_name(named)} is as it was", _LINE)
             return _Hit("prompt", "the prompt has changed since the run was recorded", _LINE)
         return None
+
+    def _in_skill(self, run_id: str | None, name: str, removed: Sequence[str]) -> bool:
+        """Did the words that are gone stand in the recorded texts of a skill?"""
+        steps = (step for run in self._runs if run.run_id == run_id for step in run.steps if step.name == f"skill {name}")
+        return any(_holds(step.typed_result or "", json.dumps(text, ensure_ascii=False)[1:-1]) for step in steps for text in removed)
 
     def _step(self, difference: Difference) -> Step | None:
         run = next((r for r in self._runs if r.run_id == difference.run_id), None)
@@ -156,6 +164,8 @@ class Causes:
             return
         evidence = difference.evidence or {}
         added, removed = list(evidence.get("added", ())), list(evidence.get("removed", ()))
+        if difference.kind == "output":  # its first value may be a digest of the others
+            added += evidence.get("beside", ())
         if difference.step is not None and not added and not removed and difference.kind in ("unreached", "order"):
             step = self._step(difference)
             removed = [] if step is None else [step.name]
@@ -266,7 +276,9 @@ def _in_template(prompt: Mapping[str, Any], evidence: Mapping[str, Any]) -> bool
 
 def _reaches(value: str, texts: Sequence[str]) -> bool:
     """Is a value among words that differ?"""
-    return any(value == text or (len(value) >= _SHORT - 1 and value in text) or (len(text) >= _SHORT and text in value) for text in texts)
+    if len(value) < _SHORT - 1:
+        return any(re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text) for text in texts if value and len(text) <= _LINE_LENGTH)
+    return any(value in text or (len(text) >= _SHORT and text in value) for text in texts)
 
 
 def _holds(where: str, text: str, *, same_file: bool = False) -> bool:

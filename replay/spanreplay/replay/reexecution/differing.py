@@ -25,6 +25,7 @@ from spanreplay.replay.reexecution.stepwise import step_changes
 
 _FIELDS: Final = 50
 """Differing values of one input that are named."""
+_BESIDE: Final = 10
 _PACKAGES: Final = 12
 _FRAMES: Final = 200
 
@@ -58,7 +59,7 @@ def of_input(
     if not made:  # they differ as texts only
         name = f"{expected.kind} {expected.name}"
         made = [Difference(kind="input", run_id=recorded.run.run_id, step=expected.seq, name=name, field="input", where=where)]
-    evidence = {"changed": step_changes(expected, step), "packages": packages(sys._getframe(1))}
+    evidence = {"changed": step_changes(expected, step, parsed(asked)), "packages": packages(sys._getframe(1))}
     return _whole(made, wanted, asked, evidence)
 
 
@@ -182,6 +183,8 @@ def _whole(made: list[Difference], wanted: str | None, asked: str | None, eviden
         return made
     first, others = made[0], [d.field for d in made[1:] if d.field is not None]
     diff = unified(parsed(wanted), parsed(asked))
+    if len(made) > 1:
+        evidence = {**evidence, "beside": [text for d in made[1:_BESIDE] for text in (d.evidence or {}).get("added", ())]}
     return [
         replace(first, diff=diff, also=tuple(others), evidence={**(first.evidence or {}), **evidence}),
         *(replace(d, evidence={**(d.evidence or {}), **evidence}) for d in made[1:]),

@@ -10,6 +10,8 @@ from spanreplay.replay.reexecution.diff import ABSENT
 _FRAGMENTS: Final = 12
 _LENGTH: Final = 300
 """Characters of a fragment."""
+_AROUND: Final = " \t.,;:!?\"'()[]{}"
+_SHORT: Final = 5
 _LINES: Final = 400
 _STRUCTURE: Final = 40
 """Values of a structure that are looked at."""
@@ -45,14 +47,21 @@ def _middles(one: str, other: str) -> tuple[str, str]:
     """What differs of two lines, in whole words."""
     shorter = min(len(one), len(other))
     start = next((i for i in range(shorter) if one[i] != other[i]), shorter)
-    while start > 0 and not one[start - 1].isspace():
+    while start > 0 and _in_word(one[start - 1]):
         start -= 1
     end = 0
     while end < shorter - start and one[-1 - end] == other[-1 - end]:
         end += 1
-    while end > 0 and not one[len(one) - end].isspace():
+    while end > 0 and _in_word(one[len(one) - end]):
         end -= 1
+    if max(len(one), len(other)) - start - end < _SHORT:  # too short to be looked for: with the words beside it
+        start = len(one[:start].rstrip().rpartition(" ")[0])
+        end = len(one[len(one) - end :].lstrip().partition(" ")[2])
     return one[start : len(one) - end], other[start : len(other) - end]
+
+
+def _in_word(character: str) -> bool:
+    return character.isalnum() or character in "_-"
 
 
 def _scalars(value: Any) -> Iterator[str]:
@@ -69,5 +78,5 @@ def _scalars(value: Any) -> Iterator[str]:
 
 
 def _bounded(texts: Iterator[str] | list[str]) -> list[str]:
-    clean = (text.strip()[:_LENGTH] for text in texts)
+    clean = (text.strip()[:_LENGTH].strip(_AROUND) for text in texts)
     return list(dict.fromkeys(text for text in clean if text))[:_FRAGMENTS]

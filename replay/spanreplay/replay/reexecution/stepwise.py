@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from spanreplay.boundary.scope import in_force
 from spanreplay.boundary.step import Step as LiveStep
+from spanreplay.instrumentation.provider import by_name
 from spanreplay.replay.model import Json, Step
 from spanreplay.replay.reading.fields import Fields
 from spanreplay.replay.reading.versions import step_versions
@@ -13,7 +15,7 @@ _TEXT: Final = 20_000
 """Characters of a template that are kept as evidence."""
 
 
-def step_changes(step: Step, live: LiveStep) -> list[dict[str, Any]]:
+def step_changes(step: Step, live: LiveStep, asked: Json) -> list[dict[str, Any]]:
     """What has another version at a live call than at its recorded step.
 
     Each is ``{"kind": "prompt" | "tool" | "skill" | "model" | "setting", "name", "recorded", "actual"}``, a side that has it not being
@@ -22,8 +24,9 @@ def step_changes(step: Step, live: LiveStep) -> list[dict[str, Any]]:
     Args:
         step: the recorded step.
         live: the call.
+        asked: its comparable input, as a JSON value.
     """
-    now = _versions(live)
+    now = _versions(step, live, asked)
     found = [*_of_prompt(step.versions.get("prompt"), now.get("prompt"))]
     found += _of_named("tool", step.versions.get("tools"), now.get("tools"), "schema_digest")
     found += _of_named("skill", step.versions.get("skills"), now.get("skills"), "digest")
@@ -70,8 +73,10 @@ def _of_named(kind: str, was: Json, now: Json, digest: str) -> list[dict[str, An
     ]
 
 
-def _versions(live: LiveStep) -> dict[str, Json]:
-    attributes = live.attributes
+def _versions(step: Step, live: LiveStep, asked: Json) -> dict[str, Json]:
+    given = {**in_force.get(), **_view(step, asked), **live.call.attributes}
+    clean = live.session.redactor.text
+    attributes = {name: clean(value)[0] if isinstance(value, str) else value for name, value in given.items()}
     span = SpanRecord(
         trace_id=live.trace_id,
         span_id=live.span_id,
@@ -84,6 +89,14 @@ def _versions(live: LiveStep) -> dict[str, Json]:
         scope=Scope(name=""),
     )
     return step_versions(span, Fields(attributes))
+
+
+def _view(step: Step, asked: Json) -> Mapping[str, Any]:
+    """What a request says in the words of the conventions: a replay that nobody watches does not work it out for each call."""
+    provider = by_name(step.wire.provider) if step.wire is not None and step.wire.provider is not None else None
+    if provider is None or not isinstance(asked, dict) or "body" not in asked:
+        return {}
+    return provider.request(provider.asked(str(asked.get("url", "")), asked["body"])).attributes
 
 
 def _dict(value: Json) -> dict[str, Json]:

@@ -1,5 +1,7 @@
 """A replay tells the recorded time."""
 
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -81,3 +83,10 @@ def test_a_record_without_times_leaves_the_clock_alone() -> None:
         clock.reached(None)
         assert datetime.now(UTC).year >= 2026
         clock.stop()
+
+
+def test_it_brings_no_pytest_into_the_agent() -> None:
+    found = "'pytest' in sys.modules, 'time_machine' in sys.modules"
+    told = f"import sys; from spanreplay.replay.reexecution import clock; clock._library(); print({found})"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]

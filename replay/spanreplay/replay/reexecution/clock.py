@@ -5,14 +5,19 @@ and with them every wait and time-out, stay real. What patches the clock is time
 however they were imported.
 """
 
+import importlib
+import sys
 import threading
 import time
 from collections.abc import Sequence
-from typing import Final
-
-import time_machine
+from functools import cache
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
 
 from spanreplay.replay.model import Run
+
+if TYPE_CHECKING:
+    from time_machine import Traveller
 
 _LATEST_NS: Final = 253_370_764_800_000_000_000
 """The year 9999; what is later was not measured by a clock."""
@@ -29,8 +34,8 @@ class RecordedClock:
         starts = [run.started_ns for run in runs if 0 < run.started_ns < _LATEST_NS]
         self._now_ns = min(starts, default=0)
         self._lock = threading.Lock()
-        self._travel = time_machine.travel(_at(self._now_ns), tick=True) if starts else None
-        self._traveller: time_machine.Traveller | None = None
+        self._travel = _library().travel(_at(self._now_ns), tick=True) if starts else None
+        self._traveller: Traveller | None = None
 
     def start(self) -> None:
         """Set the clock of this process to the start of the record. Does nothing where the record has no times."""
@@ -58,6 +63,19 @@ class RecordedClock:
         with self._lock:
             if self._traveller is not None:
                 self._traveller.move_to(_at(min(time.time_ns() + int(seconds * 1e9), _LATEST_NS)), tick=True)
+
+
+@cache
+def _library() -> ModuleType:
+    """time-machine, without pytest: it imports that for its fixture wherever it is installed, which would take longer than all of us."""
+    if "pytest" in sys.modules:
+        return importlib.import_module("time_machine")
+    modules: dict[str, ModuleType | None] = sys.modules  # type: ignore[assignment]
+    modules["pytest"] = None  # which makes its import fail
+    try:
+        return importlib.import_module("time_machine")
+    finally:
+        del modules["pytest"]
 
 
 def _at(ns: int) -> float:

@@ -34,7 +34,7 @@ class RecordedClock:
         starts = [run.started_ns for run in runs if 0 < run.started_ns < _LATEST_NS]
         self._now_ns = min(starts, default=0)
         self._lock = threading.Lock()
-        self._travel = _library().travel(_at(self._now_ns), tick=True) if starts else None
+        self._travel = travelling().travel(_at(self._now_ns), tick=True) if starts else None
         self._traveller: Traveller | None = None
 
     def start(self) -> None:
@@ -66,7 +66,7 @@ class RecordedClock:
 
 
 @cache
-def _library() -> ModuleType:
+def travelling() -> ModuleType:
     """time-machine, without pytest: it imports that for its fixture wherever it is installed, which would take longer than all of us."""
     if "pytest" in sys.modules:
         return importlib.import_module("time_machine")

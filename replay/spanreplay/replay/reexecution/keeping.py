@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import time_machine
-
 from spanreplay.boundary.session import CaptureSink, RunContext
 from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.content.redaction import Redactor
@@ -16,6 +14,7 @@ from spanreplay.recording.definition import program
 from spanreplay.recording.place import Place
 from spanreplay.recording.root import close_root, open_root
 from spanreplay.replay.model import Run
+from spanreplay.replay.reexecution.clock import travelling
 from spanreplay.replay.reexecution.ledger import Ledger
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import LinkRecord
@@ -28,9 +27,10 @@ _UNSEEDED: Final = "0" * 32
 def real_time_ns() -> int:
     """The time, nanoseconds since the epoch, whatever time the replayed program is told."""
     try:
-        return time_machine.escape_hatch.time.time_ns()
+        now: int = travelling().escape_hatch.time.time_ns()
     except ValueError:  # no other time is told
         return time.time_ns()
+    return now
 
 
 def new_place() -> Place:

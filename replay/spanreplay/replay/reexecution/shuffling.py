@@ -11,13 +11,11 @@ import sys
 import threading
 import time
 from asyncio import base_events
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final
-
-import time_machine
 
 from spanreplay.boundary.call import Answer
 from spanreplay.boundary.step import Step as LiveStep
+from spanreplay.replay.reexecution.clock import travelling
 from spanreplay.replay.reexecution.stepping import Inner
 
 _LONGEST_S: Final = 0.003
@@ -55,7 +53,7 @@ class Shuffled:
 
 def _another_day(days: int) -> None:
     """The machine's clock, under the recorded one."""
-    time_machine.travel(datetime.now(UTC) + timedelta(days=days), tick=True).start()
+    travelling().travel(time.time() + days * 86_400, tick=True).start()
 
 
 def _shuffle_loops(chance: random.Random) -> None:

@@ -110,7 +110,7 @@ def _read(path: Path) -> "list[Run]":
     try:
         return baseline.read(path)
     except UnreadableSource as error:
-        pytest.fail(f"the recording cannot be read: {error}", pytrace=False)
+        raise pytest.fail.Exception(f"the recording cannot be read: {error}", pytrace=False) from None
 
 
 @contextmanager
@@ -124,7 +124,7 @@ def _writing(path: Path, config: pytest.Config) -> "Iterator[Baseline]":
             yield made
         _write(path, made, config)
     except baseline.NothingRecorded as error:
-        pytest.fail(str(error), pytrace=False)
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 
 def _write(path: Path, made: "Baseline", config: pytest.Config) -> None:
@@ -134,11 +134,11 @@ def _write(path: Path, made: "Baseline", config: pytest.Config) -> None:
     try:
         baseline.write(path, made.records, made.runs, reason=config.getoption(_REASON))
     except (baseline.BehaviourChanged, UnreadableSource) as error:
-        pytest.fail(
+        told = (
             f"{path} stays as it is: what the test does is not what was recorded.\n{error}\n"
-            f'If that is right now, say why: pytest {_OPTION}=record {_REASON} "…"',
-            pytrace=False,
+            f'If that is right now, say why: pytest {_OPTION}=record {_REASON} "…"'
         )
+        raise pytest.fail.Exception(told, pytrace=False) from None
 
 
 @contextmanager
@@ -232,7 +232,7 @@ class ReplayRun:
         try:
             _write(file, made, self._config)
         except baseline.NothingRecorded as error:
-            pytest.fail(str(error), pytrace=False)
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 
 def _command(file: Path, argv: Sequence[str], cwd: Path, run: str | None) -> "ReplayResult":
@@ -247,7 +247,7 @@ def _command(file: Path, argv: Sequence[str], cwd: Path, run: str | None) -> "Re
     try:
         done = replay_command(runs, list(open_source(str(file)).records), argv, focus=focus, cwd=cwd)
     except CommandMissing as error:
-        pytest.fail(str(error), pytrace=False)
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
     if done.verdict.exit_code == EXIT_CANNOT_JUDGE:
         pytest.fail(f"{shlex.join(argv)} cannot be judged:\n{render_verdict(done.verdict, done.runs, colour=False)}", pytrace=False)
     return ReplayResult(value=done.exit_code, error=None, verdict=done.verdict)

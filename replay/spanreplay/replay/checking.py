@@ -161,8 +161,8 @@ def _read(given: object, at_least: float | None) -> tuple[Ended, float | None, s
         raise ValueError(f"a score is a finite number; it is {number}")
     if passed is not None:
         return ("passed" if passed else "failed"), number, detail
-    if at_least is not None and number is not None:
-        return ("passed" if number >= at_least else "failed"), number, detail or f"score {number:g}, wanted {at_least:g} at least"
+    if at_least is not None and number is not None and number < at_least:
+        return "failed", number, detail or f"score {number:g}, wanted {at_least:g} at least"
     return "passed", number, detail
 
 

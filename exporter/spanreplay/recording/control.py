@@ -115,6 +115,7 @@ def start(
     run_per: RunPer | None = None,
     session_attributes: Mapping[str, Any] | None = None,
     durability: Durability | None = None,
+    seed_random: bool = False,
 ) -> None:
     """Record every run of this process from now on. Does nothing while one is being recorded, or replayed, already.
 
@@ -132,6 +133,8 @@ def start(
         durability: what a kill or a loss of power may take: ``process``, nothing that has ended unless the machine dies; ``disk``, nothing;
             ``batch``, what was recorded within the last second. Whatever it is, a call with an effect is on disk before it is made.
             Default ``SPANREPLAY_DURABILITY``, else ``process``.
+        seed_random: what is recorded until :func:`stop` is one run as a whole, and may draw from ``random`` seeded anew, as a recorded
+            command does; its replay then draws the same.
 
     Raises:
         ValueError: an argument is none of its choices. Nothing else raises: a store that cannot be written is logged and counted.
@@ -145,16 +148,17 @@ def start(
         session_attributes=session_attributes,
         durability=durability,
     )
-    begin(config, tracer_provider=tracer_provider, command=False)
+    begin(config, tracer_provider=tracer_provider, command=False, seed_random=seed_random)
 
 
-def begin(config: Config, *, tracer_provider: object = None, command: bool) -> None:
+def begin(config: Config, *, tracer_provider: object = None, command: bool, seed_random: bool = False) -> None:
     """Start a recording whose settings are decided.
 
     Args:
         config: the settings.
         tracer_provider: see :func:`start`.
         command: the process is part of a command that somebody else watches; :func:`stop` then leaves the recording on.
+        seed_random: see :func:`start`.
     """
     global _current  # noqa: PLW0603 — one recording for the process
     with _lock:
@@ -168,7 +172,7 @@ def begin(config: Config, *, tracer_provider: object = None, command: bool) -> N
             return
         recording = _Recording(config, command=command)
         recording.installed = plugins.install(config.adapters)
-        randomness.install(recording.seed, fresh=command)
+        randomness.install(recording.seed, fresh=command or seed_random)
         processes.complete_with(child_env)
         _current = recording
         _hook_fork()
@@ -181,7 +185,7 @@ def begin(config: Config, *, tracer_provider: object = None, command: bool) -> N
                 resource=recording.recorder.resource(),
                 process_id=recording.session.process_id,
                 seed=recording.seed,
-                attributes=config.attributes,
+                attributes={**config.attributes, **({names.RUN_RANDOM_SEEDED: True} if seed_random else {})},
             )
         else:
             recording.context = _enter_parent()

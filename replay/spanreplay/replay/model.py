@@ -224,6 +224,8 @@ class Run:
     """The redaction policy in force while recording, as its JSON text."""
     seed: str | None = None
     """What uuids and ``random`` were made from in a recorded command's top process."""
+    random_seeded: bool = False
+    """A block of a process was recorded, and ``random`` made from the seed when it began."""
     hash_seed: str | None = None
     """``PYTHONHASHSEED`` that was chosen for a recorded command."""
     code: Json = None

@@ -1,11 +1,14 @@
 """A recording in a repository: what it takes to replace it, and that the file keeps why."""
 
 import hashlib
+import random
+import uuid
 from pathlib import Path
 
 import pytest
 
 from spanreplay.instrumentation import agent_run, tool
+from spanreplay.replay import Replayer
 from spanreplay.replay.inputs.report import UnreadableSource
 from spanreplay.replay.reexecution import baseline
 from support.taped import recorded
@@ -77,3 +80,19 @@ def test_what_is_no_recording_is_replaced_with_a_reason_only(tmp_path: Path) -> 
 def test_nothing_recorded(tmp_path: Path) -> None:
     with pytest.raises(baseline.NothingRecorded):
         baseline.write(tmp_path / "a.json", [], [])
+
+
+def test_chance_in_a_recorded_block_is_the_same_in_its_replay_and_goes_on_after_it(tmp_path: Path) -> None:
+    def chancy() -> None:
+        search(f"{random.random()} {random.choice(range(1000))} {uuid.uuid4()}")
+
+    random.seed(7)
+    wanted = random.Random(7).random()
+    with baseline.recorded() as made:
+        chancy()
+    assert random.random() == wanted
+    baseline.write(tmp_path / "a.json", made.records, made.runs)
+    random.seed(7)
+    result = Replayer(baseline.read(tmp_path / "a.json")).replay(chancy)
+    assert result.equal, result.differences
+    assert random.random() == wanted

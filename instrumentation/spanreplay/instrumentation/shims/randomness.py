@@ -12,7 +12,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from hashlib import sha256
 from types import ModuleType
 from typing import Any, Final
@@ -116,16 +116,34 @@ def uninstall() -> None:
 
 
 @contextmanager
-def seeded(seed: str) -> Iterator[None]:
-    """Uuids are made from a seed in this block, unless they are made from one already."""
+def seeded(seed: str, *, fresh: bool = False) -> Iterator[None]:
+    """Uuids are made from a seed in this block, unless they are made from one already.
+
+    Args:
+        seed: any text.
+        fresh: ``random`` too, which goes on after the block as if there had been none.
+    """
     if _state["seed"] is not None:
         yield
         return
-    install(seed, fresh=False)
+    with untouched() if fresh else nullcontext():
+        install(seed, fresh=fresh)
+        try:
+            yield
+        finally:
+            uninstall()
+
+
+@contextmanager
+def untouched() -> Iterator[None]:
+    """``random`` goes on after this block as if nothing had been drawn or seeded in it."""
+    import random
+
+    before = random.getstate()
     try:
         yield
     finally:
-        uninstall()
+        random.setstate(before)
 
 
 def _in_child() -> None:

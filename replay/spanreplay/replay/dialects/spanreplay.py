@@ -228,6 +228,7 @@ def _with_run(draft: StepDraft, span: SpanRecord, fields: Fields) -> StepDraft:
         typed_output=typed_output,
         redaction=fields.text(a.RUN_REDACTION),
         seed=fields.text(a.RUN_SEED),
+        random_seeded=fields.true(a.RUN_RANDOM_SEEDED),
         hash_seed=fields.text(a.RUN_HASH_SEED),
         code=fields.json(a.RUN_CODE),
         variables=fields.json(a.RUN_VARIABLES),

@@ -42,6 +42,7 @@ class RunDraft:
     typed_output: str | None = None
     redaction: str | None = None
     seed: str | None = None
+    random_seeded: bool = False
     hash_seed: str | None = None
     code: Json = None
     variables: Json = None

@@ -124,6 +124,7 @@ def _run(assembly: Assembly, losses: Mapping[str, int], source_losses: Losses) -
         typed_output=draft.typed_output,
         redaction=draft.redaction,
         seed=draft.seed,
+        random_seeded=draft.random_seeded,
         hash_seed=draft.hash_seed,
         code=draft.code,
         variables=draft.variables,

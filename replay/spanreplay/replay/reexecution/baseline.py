@@ -18,6 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from spanreplay.instrumentation.shims import randomness
 from spanreplay.recording import control
 from spanreplay.replay.inputs.report import UnreadableSource
 from spanreplay.replay.inputs.source import open_source
@@ -62,8 +63,8 @@ def recorded() -> Iterator[Baseline]:
     if control.status().recording:
         raise NothingRecorded("this process is being recorded already: record the tests alone, without spanreplay record around them")
     made = Baseline()
-    with tempfile.TemporaryDirectory(prefix="spanreplay-") as folder:
-        control.start(store=folder)
+    with tempfile.TemporaryDirectory(prefix="spanreplay-") as folder, randomness.untouched():
+        control.start(store=folder, seed_random=True)
         try:
             yield made
         finally:

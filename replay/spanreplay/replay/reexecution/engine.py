@@ -331,9 +331,10 @@ class Execution:
     def __enter__(self) -> Self:
         fallback = RunContext(run_id="replay", name="replay", fallback=True) if self._keeping is None else self._keeping.context()
         self._inside = ExitStack()
-        seed = next((run.seed for run in self._runs if run.seed), None)
-        if seed is not None:
-            self._inside.enter_context(randomness.seeded(seed))
+        seeded = next((run for run in self._runs if run.seed), None)
+        seed = None if seeded is None else seeded.seed
+        if seeded is not None and seed is not None:
+            self._inside.enter_context(randomness.seeded(seed, fresh=seeded.random_seeded))
         if self._keeping is not None:
             self._keeping.open(self._runs, seed, {})
         self._clock.start()

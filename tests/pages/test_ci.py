@@ -19,7 +19,7 @@ GIT = {
 
 
 def test_the_page_about_ci_shows_what_its_commands_print(tmp_path: Path) -> None:
-    assert len(list(parts(PAGE))) == 18
+    assert len(list(parts(PAGE))) == 17
     for command, output in run(PAGE, tmp_path):
         assert steady(output) == steady(command.shown), f"$ {command.line}\n{output}"
 

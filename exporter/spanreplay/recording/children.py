@@ -2,14 +2,15 @@
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from spanreplay.exporter import environment_variables as env
 from spanreplay.exporter.redacting import policy_of
 from spanreplay.recording.definition import HASH_SEED
 from spanreplay.recording.place import Place, find_place, traceparent
+from spanreplay.spans.record import Value
 
 SITE: Final = str(Path(__file__).parent / "_site")
 """Folder whose ``sitecustomize.py`` starts recording in every Python process that has it first on ``PYTHONPATH``."""
@@ -101,30 +102,39 @@ def with_site(pythonpath: str | None) -> str:
     return os.pathsep.join([SITE, *(part for part in (pythonpath or "").split(os.pathsep) if part and part != SITE)])
 
 
-def begin_command(environment: Mapping[str, str], folder: Path) -> None:
-    """Write from which code a command is started. Before it is: it may change its own code. Raises nothing.
+def begin_command(environment: Mapping[str, str], folder: Path, state: Sequence[str] = ()) -> dict[str, Any] | None:
+    """Write from which code and which state a command is started. Before it is: it may change both. Raises nothing.
 
     Args:
         environment: what the command will be started with.
         folder: where.
+        state: paths whose content is kept, see :mod:`spanreplay.recording.state`.
+
+    Returns the state that was taken, if any was asked for.
     """
     from spanreplay.content.canonical import canonical_json
     from spanreplay.exporter.redacting import redactor_for
     from spanreplay.recording.code import code_of
-    from spanreplay.semconv.attributes import RUN_CODE
+    from spanreplay.recording.state import state_of
+    from spanreplay.semconv.attributes import RUN_CODE, RUN_STATE
     from spanreplay.store.journal import get_writer
 
-    code = code_of(folder, redactor_for(environment[env.SPANREPLAY_REDACTION]))
-    if code is None:
-        return
+    redactor = redactor_for(environment[env.SPANREPLAY_REDACTION])
+    code = code_of(folder, redactor)
+    taken = state_of(state, folder, redactor) if state else None
+    known = {RUN_CODE: None if code is None else code.to_json(), RUN_STATE: taken}
+    attributes: dict[str, Value] = {name: canonical_json(value) for name, value in known.items() if value is not None}
+    if not attributes:
+        return None
     place = find_place(environment, pid=0)
     writer = get_writer(Path(environment[env.SPANREPLAY_STORE]))
     log = logging.getLogger("spanreplay.journal")
     before, log.disabled = log.disabled, True  # the command's own processes say it
     try:
-        writer.patch_span(place.trace_id, place.span_id, attributes={RUN_CODE: canonical_json(code.to_json())})
+        writer.patch_span(place.trace_id, place.span_id, attributes=attributes)
     finally:
         log.disabled = before
+    return taken
 
 
 def finish_command(environment: Mapping[str, str], exit_code: int) -> bool:

@@ -121,6 +121,7 @@ RUN_NAME: Final = "spanreplay.run.name"
 RUN_DEFINITION: Final = "spanreplay.run.definition"  # (J) argv, cwd, environment, agent configuration, versions
 RUN_DEFINITION_DIGEST: Final = "spanreplay.run.definition.digest"
 RUN_CODE: Final = "spanreplay.run.code"  # (J) commit, uncommitted diff, see recording/code.py
+RUN_STATE: Final = "spanreplay.run.state"  # (J) files that it started from, see recording/state.py
 RUN_VARIABLES: Final = "spanreplay.run.variables"  # (J) name to a mark of its value, see recording/definition.py
 RUN_INPUT: Final = "spanreplay.run.input"  # (J) typed
 RUN_OUTPUT: Final = "spanreplay.run.output"  # (J) typed

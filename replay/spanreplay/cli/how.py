@@ -26,8 +26,8 @@ _OPTIONS: Final = (
         type=click.Choice(["auto", "net", "hook"]),
         default="auto",
         show_default=True,
-        help="auto: all that this machine offers to stop the command from acting outside, also in C code. net: a network of its own besides, "
-        "or nothing is run. hook: Python's audit hook only.",
+        help="auto: all that this machine offers to stop the command from acting outside, also in C code. net: besides that a network of "
+        "its own, or nothing is run. hook: Python's audit hook only.",
     ),
     click.option(
         "--accept-incomplete",

@@ -18,15 +18,22 @@ from spanreplay.cli.options import WrongUse, common, complain, detail, many, pri
     show_default=True,
     help="What a run is: each agent, or the whole command. auto: each agent, where there is one.",
 )
+@click.option(
+    "--state",
+    multiple=True,
+    type=click.Path(),
+    help="A file, folder or SQLite database that the command starts from: kept with the run, and put back in a replay. May be repeated.",
+)
 @common
 @click.pass_context
-def command(context: click.Context, run_per: str, store: Path | None, as_json: bool) -> None:
+def command(context: click.Context, run_per: str, state: tuple[str, ...], store: Path | None, as_json: bool) -> None:
     """Run a command, child processes too, and keep every step of its agents. Its exit code is kept.
 
     What the command is stands after --. With --json its own output goes to standard error.
 
     \b
     spanreplay record -- python agent.py
+    spanreplay record --state memory.db -- python agent.py
     """  # noqa: D301
     argv = user_command(context)
     if not argv:
@@ -36,6 +43,7 @@ def command(context: click.Context, run_per: str, store: Path | None, as_json: b
     from spanreplay.cli.stored import ready_store
     from spanreplay.exporter import environment_variables as env
     from spanreplay.recording.children import begin_command, child_environment, finish_command
+    from spanreplay.recording.state import left_out
     from spanreplay.replay.reexecution.command import CommandMissing, run_attached
     from spanreplay.store.errors import StoreError
 
@@ -47,7 +55,9 @@ def command(context: click.Context, run_per: str, store: Path | None, as_json: b
         path = store_path(store).absolute()
         command_id, run_id = os.urandom(16).hex(), os.urandom(16).hex()
         environment = child_environment(command_id, run_id, path, "record", {env.SPANREPLAY_RUN_PER: run_per})
-        begin_command(environment, Path.cwd())
+        taken = begin_command(environment, Path.cwd(), state)
+        for lacking, why in left_out(taken) if taken is not None else ():
+            complain(f"not kept of the state: {lacking}: {why}")
         code = run_attached(argv, environment, output=output)
     except CommandMissing as error:
         raise WrongUse(str(error)) from error

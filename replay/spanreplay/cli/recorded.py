@@ -10,6 +10,7 @@ from spanreplay.cli.stored import processes_of, records_of, runs_of
 from spanreplay.replay.model import GRADE_WORDS, Grade, Run
 from spanreplay.replay.reasons import untaped
 from spanreplay.replay.rebuilding.origin import told_by_others
+from spanreplay.replay.reexecution.missing_state import is_kept
 from spanreplay.replay.showing import short_id
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Kept:
 
     def untaped(self) -> list[dict[str, Any]]:
         """What happened outside every seam."""
-        return [u for run in self.runs for u in run.untaped if isinstance(u, dict)]
+        return [u for run in self.runs for u in run.untaped if isinstance(u, dict) and not is_kept(run, u)]
 
     def lines(self) -> list[str]:
         """For people."""

@@ -230,6 +230,8 @@ class Run:
     """``PYTHONHASHSEED`` that was chosen for a recorded command."""
     code: Json = None
     """The working tree that a recorded command was started from, see :mod:`spanreplay.recording.code`."""
+    state: Json = None
+    """The files that a recorded command started from (``record --state``), see :mod:`spanreplay.recording.state`."""
     variables: Json = None
     """Names of its variables to marks of their values, see :func:`spanreplay.recording.definition.marks`."""
     dropped: int = 0

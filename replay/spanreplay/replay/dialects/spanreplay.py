@@ -231,6 +231,7 @@ def _with_run(draft: StepDraft, span: SpanRecord, fields: Fields) -> StepDraft:
         random_seeded=fields.true(a.RUN_RANDOM_SEEDED),
         hash_seed=fields.text(a.RUN_HASH_SEED),
         code=fields.json(a.RUN_CODE),
+        state=fields.json(a.RUN_STATE),
         variables=fields.json(a.RUN_VARIABLES),
         dropped=fields.integer(a.RUN_DROPPED) or 0,
         untaped=_list(fields.json(a.RUN_UNTAPED)),

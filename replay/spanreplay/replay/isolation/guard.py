@@ -84,6 +84,7 @@ class Guard:
         scratch: Path,
         allow_write: Sequence[Path] = (),
         allow_connect: Sequence[Address] = (),
+        state: Sequence[Path] = (),
         permits: Callable[[], bool] | None = None,
         telemetry_hosts: Callable[[str, int], bool] | None = None,
         on_refusal: Callable[[Refusal], None] | None = None,
@@ -95,6 +96,7 @@ class Guard:
             allow_write: further files or directories that it may write to.
             allow_connect: hosts and ports that it may look up and connect to, see :mod:`spanreplay.replay.isolation.reachable`.
             permits: tells whether what runs now is a live call that may act; it takes no lock and opens nothing.
+            state: files and folders that are copies in this process's view, and whatever has their name in its own beside them.
             telemetry_hosts: tells of a host (as given to the connect or look-up) and port (0 if unknown) whether a connection to it is
                 telemetry, besides those known by their caller.
             on_refusal: called with every refusal and notice, in the acting thread, before the exception is raised. What it raises is
@@ -110,7 +112,7 @@ class Guard:
         """The attempts, oldest first, at most :data:`KEPT`."""
         self.notices: Final[list[Refusal]] = []
         """What was refused without counting as an attempt, oldest first, at most :data:`KEPT`."""
-        self._territory: Final = Territory(self.scratch, allow_write)
+        self._territory: Final = Territory(self.scratch, allow_write, state)
         self._reachable: Final = Reachable(allow_connect, self.scratch)
         self._permits: Final = permits
         self._telemetry_hosts: Final = telemetry_hosts

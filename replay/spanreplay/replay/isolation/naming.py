@@ -81,6 +81,7 @@ class Watch:
         environment: of the command; connections to the port of an OTLP exporter in it are telemetry, which counts as none.
         allow_write: files and folders that may be written, beside scratch.
         allow_connect: hosts and ports that are let through, see :mod:`spanreplay.replay.isolation.reachable`.
+        state: files and folders that are copies in the view of the processes.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Watch:
         *,
         allow_write: Sequence[Path] = (),
         allow_connect: Sequence[Address] = (),
+        state: Sequence[Path] = (),
     ) -> None:
         self._place = _meeting_place(scratch)
         self._ledger = ledger
@@ -98,7 +100,7 @@ class Watch:
         self._telemetry = {_OTLP, *(port for name in _ENDPOINTS if (port := _port(environment.get(name, ""))))}
         self._shared = SharedMemory()
         self._first: set[int] = set()
-        self._judge = Judge(Territory(scratch, allow_write), self._shared, self._first.__contains__)
+        self._judge = Judge(Territory(scratch, allow_write, state), self._shared, self._first.__contains__)
         machine = MACHINES.get(platform.machine())
         self._names = {} if machine is None else {number: name for name, number in machine.numbers.items()}
         self._ended = threading.Event()

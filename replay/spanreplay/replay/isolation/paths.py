@@ -16,9 +16,14 @@ _DESCRIPTOR: Final = re.compile(r"/proc/(?:\d+|self|thread-self)(?:/task/\d+)?/f
 
 
 class Territory:
-    """Scratch, the paths of ``--allow-write``, and the few devices that are no file at all."""
+    """Scratch, the paths of ``--allow-write``, the few devices that are no file at all, and restored state.
 
-    def __init__(self, scratch: Path, allow_write: Sequence[Path]) -> None:
+    Around a file of the state, whatever has its name in its own may be written: journals of databases, locks, the new version of a file
+    that then replaces it.
+    """
+
+    def __init__(self, scratch: Path, allow_write: Sequence[Path], state: Sequence[Path] = ()) -> None:
+        self._state: Final = tuple(os.path.split(path) for path in state)
         self._roots: Final = tuple(os.path.realpath(path) for path in (scratch, *allow_write))
 
     def outside(self, path: object, *, dir_fd: object = -1, follow: bool = True) -> str | None:
@@ -60,7 +65,17 @@ class Territory:
 
     def holds(self, located: str) -> bool:
         """Tell whether a path without symbolic links is one that may be written."""
-        return any(located == root or located.startswith(root.rstrip("/") + "/") for root in self._roots)
+        if any(located == root or located.startswith(root.rstrip("/") + "/") for root in self._roots):
+            return True
+        return bool(self._state) and self._is_state(located)
+
+    def _is_state(self, located: str) -> bool:
+        folder, name = os.path.split(located)
+        for place, own in self._state:
+            path = os.path.join(place, own)  # noqa: PTH118
+            if located.startswith(path + "/") or (folder == place and own in name):
+                return True
+        return False
 
 
 def exists(path: object, dir_fd: object = -1) -> bool:

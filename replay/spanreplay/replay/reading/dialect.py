@@ -45,6 +45,7 @@ class RunDraft:
     random_seeded: bool = False
     hash_seed: str | None = None
     code: Json = None
+    state: Json = None
     variables: Json = None
     dropped: int = 0
     untaped: tuple[Json, ...] = ()

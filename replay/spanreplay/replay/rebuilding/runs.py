@@ -127,6 +127,7 @@ def _run(assembly: Assembly, losses: Mapping[str, int], source_losses: Losses) -
         random_seeded=draft.random_seeded,
         hash_seed=draft.hash_seed,
         code=draft.code,
+        state=draft.state,
         variables=draft.variables,
         dropped=draft.dropped + sum(lost.values()),
         untaped=draft.untaped,

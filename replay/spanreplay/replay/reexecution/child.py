@@ -25,12 +25,14 @@ from spanreplay.recording.place import find_place
 from spanreplay.replay.isolation import kernel, naming, network
 from spanreplay.replay.isolation.guard import Guard
 from spanreplay.replay.isolation.reachable import Reachable
+from spanreplay.replay.isolation.state import Restored, paths_of, put_back
 from spanreplay.replay.model import Run
 from spanreplay.replay.reexecution.claims import Claims
 from spanreplay.replay.reexecution.clock import RecordedClock
 from spanreplay.replay.reexecution.engine import ISOLATION, finish, prepared, stopped_by_replay
 from spanreplay.replay.reexecution.keeping import Keeping
 from spanreplay.replay.reexecution.ledger import Ledger
+from spanreplay.replay.reexecution.missing_state import IN_PLACE
 from spanreplay.replay.reexecution.plan import CLAIMS, ENVIRONMENT, LEDGERS, TEMPORARY, Plan, read_code, read_plan, read_recording
 from spanreplay.replay.reexecution.versions_now import compare, recorded_redactor
 from spanreplay.replay.showing import safe_lines
@@ -38,6 +40,8 @@ from spanreplay.replay.showing import safe_lines
 _HANDED_ON: Final = (ENVIRONMENT, "TMPDIR", "TEMP", "TMP", "SQLITE_TMPDIR")
 """What a program of the agent's own needs to take part, whatever environment it is given."""
 KERNEL: Final = "level 2: a Python audit hook, Landlock and seccomp; handles opened before are not covered"
+RESTORED: Final = "SPANREPLAY_STATE_RESTORED"
+"""Set in the environment of a process that sees the recorded state, for its children: they do too."""
 NETWORK: Final = "; a network of its own"
 UNNAMED: Final = (
     "level 2: a Python audit hook, Landlock and seccomp, whose refusals are not named; modes and times of files, shared memory and "
@@ -106,8 +110,10 @@ def _start(scratch: Path) -> None:
     sys.dont_write_bytecode = True
 
     options = plan.options
+    isolation, restored = (ISOLATION, Restored()) if options.isolate == "hook" else _confined(scratch, plan, runs)
     guard = Guard(
         scratch=scratch,
+        state=restored.paths,
         allow_write=options.allow_write,
         allow_connect=options.allow_connect,
         permits=made.permits,
@@ -115,7 +121,6 @@ def _start(scratch: Path) -> None:
     )
 
     atexit.register(finish, session, guard, ledger)
-    isolation = ISOLATION if options.isolate == "hook" else _confined(scratch, plan)
     guard.arm_process()
     ledger.enter("started", pid=os.getpid(), argv=sys.orig_argv, isolation=isolation)
 
@@ -142,22 +147,32 @@ def _compare_versions(scratch: Path, plan: Plan, runs: Sequence[Run], ledger: Le
         os.write(2, safe_lines("\n".join([f"spanreplay: {lines[0]}", *lines[1:]]) + "\n").encode("utf-8", "backslashreplace"))
 
 
-def _confined(scratch: Path, plan: Plan) -> str:
-    """Take what the machine offers beside the hook; tells what holds."""
+def _confined(scratch: Path, plan: Plan, runs: Sequence[Run]) -> tuple[str, Restored]:
+    """Take what the machine offers beside the hook, and put the recorded state back; tells what holds."""
     of_its_own = plan.options.isolate == "net"
+    state = next((run.state for run in runs if run.state is not None), None)
+    restored, how = Restored(), ""
     inherited = os.environ.get(kernel.CONFINED)  # by the process that started this one
     if inherited:
         named = inherited == "named"
+        if os.environ.get(RESTORED):
+            restored, how = Restored(paths=paths_of(state)), f"; {IN_PLACE}"
     else:
         hand_over = naming.HandOver(scratch)  # before it leaves the network
+        if state is not None:
+            try:
+                restored = put_back(scratch, state, plan.options.allow_write)
+                os.environ[RESTORED], how = "1", f"; {IN_PLACE}"
+            except kernel.NotOfferedError as error:
+                how = f"; {error}"
         if of_its_own:
             network.leave_network()
         try:
             ports = Reachable(plan.options.allow_connect, scratch).ports
-            named = kernel.confine([scratch, *plan.options.allow_write], hand_over, ports=ports)
+            named = kernel.confine([scratch, *plan.options.allow_write, *restored.overlaid], hand_over, ports=ports)
         except kernel.NotOfferedError as error:
-            return f"{ISOLATION}{NETWORK if of_its_own else ''} ({error})"
-    return f"{KERNEL if named else UNNAMED}{NETWORK if of_its_own else ''}"
+            return f"{ISOLATION}{NETWORK if of_its_own else ''}{how} ({error})", restored
+    return f"{KERNEL if named else UNNAMED}{NETWORK if of_its_own else ''}{how}", restored
 
 
 def _end_soon() -> None:

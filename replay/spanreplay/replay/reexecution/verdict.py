@@ -9,6 +9,7 @@ from spanreplay.replay.model import Run, Step
 from spanreplay.replay.rebuilding.origin import is_foreign, told_by_others
 from spanreplay.replay.reexecution import ledger as ledgers
 from spanreplay.replay.reexecution.ledger import Difference, Totals, unreached
+from spanreplay.replay.reexecution.missing_state import missing_state
 from spanreplay.replay.reexecution.versions_now import Comparison
 
 
@@ -62,6 +63,9 @@ class Verdict:
     """What was let differ: ``run_id``, ``step``, ``field``, ``recorded``, ``actual``."""
     versions: Comparison | None = None
     """The recorded versions against the present ones; ``None`` where the record has none."""
+
+    missing_state: tuple[str, ...] = ()
+    """Where something differs: state that the replay did not have, from which it may come."""
 
     live: tuple[Mapping[str, Any], ...] = ()
     """Calls that were live, changed or failed by intent; ``run`` and ``step``: in whose place, or ``None``."""
@@ -120,6 +124,7 @@ class Verdict:
             "telemetry_dropped": self.telemetry_dropped,
             "processes": self.processes,
             "isolation": self.isolation,
+            "missing_state": list(self.missing_state),
             "live": [dict(call) for call in self.live],
             "left": [dict(place) for place in self.left],
             "drift": [d.to_json() for d in self.drift],
@@ -160,6 +165,8 @@ def verdict(totals: Totals, runs: Sequence[Run], *, accept_incomplete: bool = Fa
         return False, last.get(difference.run_id or "", {}).get(step, step) + 0.5 if at_end else step
 
     ordered = sorted(totals.differences, key=place)
+    isolation = totals.isolation[0] if totals.isolation else "none"
+    of_command = [run for run in (*runs, command) if run is not None and (run.untaped or run.state is not None)]
     return Verdict(
         differences=tuple(causes.explain(d) for d in ordered),
         refusals=tuple(totals.refusals),
@@ -171,7 +178,8 @@ def verdict(totals: Totals, runs: Sequence[Run], *, accept_incomplete: bool = Fa
         order_relaxed=totals.order_relaxed,
         telemetry_dropped=totals.telemetry_dropped,
         processes=totals.processes,
-        isolation=totals.isolation[0] if totals.isolation else "none",
+        isolation=isolation,
+        missing_state=missing_state(of_command, isolation) if ordered else (),
         unreached=tuple((r.run_id, s.seq) for r in runs for s in unreached(r, totals)),
         cut_short=tuple(ledgers.cut_short(runs)),
         accept_incomplete=accept_incomplete,

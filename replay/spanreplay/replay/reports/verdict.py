@@ -67,6 +67,7 @@ def _notes(verdict: Verdict, runs: Sequence[Run]) -> list[Line]:
         [Piece(safe(f"note: refused, as a library's probe and no attempt: {notice.get('action')} {notice.get('target')}"), DIM)]
         for notice in verdict.notices
     ]
+    lines += [[Piece(safe(f"note: a difference may come from missing state: {text}"))] for text in verdict.missing_state]
     if verdict.telemetry_dropped:
         lines.append([Piece(f"note: telemetry was not sent ({verdict.telemetry_dropped} connections)", DIM)])
     if verdict.not_compared:

@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar, cast
 
-from spanreplay.boundary.call import Answer, Call, Turn
+from spanreplay.boundary.call import Answer, Call, OutcomeName, Turn
 from spanreplay.boundary.scope import Scope, current_scope, process
 from spanreplay.boundary.step import Step
 from spanreplay.content import codec
@@ -109,7 +109,20 @@ async def agive(step: Step, answer: Answer) -> object:
         if turn is not None:
             turn.given()
         raise
+    if answer.injected is not None and step.call.failing is not None:
+        return await _handled(step, answer.injected, step.call.failing, answer.outcome)
     return _hand_over(step, answer, turn)
+
+
+async def _handled(step: Step, error: BaseException, failing: Callable[[BaseException], Awaitable[object]], outcome: OutcomeName) -> object:
+    """Have a framework deal with an exception of its tool."""
+    try:
+        value = await failing(error)
+    except BaseException as raised:
+        step.fail(raised, outcome=outcome if raised is error else None)
+        raise
+    step.succeed(value, outcome="tool_error" if outcome == "error" else outcome)
+    return value
 
 
 async def pend(answer: Answer) -> None:

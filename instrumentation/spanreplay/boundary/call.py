@@ -1,6 +1,6 @@
 """What passes the Boundary: the call that an agent makes and the answer it gets."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import Signature
 from typing import Any, Final, Literal, Protocol, TypeAlias
@@ -67,6 +67,8 @@ class Call:
     ending: Callable[[object], OutcomeName | None] | None = None
     """How the call ended, from what it returned or raised, where that says it in a way of the framework's own: a tool that reports its
     failure in its result, an exception that asks for an approval. ``None`` from it: as for any other call."""
+    failing: Callable[[BaseException], Awaitable[object]] | None = None
+    """What the framework makes of an exception that the tool raises, for a seam that is above that: gives the result, or raises."""
 
 
 class Exchange(Protocol):
@@ -117,6 +119,8 @@ class Answer:
     beyond: Callable[[], BaseException] | None = None
     """Makes what to raise when the caller asks for more than was recorded: a stream left early, then read on; a call that was
     cancelled, and now is not."""
+    injected: BaseException | None = None
+    """The tool is to fail with this: what the call gives is what the framework makes of it."""
     unreadable: Callable[[str], BaseException] | None = None
     """Makes what to raise when the recorded value cannot be read, from the reason."""
 

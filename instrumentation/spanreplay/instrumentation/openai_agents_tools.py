@@ -26,6 +26,8 @@ from spanreplay.semconv import attributes as names
 _LAYER: Final = "openai_agents"
 _PARAMETERS: Final = ("function_tool", "context", "arguments")
 _WITH_METADATA: Final = "_invoke_function_tool_with_metadata"
+_FAILED: Final = "maybe_invoke_function_tool_failure_error_function"
+"""Makes the text that a model is told of an exception."""
 _NESTED: Final = 4
 """Closures in closures, down to the function that the user wrote."""
 
@@ -42,9 +44,8 @@ def patch_tools(module: ModuleType, patches: Patches) -> None:
     name = _WITH_METADATA if with_metadata else "invoke_function_tool"
     expect(module, name, _PARAMETERS)
     patches.rebind(module, name, functools.partial(_observed_tool, module, with_metadata))
-    failed = "maybe_invoke_function_tool_failure_error_function"
-    if hasattr(module, failed):
-        patches.rebind(module, failed, _observed_failure)
+    if hasattr(module, _FAILED):
+        patches.rebind(module, _FAILED, _observed_failure)
 
 
 def _observed_tool(module: ModuleType, with_metadata: bool, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -67,6 +68,14 @@ def _observed_tool(module: ModuleType, with_metadata: bool, original: Callable[.
                 _failures.reset(token)
             return result.output if with_metadata and not result.is_sdk_generated_error else result
 
+        async def failing(error: BaseException) -> Any:
+            told = await module.maybe_invoke_function_tool_failure_error_function(function_tool=function_tool, context=context, error=error)
+            if told is None:
+                raise error
+            return told
+
+        if hasattr(module, _FAILED):
+            call.failing = failing
         result = await acall(scope, call, body)
         if not with_metadata or isinstance(result, module._FunctionToolInvocationResult):
             return result

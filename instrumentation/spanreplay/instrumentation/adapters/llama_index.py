@@ -114,6 +114,10 @@ def _observed_tool(original: Callable[..., Any]) -> Callable[..., Any]:
             await in_turn()  # its results are asked of a model in the order in which they come
             return Wrote(kept, changed) if changed else kept
 
+        async def failing(error: BaseException) -> Any:
+            return live.gave(await original(self, ctx, _Failing(tool, error), tool_input))
+
+        made.failing = failing
         try:
             given = await acall(scope, made, body)
         except Exception as error:
@@ -127,6 +131,17 @@ def _observed_tool(original: Callable[..., Any]) -> Callable[..., Any]:
         return live.result(given)
 
     return _call_tool
+
+
+class _Failing:
+    """A tool that raises, and does nothing."""
+
+    def __init__(self, tool: Any, error: BaseException) -> None:
+        self.metadata = tool.metadata
+        self._error = error
+
+    async def acall(self, *_: Any, **__: Any) -> Any:
+        raise self._error
 
 
 def _observed_call(original: Callable[..., Any]) -> Callable[..., Any]:

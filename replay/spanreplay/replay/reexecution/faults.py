@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Final
 
-from spanreplay.boundary.call import Answer, Turn
+from spanreplay.boundary.call import Answer, OutcomeName, Turn
 from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.content import codec
 from spanreplay.replay.reexecution.policy import Fault
@@ -95,8 +95,8 @@ def late(answer: Answer, fault: Fault) -> Answer:
     return replace(answer, turn=Late(fault.seconds, answer.turn))
 
 
-def _raising(error: Exception, outcome: str) -> Answer:
-    return Answer(outcome=outcome, error=codec.encode_exception(error).text)  # type: ignore[arg-type]
+def _raising(error: Exception, outcome: OutcomeName) -> Answer:
+    return Answer(outcome=outcome, error=codec.encode_exception(error).text, injected=error)
 
 
 def _response(fault: Fault, step: LiveStep) -> Answer:

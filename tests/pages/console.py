@@ -30,6 +30,7 @@ _VARYING = (
     (re.compile(r"\d+(\.\d+)? kB|\d+ bytes"), "<size>"),
     (re.compile(r":\d+ \(thread"), ":<line> (thread"),
     (re.compile(r"isolation: level [12]: .*"), "isolation: <what the machine offers>"),
+    (re.compile(r"as recorded: .*"), "as recorded: <versions>"),
     (re.compile(r" {2,}"), "  "),
 )
 

@@ -62,13 +62,14 @@ def why_closed(step: LiveStep, policy: Policy, runs: Sequence[Run]) -> str | Non
     if name in policy.live_read and name not in policy.allow_effect:
         return f"{what}, and --live-read lets tools be live that only read"
     line = f"--allow-effect {shlex.quote(name)}"
-    recorded = targets_of(runs, name)
-    where = f" acted on {', '.join(sorted(recorded))} when it was recorded" if recorded else "'s record does not name where it acted"
+    recorded = ", ".join(sorted(targets_of(runs, name)))
     if name not in policy.allow_effect:
-        return f"{what}, so it stays closed; to let it act: {line} --target NAME, where NAME is not where it was recorded ({name}{where})"
+        where = f", where NAME is not {recorded}" if recorded else ""
+        return f"{what}, so it stays closed; to let it act: {line} --target NAME{where}"
     if policy.target is None:
-        return f"{what} and is allowed, but not where: {name}{where}; add --target NAME, the place where it may act now"
-    if policy.target in recorded:
+        where = f", which is not {recorded}" if recorded else ""
+        return f"{what} and may act, but it is not said where; add --target NAME, the place where it acts now{where}"
+    if policy.target in targets_of(runs, name):
         return f"{what} and would act where it was recorded, on {policy.target}; let the agent act elsewhere, and name that with --target"
     return None
 

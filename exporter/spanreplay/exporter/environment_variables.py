@@ -77,6 +77,9 @@ SPANREPLAY_HASH_SEED: Final = "SPANREPLAY_HASH_SEED"
 SPANREPLAY_SEED: Final = "SPANREPLAY_SEED"
 """What a replayed command's uuids and random numbers are made from."""
 
+SPANREPLAY_SEED_SECRETS: Final = "SPANREPLAY_SEED_SECRETS"
+"""``1``: what the module ``secrets`` gives is made from the recorded seed too, so that a replay has it again; set by ``record``."""
+
 SPANREPLAY_TARGET: Final = "SPANREPLAY_TARGET"
 """Where live tools of a fork act, as ``--target`` names it; for the agent to look at."""
 

@@ -172,7 +172,8 @@ def begin(config: Config, *, tracer_provider: object = None, command: bool, seed
             return
         recording = _Recording(config, command=command)
         recording.installed = plugins.install(config.adapters)
-        randomness.install(recording.seed, fresh=command or seed_random)
+        secrets = command and os.environ.get(env.SPANREPLAY_SEED_SECRETS) == "1"
+        randomness.install(recording.seed, fresh=command or seed_random, secrets=secrets)
         processes.complete_with(child_env)
         _current = recording
         _hook_fork()

@@ -24,9 +24,14 @@ from spanreplay.cli.options import WrongUse, common, complain, detail, many, pri
     type=click.Path(),
     help="A file, folder or SQLite database that the command starts from: kept with the run, and put back in a replay. May be repeated.",
 )
+@click.option(
+    "--seed-secrets",
+    is_flag=True,
+    help="Make what the module secrets gives from the recorded seed, so that a replay has it again. Whoever has the record can, too.",
+)
 @common
 @click.pass_context
-def command(context: click.Context, run_per: str, state: tuple[str, ...], store: Path | None, as_json: bool) -> None:
+def command(context: click.Context, run_per: str, state: tuple[str, ...], seed_secrets: bool, store: Path | None, as_json: bool) -> None:
     """Run a command, child processes too, and keep every step of its agents. Its exit code is kept.
 
     What the command is stands after --. With --json its own output goes to standard error.
@@ -54,7 +59,8 @@ def command(context: click.Context, run_per: str, state: tuple[str, ...], store:
             context.exit(_inside(inside, argv, as_json=as_json))
         path = store_path(store).absolute()
         command_id, run_id = os.urandom(16).hex(), os.urandom(16).hex()
-        environment = child_environment(command_id, run_id, path, "record", {env.SPANREPLAY_RUN_PER: run_per})
+        chosen = {env.SPANREPLAY_RUN_PER: run_per} | ({env.SPANREPLAY_SEED_SECRETS: "1"} if seed_secrets else {})
+        environment = child_environment(command_id, run_id, path, "record", chosen)
         taken = begin_command(environment, Path.cwd(), state)
         for lacking, why in left_out(taken) if taken is not None else ():
             complain(f"not kept of the state: {lacking}: {why}")

@@ -5,7 +5,8 @@ threads are scheduled, and whatever the body of a tool takes for itself, which d
 is imported; what a tool's body draws comes from another generator, for the same reason, until the program seeds it itself.
 
 Each recorded process takes a seed of its own from the system, and a forked child leaves it: no two processes give the same uuid. What
-``secrets`` and ``os.urandom`` give stays the system's, as nobody may be able to make a secret again from a record.
+``secrets`` gives stays the system's, as nobody may be able to make a secret again from a record, unless that was asked for; what
+``os.urandom`` gives always does.
 """
 
 import functools
@@ -13,7 +14,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from hashlib import sha256
+from hashlib import sha256, shake_256
 from types import ModuleType
 from typing import Any, Final
 
@@ -28,7 +29,7 @@ _DRAWS: Final = (
     "normalvariate", "paretovariate", "randbytes", "randint", "random", "randrange", "sample", "shuffle", "triangular", "uniform",
     "vonmisesvariate", "weibullvariate",
 )  # fmt: skip
-_state: Final[dict[str, Any]] = {"seed": None, "fresh": False, "seeded_by_program": False}
+_state: Final[dict[str, Any]] = {"seed": None, "fresh": False, "seeded_by_program": False, "secrets": False}
 
 
 def _stream(scope: Scope, name: str) -> bytes:
@@ -94,18 +95,46 @@ def _is_apart() -> bool:
     return scope is not None and scope.step is not None and scope.step.call.kind == "tool_call"
 
 
-_hooks: Final = Hooks("randomness", {"uuid": _patch_uuid, "random": _patch_random})
+def _patch_secrets(module: ModuleType, patches: Patches) -> None:
+    if not _state["secrets"]:
+        return
+
+    class Drawn(module.SystemRandom):  # type: ignore[misc, name-defined]
+        """Draws what the system would give from the seed, as uuids are."""
+
+        def randbytes(self, n: int) -> bytes:
+            scope = here() if _state["seed"] is not None else None
+            if scope is None:
+                return bytes(super().randbytes(n))
+            return shake_256(_stream(scope, "secrets")).digest(n)
+
+        def getrandbits(self, k: int) -> int:
+            if k < 0:
+                raise ValueError("number of bits must be non-negative")
+            return int.from_bytes(self.randbytes((k + 7) // 8), "big") >> (-k % 8)
+
+        def random(self) -> float:
+            return float(self.getrandbits(53)) * 2.0**-53
+
+    drawn = Drawn()
+    patches.replace(module, "_sysrand", lambda _: drawn)
+    patches.replace(module, "randbits", lambda _: drawn.getrandbits)
+    patches.replace(module, "choice", lambda _: drawn.choice)
 
 
-def install(seed: str, *, fresh: bool) -> None:
+_hooks: Final = Hooks("randomness", {"uuid": _patch_uuid, "random": _patch_random, "secrets": _patch_secrets})
+
+
+def install(seed: str, *, fresh: bool, secrets: bool = False) -> None:
     """Take randomness from a seed. Idempotent; the first seed counts.
 
     Args:
         seed: any text.
         fresh: no line of the program has run yet, so that ``random`` may be seeded; otherwise the program may have done so.
+        secrets: what the module ``secrets`` gives too: whoever has the seed can make it again.
     """
     if _state["seed"] is None:
-        _state.update(seed=seed, fresh=fresh, seeded_by_program=not fresh)
+        _state.update(seed=seed, fresh=fresh, seeded_by_program=not fresh, secrets=secrets)
         _hooks.install()
 
 

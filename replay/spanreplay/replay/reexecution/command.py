@@ -164,7 +164,12 @@ def same_surroundings(runs: Sequence[Run]) -> dict[str, str]:
     kept = recorded if isinstance(recorded, dict) else {}
     zone = defined.get("timezone")
     elsewhere = zone if zone != timezone() else None
-    found = {env.SPANREPLAY_SEED: command.seed, HASH_SEED: kept.get(HASH_SEED, command.hash_seed), "TZ": kept.get("TZ", elsewhere)}
+    found = {
+        env.SPANREPLAY_SEED: command.seed,
+        env.SPANREPLAY_SEED_SECRETS: kept.get(env.SPANREPLAY_SEED_SECRETS),
+        HASH_SEED: kept.get(HASH_SEED, command.hash_seed),
+        "TZ": kept.get("TZ", elsewhere),
+    }
     return {name: value for name, value in found.items() if isinstance(value, str) and "\0" not in value}
 
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from spanreplay.boundary import session as sessions
 from spanreplay.boundary.scope import current_scope
-from spanreplay.boundary.session import RunContext
+from spanreplay.boundary.session import RunContext, Session
 from spanreplay.exporter import environment_variables as env
 from spanreplay.instrumentation.shims import processes, randomness
 from spanreplay.recording import plugins
@@ -34,6 +34,8 @@ from spanreplay.replay.reexecution.keeping import Keeping
 from spanreplay.replay.reexecution.ledger import Ledger
 from spanreplay.replay.reexecution.missing_state import IN_PLACE
 from spanreplay.replay.reexecution.plan import CLAIMS, ENVIRONMENT, LEDGERS, TEMPORARY, Plan, read_code, read_plan, read_recording
+from spanreplay.replay.reexecution.stepping import Inner, Stepper
+from spanreplay.replay.reexecution.stubs import RecordedCalls
 from spanreplay.replay.reexecution.versions_now import compare, recorded_redactor
 from spanreplay.replay.showing import safe_lines
 
@@ -88,13 +90,14 @@ def _start(scratch: Path) -> None:
         keeping=lambda redactor: Keeping(env.store_folder(None), place, redactor, ledger),
     )
     session, kept = made.session, made.keeping
+    _around(session, made.interceptor, plan, runs, ledger, clock)
     command = RunContext(run_id="replay", name="command", fallback=True) if kept is None else kept.context()
     plugins.install("auto", shortcuts=True)
     processes.complete_with(_child_environment)
     _quiet_stops()
     seed = os.environ.pop(env.SPANREPLAY_SEED, None) if place.top else None
     if seed is not None:
-        randomness.install(seed, fresh=True)
+        randomness.install(seed, fresh=True, secrets=os.environ.get(env.SPANREPLAY_SEED_SECRETS) == "1")
     os.environ.update(place.environment())
     if kept is not None:
         kept.open(runs, seed, {})
@@ -123,6 +126,27 @@ def _start(scratch: Path) -> None:
     atexit.register(finish, session, guard, ledger)
     guard.arm_process()
     ledger.enter("started", pid=os.getpid(), argv=sys.orig_argv, isolation=isolation)
+
+
+def _around(session: Session, interceptor: RecordedCalls, plan: Plan, runs: Sequence[Run], ledger: Ledger, clock: RecordedClock) -> None:
+    """What is done besides answering, where it was asked for."""
+    options = plan.options
+    inner: Inner = interceptor
+    if options.stepping:
+        from spanreplay.replay.reexecution.breaking import debug
+
+        inner = Stepper(inner, options.stepping, runs, focus=plan.focus, ledger=ledger, on_enough=_end_soon, debug=debug)
+    if options.shuffled is not None:
+        from spanreplay.replay.reexecution.shuffling import Shuffled
+
+        inner = Shuffled(inner, options.shuffled)
+    if options.fast:
+        from spanreplay.replay.reexecution.waits import skip_waits
+
+        skip_waits(clock)
+    if inner is not interceptor:
+        session.interceptors = (inner,)
+        session.foresees = None  # every call is seen
 
 
 def _child_environment(given: Mapping[str, str] | None) -> dict[str, str]:

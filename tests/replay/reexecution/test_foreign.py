@@ -202,6 +202,16 @@ def test_streamed_and_in_another_api_too() -> None:
         assert (told(result), result.value) == ([], "Hello there")
 
 
+def test_what_the_user_lets_differ_is_answered_and_reported() -> None:
+    runs = weather_trace().runs()
+    first = replayed(runs, chat_agent, "Oslo?").differences[0]
+    assert first.field is not None
+    result = replayed(runs, chat_agent, "Oslo?", ignore=[first.field])
+    assert result.equal, told(result)
+    assert result.verdict.matched_by_tolerance >= 1
+    assert {value["field"] for value in result.verdict.ignored} == {first.field}
+
+
 def test_equal_calls_answer_in_their_order_and_not_once_more() -> None:
     trace = Trace()
     for celsius in (1, 2):

@@ -1,7 +1,7 @@
 """Differences as they are entered: step, field, the diff of the whole input, the nearest recorded calls, and what tells the cause."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from types import FrameType
@@ -28,6 +28,7 @@ _FIELDS: Final = 50
 _BESIDE: Final = 10
 _PACKAGES: Final = 12
 _FRAMES: Final = 200
+_MOST: Final = 1000
 
 
 def of_input(
@@ -60,7 +61,43 @@ def of_input(
         name = f"{expected.kind} {expected.name}"
         made = [Difference(kind="input", run_id=recorded.run.run_id, step=expected.seq, name=name, field="input", where=where)]
     evidence = {"changed": step_changes(expected, step, parsed(asked)), "packages": packages(sys._getframe(1))}
+    return _whole(made, parsed(wanted), parsed(asked), evidence)
+
+
+def of_meaning(step: LiveStep, expected: Step, run_id: str | None, wanted: Any, asked: Any, comparing: Comparing) -> list[Difference]:
+    """The same of a step that others recorded.
+
+    Args:
+        step: the call.
+        expected: the recorded step.
+        run_id: of its run.
+        wanted: what that asked, as far as it is compared.
+        asked: what the call asks, as far as it is compared.
+        comparing: what does not count.
+    """
+    found = _values(wanted, asked, comparing, lambda keys: meant_keys(expected, keys))
+    name, where = f"{expected.kind} {expected.name}", user_line(sys._getframe(1))
+    made = [Difference(kind="input", run_id=run_id, step=expected.seq, name=name, where=where, **_value(value)) for value in found]
+    made = made or [Difference(kind="input", run_id=run_id, step=expected.seq, name=name, field="input", where=where)]
+    evidence = {"changed": step_changes(expected, step, parsed(step.input)), "packages": packages(sys._getframe(1))}
     return _whole(made, wanted, asked, evidence)
+
+
+def let_differ(expected: Step, wanted: Any, asked: Any, comparing: Comparing) -> tuple[ValueDifference, ...] | None:
+    """What differs of a step that others recorded, where none of it counts; ``None`` where some does."""
+    if not comparing.tolerant:
+        return None
+    found = [
+        ValueDifference(keys=meant_keys(expected, value.keys), recorded=value.recorded, actual=value.actual)
+        for value in islice(differences(wanted, asked), _MOST)
+    ]
+    counts = len(found) == _MOST or any(not comparing.ignores(value.keys, value.recorded, value.actual) for value in found)
+    return None if counts else tuple(found)
+
+
+def meant_keys(step: Step, keys: Keys) -> Keys:
+    """A place in what others recorded, as differences name it."""
+    return ("arguments", *keys) if step.kind == "tool_call" and keys else keys
 
 
 def of_run_input(recorded: RecordedRun, name: str, wanted: str | None, asked: str | None, comparing: Comparing) -> list[Difference]:
@@ -68,14 +105,14 @@ def of_run_input(recorded: RecordedRun, name: str, wanted: str | None, asked: st
     found = _counted(wanted, asked, comparing, lambda keys: ("input", *keys))
     where = user_line(sys._getframe(1))
     made = [Difference(kind="input", run_id=recorded.run.run_id, step=None, name=name, where=where, **_value(value)) for value in found]
-    return _whole(made, wanted, asked, {"packages": packages(sys._getframe(1))})
+    return _whole(made, parsed(wanted), parsed(asked), {"packages": packages(sys._getframe(1))})
 
 
 def of_output(run_id: str | None, seq: int | None, name: str, wanted: str, got: str | None, comparing: Comparing) -> list[Difference]:
     """The same of what a run or a passed step gave."""
     found = _counted(wanted, got, comparing, lambda keys: ("output", *keys))
     made = [Difference(kind="output", run_id=run_id, step=seq, name=name, **_value(value)) for value in found]
-    return _whole(made, wanted, got, {})
+    return _whole(made, parsed(wanted), parsed(got), {})
 
 
 def of_call(
@@ -158,11 +195,12 @@ def packages(frame: FrameType | None) -> list[str]:
     return list(found)
 
 
-def _counted(wanted: str | None, asked: str | None, comparing: Comparing, name: Any) -> list[ValueDifference]:
-    found = (
-        ValueDifference(keys=name(value.keys), recorded=value.recorded, actual=value.actual)
-        for value in differences(parsed(wanted), parsed(asked))
-    )
+def _counted(wanted: str | None, asked: str | None, comparing: Comparing, name: Callable[[Keys], Keys]) -> list[ValueDifference]:
+    return _values(parsed(wanted), parsed(asked), comparing, name)
+
+
+def _values(wanted: Any, asked: Any, comparing: Comparing, name: Callable[[Keys], Keys]) -> list[ValueDifference]:
+    found = (ValueDifference(keys=name(value.keys), recorded=value.recorded, actual=value.actual) for value in differences(wanted, asked))
     return list(islice((v for v in found if not comparing.ignores(v.keys, v.recorded, v.actual)), _FIELDS))
 
 
@@ -177,12 +215,12 @@ def _short(keys: Keys) -> Keys:
     return keys[:20]
 
 
-def _whole(made: list[Difference], wanted: str | None, asked: str | None, evidence: dict[str, Any]) -> list[Difference]:
+def _whole(made: list[Difference], wanted: Any, asked: Any, evidence: dict[str, Any]) -> list[Difference]:
     """The first of them with the diff of the whole input and the names of the others."""
     if not made:
         return made
     first, others = made[0], [d.field for d in made[1:] if d.field is not None]
-    diff = unified(parsed(wanted), parsed(asked))
+    diff = unified(wanted, asked)
     if len(made) > 1:
         evidence = {**evidence, "beside": [text for d in made[1:_BESIDE] for text in (d.evidence or {}).get("added", ())]}
     return [

@@ -295,6 +295,13 @@ class Pool:
                     return NoMatch(run=run, used=step)
         return NoMatch(run=self._bound or next(iter(self._runs), None))
 
+    def accept(self, missed: NoMatch) -> Match | None:
+        """The step that a call missed answers it all the same, as what differs does not count; ``None`` where it has answered already."""
+        if missed.run is None or missed.step is None or missed.likeness is None or not missed.run.take(missed.step):
+            return None
+        self._bound = missed.run
+        return Match(run=missed.run, step=missed.step, left_out=missed.likeness.left_out)
+
     def _preferred(self, before: Collection[str]) -> Iterable[ForeignRun]:
         """The runs that answered before in the same task; the one that answered last; where the live run may be others too, the rest.
 

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from spanreplay.boundary.call import Answer
 from spanreplay.boundary.layers import leave_to_inner_layers
@@ -13,14 +13,17 @@ from spanreplay.replay.isolation.callers import user_line
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reading.asking import Request, live_request
 from spanreplay.replay.reading.embedded import given_texts
-from spanreplay.replay.reexecution import faults, turns
+from spanreplay.replay.reading.likeness import Likeness
+from spanreplay.replay.reexecution import differing, faults, turns
 from spanreplay.replay.reexecution.before import Before
-from spanreplay.replay.reexecution.diff import first_difference, shown
+from spanreplay.replay.reexecution.comparing import EXACT, Comparing
+from spanreplay.replay.reexecution.diff import ValueDifference, shown
 from spanreplay.replay.reexecution.foreign import ForeignRun, Match, NoMatch, Pool
+from spanreplay.replay.reexecution.forms import parsed
 from spanreplay.replay.reexecution.given import embedding_answer, model_answer, tool_answer
 from spanreplay.replay.reexecution.ledger import Difference, DifferenceKind, Ledger
 from spanreplay.replay.reexecution.live import Live
-from spanreplay.replay.reexecution.matching import parsed, unable
+from spanreplay.replay.reexecution.matched import Like, unable
 from spanreplay.semconv import attributes as names
 
 _NAMED: Final = 3
@@ -40,6 +43,7 @@ class ForeignCalls:
         stop: enters a difference and gives what is to be raised.
         live: what of the replay is live.
         begun: told of each call that a recorded run answers.
+        comparing: what inputs may differ in.
     """
 
     def __init__(
@@ -48,7 +52,9 @@ class ForeignCalls:
         stop: Callable[[Difference], BaseException],
         live: Live | None = None,
         begun: Callable[[LiveStep, Run], None] = lambda step, run: None,
+        comparing: Comparing = EXACT,
     ) -> None:
+        self._comparing = comparing
         self._live = live
         self._begun = begun
         self._ledger = ledger
@@ -75,15 +81,8 @@ class ForeignCalls:
             leave_to_inner_layers(step)
             return None
         asked = None if step.input is None else mask(step.input)
-        found: Match | NoMatch = NoMatch(run=None)
-        request = None
-        if call.kind == "tool_call":
-            found = pool.tool_call(call.name, asked, call.signature, self._before.of(step))
-        elif call.kind == "model_call" and asked is not None:
-            request = live_request(asked, call.name)
-            found = found if request is None else pool.model_call(request, self._before.of(step))
-        elif call.kind == "retrieval" and (texts := _embedded(asked)) is not None:
-            found = pool.embedding(texts, call.name, self._before.of(step))
+        request = live_request(asked, call.name) if call.kind == "model_call" and asked is not None else None
+        found, ignored = self._let_differ(pool, self._matched(step, pool, asked, request))
         delay = None
         if self._live is not None:
             course = self._live.course_of_others(step, found.run, found.step if isinstance(found, Match) else None)
@@ -102,7 +101,9 @@ class ForeignCalls:
         if call.kind == "model_call":
             self._before.answered(step, run_id, found.step)
         self._ledger.enter("run", run=run_id)
-        facts = {"not_compared": sorted(found.left_out), "by_chance": found.by_chance}
+        facts: dict[str, Any] = {"not_compared": sorted(found.left_out), "by_chance": found.by_chance}
+        if ignored:
+            facts |= {"tolerated": True, **Like(by="tolerance", ignored=ignored).facts()}
         self._ledger.enter("used", run=run_id, step=found.step.seq, by="meaning", **facts)
         covered = found.run.cover(found.step)
         if covered:
@@ -110,6 +111,25 @@ class ForeignCalls:
         if step.session.sink is not None:
             step.learn({names.STEP_ANSWERED_FROM_RUN: run_id, names.STEP_ANSWERED_FROM_STEP: found.step.seq})
         return answer if delay is None else faults.late(answer, delay)
+
+    def _matched(self, step: LiveStep, pool: Pool, asked: str | None, request: Request | None) -> Match | NoMatch:
+        call = step.call
+        if call.kind == "tool_call":
+            return pool.tool_call(call.name, asked, call.signature, self._before.of(step))
+        if request is not None:
+            return pool.model_call(request, self._before.of(step))
+        if call.kind == "retrieval" and (texts := _embedded(asked)) is not None:
+            return pool.embedding(texts, call.name, self._before.of(step))
+        return NoMatch(run=None)
+
+    def _let_differ(self, pool: Pool, found: Match | NoMatch) -> tuple[Match | NoMatch, tuple[ValueDifference, ...]]:
+        """The step that a call missed by nothing that counts, and what that is."""
+        if isinstance(found, NoMatch) and found.step is not None and found.likeness is not None:
+            ignored = differing.let_differ(found.step, found.likeness.recorded, found.likeness.actual, self._comparing)
+            accepted = None if ignored is None else pool.accept(found)
+            if ignored is not None and accepted is not None:
+                return accepted, ignored
+        return found, ()
 
     def _answer(self, step: LiveStep, run: ForeignRun, found: Step) -> Answer | None:
         keeper = self._turns.get(id(run))
@@ -144,7 +164,7 @@ class ForeignCalls:
             detail = f"trace {trace} has no span of this call, though its answer is in the messages of {place}: {_MODEL_SPANS}"
             self._refuse(step, gone[0].run, None, "not_replayable", detail, asked)
         if missed.likeness is not None and expected is not None:
-            self._differ(step, run, expected, missed)
+            self._differ(step, run, expected, missed.likeness)
         if expected is not None:
             bare = expected.kind == "retrieval" and expected.grade != "structure" and not expected.reasons
             why = f"the record cannot answer it: {_NO_VECTORS}" if bare else unable(expected)
@@ -159,25 +179,9 @@ class ForeignCalls:
             detail = f"the record has no {_CALLED.get(step.call.kind) or step.call.kind.replace('_', ' ')}"
         self._refuse(step, run, None, "never_recorded", detail, asked)
 
-    def _differ(self, step: LiveStep, run: Run | None, expected: Step, missed: NoMatch) -> NoReturn:
-        likeness = missed.likeness
-        found = None if likeness is None else first_difference(likeness.recorded, likeness.actual)
-        recorded, actual, diff = (None, None, None) if found is None else found.texts()
-        path = "" if found is None else found.path
-        field = f"arguments.{path}" if expected.kind == "tool_call" and path else path
-        raise self._stop(
-            Difference(
-                kind="input",
-                run_id=None if run is None else run.run_id,
-                step=expected.seq,
-                name=f"{expected.kind} {expected.name}",
-                field=field or "input",
-                recorded=recorded,
-                actual=actual,
-                diff=diff,
-                where=user_line(sys._getframe(1)),
-            )
-        )
+    def _differ(self, step: LiveStep, run: Run | None, expected: Step, likeness: Likeness) -> NoReturn:
+        run_id = None if run is None else run.run_id
+        raise self._stop(differing.of_meaning(step, expected, run_id, likeness.recorded, likeness.actual, self._comparing)[0])
 
     def _refuse(
         self, step: LiveStep, run: Run | None, expected: Step | None, kind: DifferenceKind, detail: str, asked: str | None = None

@@ -180,7 +180,7 @@ def _used(totals: Totals, facts: Mapping[str, Any]) -> None:
     totals.by_input += facts.get("by") == "input"
     totals.by_meaning += facts.get("by") == "meaning"
     totals.by_renaming += facts.get("by") == "renaming"
-    totals.by_tolerance += facts.get("by") == "tolerance"
+    totals.by_tolerance += facts.get("by") == "tolerance" or facts.get("tolerated") is True
     totals.by_place += facts.get("by") == "place"
     totals.ignored += [{"run_id": facts["run"], "step": facts["step"], **value} for value in facts.get("ignored", ())]
     totals.by_chance += facts.get("by_chance") is True

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from spanreplay.boundary.scope import in_force
 from spanreplay.boundary.step import Step as LiveStep
-from spanreplay.instrumentation.provider import by_name
+from spanreplay.instrumentation.provider import by_name, recognise_parsed
 from spanreplay.replay.model import Json, Step
 from spanreplay.replay.reading.fields import Fields
 from spanreplay.replay.reading.versions import step_versions
@@ -28,7 +28,8 @@ def step_changes(step: Step, live: LiveStep, asked: Json) -> list[dict[str, Any]
     """
     now = _versions(step, live, asked)
     found = [*_of_prompt(step.versions.get("prompt"), now.get("prompt"))]
-    found += _of_named("tool", step.versions.get("tools"), now.get("tools"), "schema_digest")
+    if step.versions.get("tools") and now.get("tools"):
+        found += _of_named("tool", step.versions["tools"], now["tools"], "schema_digest")
     found += _of_named("skill", step.versions.get("skills"), now.get("skills"), "digest")
     was, is_now = _dict(step.versions.get("model")), _dict(now.get("model"))
     if was and is_now:
@@ -93,9 +94,12 @@ def _versions(step: Step, live: LiveStep, asked: Json) -> dict[str, Json]:
 
 def _view(step: Step, asked: Json) -> Mapping[str, Any]:
     """What a request says in the words of the conventions: a replay that nobody watches does not work it out for each call."""
-    provider = by_name(step.wire.provider) if step.wire is not None and step.wire.provider is not None else None
-    if provider is None or not isinstance(asked, dict) or "body" not in asked:
+    if not isinstance(asked, dict) or "body" not in asked:
         return {}
+    provider = by_name(step.wire.provider) if step.wire is not None and step.wire.provider is not None else None
+    if provider is None:
+        found = recognise_parsed(str(asked.get("method", "POST")), str(asked.get("url", "")), asked["body"])
+        return {} if found is None else found[0].request(found[1]).attributes
     return provider.request(provider.asked(str(asked.get("url", "")), asked["body"])).attributes
 
 

@@ -110,7 +110,7 @@ class RecordedCalls:
         self._clock = clock or RecordedClock(())
         self._lock = threading.RLock()
         self._live: dict[str, RecordedRun | Pool | _Undecided | None] = {}
-        self._by_meaning = ForeignCalls(ledger, self._entered, live, self._begun_by)
+        self._by_meaning = ForeignCalls(ledger, self._entered, live, self._begun_by, options.comparing)
         self._turns: dict[int, turns.Turns] = {}
         self._order = RunOrder()
 

@@ -1,0 +1,137 @@
+"""``fork``, ``resume`` and ``replay`` with something live, as commands: what is asked wrongly, and what becomes of real processes."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spanreplay.semconv import attributes as a
+from spanreplay.store.store import Store
+from support.command_line import CommandLine
+
+AGENT = """
+import os, signal, sys
+from spanreplay.instrumentation import agent_run, tool
+
+@tool(effect="read")
+def look(x):
+    return {"x": x, "of": os.environ.get("OF", "old")}
+
+@tool(effect="write")
+def note(x):
+    with open(os.environ.get("SPANREPLAY_TARGET", "production"), "a") as file:
+        file.write(f"{x}\\n")
+    if os.environ.get("CRASH"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "noted"
+
+with agent_run("noting", input="go") as run:
+    run.output = [look(1), note(int(sys.argv[1])), look(2)]
+print(run.output)
+"""
+
+
+@pytest.fixture
+def agent(spanreplay: CommandLine) -> list[str]:
+    (spanreplay.folder / "agent.py").write_text(AGENT, encoding="utf-8")
+    return [sys.executable, "agent.py"]
+
+
+SetEnv = Callable[[str, str], None]
+
+
+@pytest.fixture
+def set_(monkeypatch: pytest.MonkeyPatch) -> SetEnv:
+    return monkeypatch.setenv
+
+
+def last(spanreplay: CommandLine) -> dict[str, Any]:
+    """The last run, as JSON."""
+    run: dict[str, Any] = spanreplay("replay", "last", "--json").json["runs"][0]
+    return run
+
+
+def test_a_command_is_forked_and_acts_only_where_it_is_let(spanreplay: CommandLine, agent: list[str], tmp_path: Path) -> None:
+    assert spanreplay("record", "--", *agent, "1").code == 0
+    recorded = last(spanreplay)
+    closed = spanreplay("fork", "last", "--at", "2", "--", *agent, "2")
+    assert closed.code == 4
+    assert "to let it act: --allow-effect note --target NAME" in closed.out
+    assert (tmp_path / "production").read_text() == "1\n"
+    run_id = str(recorded["run_id"])
+    opened = spanreplay("fork", run_id, "--at", "2", "--allow-effect", "note", "--target", "sandbox", "--", *agent, "2")
+    assert opened.code == 0
+    assert ((tmp_path / "production").read_text(), (tmp_path / "sandbox").read_text()) == ("1\n", "2\n")
+    made = last(spanreplay)
+    assert f"kept as run {made['run_id'][:12]}, forked from {run_id[:12]}" in opened.out
+    assert (made["forked_from"], made["grade"]) == (run_id, "exact")
+    first, second, third = made["steps"]
+    assert first["answered_from"] == {"run_id": run_id, "step": 1}
+    assert (second["stands_for"], second["target"], third["output"]) == (2, "sandbox", {"result": {"x": 2, "of": "old"}})
+    assert links_of(spanreplay) == {run_id}
+
+
+def links_of(spanreplay: CommandLine) -> set[str]:
+    """The runs that the spans of the last run link to, by their ids, where the linked span is that run's own root."""
+    with Store.open(spanreplay.store) as store:
+        found = [*store.traces(store.traces_of(str(last(spanreplay)["run_id"])))]
+        links = [link for span in found for link in span.links]
+        linked = [span for link in links for span in store.traces([link.trace_id]) if span.span_id == link.span_id]
+    roots = [span for span in linked if span.attributes.get(a.RUN_ROOT) and a.RUN_COMMAND not in span.attributes]
+    return {str(span.attributes[a.RUN_ID]) for span in roots}
+
+
+def test_from_the_first_difference_it_is_a_fork(spanreplay: CommandLine, agent: list[str], tmp_path: Path) -> None:
+    assert spanreplay("record", "--", *agent, "1").code == 0
+    done = spanreplay("replay", "last", "--mode", "from-here", "--", *agent, "3")
+    assert done.code == 4
+    assert "difference at step 2: tool_call note" in done.out
+    assert "left the record at step 2, tool_call note: live from there" in done.out
+    assert "note has the effect write, so it stays closed" in done.out
+    assert (tmp_path / "production").read_text() == "1\n"
+
+
+def test_a_killed_command_is_resumed_as_it_is_decided(spanreplay: CommandLine, agent: list[str], tmp_path: Path, set_: SetEnv) -> None:
+    set_("CRASH", "1")
+    assert spanreplay("record", "--", *agent, "1").code == 137
+    set_("CRASH", "")
+    crashed = last(spanreplay)
+    assert [step["outcome"] for step in crashed["steps"]] == ["ok", "unknown"]
+    asked = spanreplay("resume", "last", "--", *agent, "1")
+    assert asked.code == 125
+    assert "--decide '2=done:JSON'" in asked.err
+    assert asked.out == ""
+    done = spanreplay("resume", "last", "--decide", '2=done:"by hand"', "--", *agent, "1")
+    assert done.code == 0
+    assert (tmp_path / "production").read_text() == "1\n"
+    made = last(spanreplay)
+    assert (made["forked_from"], made["outcome"]) == (crashed["run_id"], "ok")
+    assert made["output"] == [{"x": 1, "of": "old"}, "by hand", {"x": 2, "of": "old"}]
+    ended = spanreplay("resume", "last", "--", *agent, "1")
+    assert (ended.code, "spanreplay fork" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["fork", "--", "x"], "--at N, the first live step"),
+        (["fork", "--at", "1"], "give the command after --"),
+        (["fork", "--at", "1", "--fault", "late", "--", "x"], "a fault is one of timeout, error, malformed, rejected, slow"),
+        (["fork", "--fault", "error", "--", "x"], "names no step"),
+        (["fork", "--at", "1", "--set", "model", "--", "x"], "a change is KEY=VALUE"),
+        (["fork", "--at", "99", "--", "x"], "there is no step 99"),
+        (["fork", "--at", "1", "--stub", "nothing", "--", "x"], "the record has no call of nothing"),
+        (["fork", "--at", "1", "--allow-host", "//", "--", "x"], "wanted HOST or HOST:PORT"),
+        (["replay", "--live", "nothing", "--", "x"], "the record has no call of nothing; it has those of "),
+        (["replay", "--only", "99", "--", "x"], "there is no step 99"),
+        (["replay", "--set", "model=x", "--", "x"], "are for what is live"),
+        (["replay", "--live", "models"], "what is live is executed"),
+        (["resume", "--decide", "2=perhaps", "--", "x"], "a decision is STEP=done:JSON"),
+        (["resume", "--", "x"], "the run has ended"),
+    ],
+)
+def test_what_is_asked_wrongly_is_said(demo: CommandLine, arguments: list[str], told: str) -> None:
+    done = demo(*arguments)
+    assert (done.code, told in done.err) == (2, True), done

@@ -351,6 +351,8 @@ def test_disk_durability_syncs_each_record(store: Path, monkeypatch: pytest.Monk
     assert len(synced) == 2
     lax.sync()
     assert len(synced) == 3
+    lax.sync()
+    assert len(synced) == 3, "nothing was written since"
 
 
 def test_a_sync_that_fails_is_a_drop(store: Path, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,6 +114,13 @@ class Recorder:
         except Exception:  # noqa: BLE001 — telemetry never breaks the agent
             self.failed("the start of a step")
 
+    def settle(self) -> None:
+        """All steps that have begun are on the disk."""
+        try:
+            self.writer.sync()
+        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+            self.failed("the start of a step")
+
     def ended(self, step: StepEnded) -> None:
         """Keep how a step ended, and what others added to its span meanwhile."""
         try:

@@ -59,6 +59,8 @@ class JournalFile:
         self._ended: list[Path] = []
         """Files ended since the last :meth:`sync`, the latest of them: it is asked for what is in them, too."""
         self._entry_synced = False
+        self._unsynced = True
+        """Something was written since the file was last put on the disk."""
         self._torn = False
         self._untold: dict[str, int] = {}
         self._spare: SpareLine | None = None
@@ -129,7 +131,9 @@ class JournalFile:
         self.flush()
         self._sync_ended()
         if self._descriptor is not None:
-            _sync_file(self._descriptor)
+            if self._unsynced:  # calls of other threads may have waited for the same
+                _sync_file(self._descriptor)
+                self._unsynced = False
             self._sync_entry()
 
     def _sync_ended(self) -> None:
@@ -198,7 +202,7 @@ class JournalFile:
 
     def close(self) -> None:
         """Closes the file and says nothing. A later line opens a new one."""
-        descriptor, self._descriptor = self._descriptor, None
+        descriptor, self._descriptor, self._unsynced = self._descriptor, None, True
         self._gathered, self._gathered_bytes, self._bytes = [], 0, 0
         if descriptor is not None:
             with contextlib.suppress(OSError):
@@ -236,6 +240,7 @@ class JournalFile:
     def _write_bytes(self, descriptor: int, data: bytes) -> int:
         """Gives how many of the bytes got there."""
         lead = b"\n" if self._torn else b""  # a record starts on a line of its own, else a stump before it would spoil it too
+        self._unsynced = True
         written = os.write(descriptor, lead + data)
         self._bytes += written
         got = max(0, written - len(lead))

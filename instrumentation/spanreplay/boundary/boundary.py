@@ -30,13 +30,19 @@ def here() -> Scope | None:
     return current_scope() if process.active else None
 
 
-def begin(scope: Scope, call: Call, extra: dict[str, Any] | None = None) -> Step | None:
+def begin(scope: Scope, call: Call, extra: dict[str, Any] | None = None, *, gathers: bool = False) -> Step | None:
     """Reserve the step's place and tell the sink, before anything runs.
+
+    Args:
+        scope: where the call is made.
+        call: the call.
+        extra: more attributes.
+        gathers: the caller waits by itself, before the body runs, for a step that is ``unsettled``.
 
     Returns ``None`` when recording failed: the call must then go straight through.
     """
     try:
-        return Step(scope, call, extra)
+        return Step(scope, call, extra, gathers=gathers)
     except Exception:
         if scope.session.mode == "replay":
             raise
@@ -69,13 +75,15 @@ def call(scope: Scope, call: Call, invoke: Callable[[], T]) -> T:
 
 async def acall(scope: Scope, call: Call, invoke: Callable[[], Awaitable[T]]) -> T:
     """Make an asynchronous call. Raises as :func:`call` does."""
-    step = begin(scope, call)
+    step = begin(scope, call, gathers=True)
     if step is None:
         return await invoke()
     answer = step.ask()
     if answer is not None:
         return cast("T", await agive(step, answer))
     try:
+        if step.unsettled and scope.session.settling is not None:
+            await scope.session.settling.wait()
         with step.body():
             value = await invoke()
     except BaseException as error:

@@ -139,7 +139,7 @@ class StepStarted:
     start_ns: int
     attributes: Mapping[str, Any]
     intent: bool
-    """The record must be on disk before :meth:`CaptureSink.started` returns."""
+    """The record must be on disk before :meth:`CaptureSink.started` returns; else before the body runs, see ``SettlingSink``, or never."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

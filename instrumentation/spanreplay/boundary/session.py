@@ -13,6 +13,7 @@ from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.call import Answer, Call, StepEnded, StepStarted
 from spanreplay.boundary.complaints import complain
 from spanreplay.boundary.scope import Scope
+from spanreplay.boundary.settling import Settling
 from spanreplay.content.canonical import canonical_json
 from spanreplay.content.redaction import RedactionPolicy, Redactor
 
@@ -35,6 +36,14 @@ class CaptureSink(Protocol):
 
     def ended(self, step: StepEnded) -> None:
         """A step is over."""
+        ...
+
+
+class SettlingSink(CaptureSink, Protocol):
+    """One that may be told of an intent and asked to put it on the disk afterwards, before the body runs."""
+
+    def settle(self) -> None:
+        """All that it was told so far is on the disk when this returns. Raises nothing."""
         ...
 
 
@@ -115,6 +124,9 @@ class Session:
     ) -> None:
         self.mode: Mode = mode
         self.sink = sink
+        settle: Callable[[], None] | None = getattr(sink, "settle", None)
+        self.settling = None if settle is None else Settling(settle)
+        """Where the sink can be asked later to put on the disk what it was told."""
         self.interceptors = tuple(interceptors)
         self.redactor = redactor if redactor is not None else Redactor(RedactionPolicy.default())
         self.open_spans = open_spans

@@ -74,11 +74,14 @@ class Step:
         "span_id",
         "starts_run",
         "trace_id",
+        "unsettled",
         "view",
     )
 
-    def __init__(self, scope: Scope, call: Call, extra: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, scope: Scope, call: Call, extra: Mapping[str, Any] | None = None, *, gathers: bool = False) -> None:
         session = scope.session
+        self.unsettled = gathers and session.settling is not None and call.effect in INTENT_EFFECTS
+        """Its intent is not on the disk yet: whoever runs the body waits for that first."""
         self.session: Session = session
         self.scope = scope
         self.call = call
@@ -257,7 +260,7 @@ class Step:
                 client=call.client,
                 start_ns=start_ns,
                 attributes=attributes,
-                intent=call.effect in INTENT_EFFECTS,
+                intent=call.effect in INTENT_EFFECTS and not self.unsettled,
             )
             try:
                 session.sink.started(started)

@@ -31,7 +31,7 @@ def command(filters: Filters, limit: int, store: Path | None, as_json: bool) -> 
     from spanreplay.replay.showing import short_id
 
     path = store_path(store)
-    with ready_store(path) as opened:
+    with ready_store(path) as opened, opened.reading():
         rows = opened.find_runs(**filters.asked(), limit=limit + 1)
         any_at_all = bool(rows) or bool(opened.find_runs(limit=1))
         more, rows = len(rows) > limit, rows[:limit]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 TRACES_AT_ONCE: Final = 64
 """Traces that are read together, at most."""
-BYTES_AT_ONCE: Final = 8_000_000
+BYTES_AT_ONCE: Final = 24_000_000
 """What these traces may hold together; what is made of it takes several times the room."""
 _YEAR_NS: Final = 365 * 24 * 3600 * 10**9
 
@@ -200,11 +200,13 @@ def index(store: "Store") -> int:
     Raises:
         StoreError: The store cannot be read or written.
     """
-    stale = store.stale_traces()
-    if not stale:
-        return 0
+    with store.reading():
+        stale = store.stale_traces()
+        if not stale:
+            return 0
+        batches = list(_batches(store.connected(stale), store.sizes(stale)))
     written = 0
-    for groups in _batches(store.connected(stale), store.sizes(stale)):
+    for groups in batches:
         rows: list[RunRow] = []
         steps: list[StepRow] = []
         traces = [trace_id for connected in groups for trace_id in connected]

@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar, cast
 
+from spanreplay.boundary import loops
 from spanreplay.boundary.call import Answer, Call, OutcomeName, Turn
 from spanreplay.boundary.scope import Scope, current_scope, process
 from spanreplay.boundary.step import Step
@@ -140,7 +141,7 @@ async def pend(answer: Answer) -> None:
         CancelledError: the caller has cancelled it.
         ControlSignal: nobody has, for longer than in the record.
     """
-    await asyncio.sleep(answer.duration_ns / 1e9 + CANCEL_GRACE_S)
+    await loops.pause(answer.duration_ns / 1e9 + CANCEL_GRACE_S)
     if answer.beyond is not None:
         raise answer.beyond()
 

@@ -13,8 +13,8 @@ from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, Status, StatusCode
 
+from spanreplay.boundary import loops, spans
 from spanreplay.boundary import scope as scopes
-from spanreplay.boundary import spans
 from spanreplay.boundary.body import Body
 from spanreplay.boundary.call import INTENT_EFFECTS, Answer, Call, OutcomeName, StepEnded, StepEvent, StepStarted
 from spanreplay.boundary.contents import digests_json, for_span
@@ -498,7 +498,7 @@ class Step:
 
 def outcome_of(error: BaseException) -> OutcomeName:
     """How a call that raised ``error`` ended."""
-    if isinstance(error, asyncio.CancelledError | concurrent.futures.CancelledError):
+    if isinstance(error, asyncio.CancelledError | concurrent.futures.CancelledError) or loops.is_cancellation_of_trio(error):
         return "cancelled"
     if isinstance(error, TimeoutError):
         return "timeout"

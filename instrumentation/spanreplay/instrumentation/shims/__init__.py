@@ -1,6 +1,6 @@
 """Shims that carry the scope to where a call is made: tasks, threads, pools, child processes."""
 
-from spanreplay.instrumentation.shims import commands, commands_asyncio, processes, tasks, thread_pools, threads, untaped
+from spanreplay.instrumentation.shims import commands, commands_asyncio, nurseries, processes, tasks, thread_pools, threads, untaped
 
 _installed = False
 
@@ -11,6 +11,7 @@ def install() -> None:
     if not _installed:
         _installed = True
         tasks.install()
+        nurseries.install()
         threads.install()
         thread_pools.install()
         processes.install()
@@ -30,4 +31,5 @@ def uninstall() -> None:
         processes.uninstall()
         thread_pools.uninstall()
         threads.uninstall()
+        nurseries.uninstall()
         tasks.uninstall()

@@ -6,10 +6,11 @@ and then, on an event loop, until the loop has nothing ready, so that what those
 meanwhile, has run. Waits are bounded.
 """
 
-import asyncio
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
+
+from spanreplay.boundary import loops
 
 WAIT_S: Final = 2.0
 """Longest wait for a step that does not come."""
@@ -18,7 +19,7 @@ _PATIENCE: Final = 3
 """After so many waits in vain the agent is another one, and further waits are short."""
 _QUIET_PASSES: Final = 200
 _BLIND_PASSES: Final = 20
-"""Passes on a loop whose ready queue cannot be seen (uvloop)."""
+"""Passes on a loop whose ready queue cannot be seen (uvloop, trio)."""
 
 
 class Turns:
@@ -48,7 +49,8 @@ class Turns:
         self._given_up = 0
         self._given: set[int] = set()
         self._changed = threading.Condition()
-        self._waiting: dict[int, tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = {}
+        self._waiting: dict[int, Callable[[], None]] = {}
+        """Step to what wakes who waits for its turn on an event loop; from any thread."""
         self._concerned = frozenset(before) | frozenset(s for group in before.values() for s in group)
 
     def turn(self, seq: int) -> "OneTurn":
@@ -64,7 +66,7 @@ class Turns:
 
     def wait(self, seq: int) -> None:
         """Block this thread until it is the step's turn."""
-        if not self._before.get(seq) or asyncio._get_running_loop() is not None:  # a loop that is blocked brings nobody
+        if not self._before.get(seq) or loops.is_running():  # a loop that is blocked brings nobody
             return
         with self._changed:
             if not self._changed.wait_for(lambda: self._open(seq), self._longest(seq)):
@@ -76,23 +78,22 @@ class Turns:
 
     async def wait_async(self, seq: int) -> None:
         """Wait for the step's turn, then for the loop to come to rest."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[None] | None = None
+        bell: loops.Bell | None = None
         if self._before.get(seq):
             with self._changed:
                 if not self._open(seq):
-                    future = loop.create_future()
-                    self._waiting[seq] = (loop, future)
-        if future is not None:
+                    bell = loops.bell()
+                    self._waiting[seq] = bell.ring
+        if bell is not None:
             try:
-                await asyncio.wait_for(future, self._longest(seq))
-            except TimeoutError:
-                self._give_up()
-                return
+                rung = await bell.wait(self._longest(seq))
             finally:
                 with self._changed:
                     self._waiting.pop(seq, None)
-        await _rest(loop)
+            if not rung:
+                self._give_up()
+                return
+        await _rest()
 
     def given(self, seq: int) -> None:
         """The step's answer has been handed over."""
@@ -110,13 +111,9 @@ class Turns:
 
     def _wake(self) -> None:
         self._changed.notify_all()
-        for waiting, (loop, future) in self._waiting.items():
-            if not self._open(waiting):
-                continue
-            try:
-                loop.call_soon_threadsafe(_release, future)
-            except RuntimeError:  # that loop is closed: nobody waits there any more
-                continue
+        for waiting, ring in self._waiting.items():
+            if self._open(waiting):
+                ring()
 
 
 class OneTurn:
@@ -141,16 +138,11 @@ class OneTurn:
         self._turns.given(self._seq)
 
 
-def _release(future: "asyncio.Future[None]") -> None:
-    if not future.done():
-        future.set_result(None)
-
-
-async def _rest(loop: asyncio.AbstractEventLoop) -> None:
-    """Return when nothing else is ready to run on ``loop``."""
-    ready: Any = getattr(loop, "_ready", None)
+async def _rest() -> None:
+    """Return when nothing else is ready to run on the loop that is running."""
+    ready = loops.ready()
     for passes in range(_QUIET_PASSES):
-        await asyncio.sleep(0)
+        await loops.turn()
         if ready is None:
             if passes >= _BLIND_PASSES:
                 return

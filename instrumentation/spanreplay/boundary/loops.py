@@ -1,0 +1,104 @@
+"""Waiting on the event loop that is running, asyncio's (uvloop is one) or trio's, without importing the latter."""
+
+import asyncio
+import sys
+from collections.abc import Collection
+from typing import Any, Protocol
+
+
+class Bell(Protocol):
+    """Who waits in one task can be woken from any thread."""
+
+    def ring(self) -> None:
+        """Wake who waits; once rung, waiting ends at once."""
+        ...
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait to be woken; tells whether that came in time."""
+        ...
+
+
+class _OfAsyncio:
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._rung: asyncio.Future[None] = self._loop.create_future()
+
+    def ring(self) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._release)
+        except RuntimeError:  # that loop is closed: nobody waits there any more
+            return
+
+    def _release(self) -> None:
+        if not self._rung.done():
+            self._rung.set_result(None)
+
+    async def wait(self, seconds: float) -> bool:
+        try:
+            await asyncio.wait_for(self._rung, seconds)
+        except TimeoutError:
+            return False
+        return True
+
+
+class _OfTrio:
+    def __init__(self, trio: Any) -> None:
+        self._trio = trio
+        self._token = trio.lowlevel.current_trio_token()
+        self._rung = trio.Event()
+
+    def ring(self) -> None:
+        try:
+            self._token.run_sync_soon(self._rung.set, idempotent=True)
+        except self._trio.RunFinishedError:
+            return
+
+    async def wait(self, seconds: float) -> bool:
+        with self._trio.move_on_after(seconds):
+            await self._rung.wait()
+        return bool(self._rung.is_set())
+
+
+def bell() -> Bell:
+    """A bell for the task that is running."""
+    trio = _trio()
+    return _OfAsyncio() if trio is None else _OfTrio(trio)
+
+
+def is_running() -> bool:
+    """Whether this thread runs an event loop now."""
+    return asyncio._get_running_loop() is not None or _trio() is not None
+
+
+def ready() -> Collection[object] | None:
+    """What the running loop has ready to run; ``None`` where it does not show that."""
+    loop = asyncio._get_running_loop()
+    found: Collection[object] | None = getattr(loop, "_ready", None)
+    return found
+
+
+async def turn() -> None:
+    """Let everything run that is ready."""
+    trio = _trio()
+    await (asyncio.sleep(0) if trio is None else trio.lowlevel.checkpoint())
+
+
+async def pause(seconds: float) -> None:
+    """Sleep."""
+    trio = _trio()
+    await (asyncio.sleep(seconds) if trio is None else trio.sleep(seconds))
+
+
+def is_cancellation_of_trio(error: BaseException) -> bool:
+    """Whether trio has cancelled a task."""
+    trio = sys.modules.get("trio")
+    return trio is not None and isinstance(error, getattr(trio, "Cancelled", ()))
+
+
+def _trio() -> Any:
+    """The module, where a task of it is running in this thread."""
+    trio = sys.modules.get("trio")
+    if trio is None or asyncio._get_running_loop() is not None:
+        return None
+    lowlevel = getattr(trio, "lowlevel", None)
+    return trio if lowlevel is not None and lowlevel.in_trio_task() else None

@@ -666,3 +666,11 @@ def test_numbers_outside_the_columns_are_exact(store: Store) -> None:
     assert plain(list(store.traces([TRACE]))) == plain([odd])
     assert os.path.exists(store.path / "runs.duckdb")
     assert ReadOnlyStoreError.__mro__[1] is StoreError
+
+
+def test_reads_that_belong_together_may_hold_others(store: Store) -> None:
+    with store.reading():
+        with store.reading():
+            assert store.find_runs() == []
+        assert store.find_runs() == [], "the connection is still there"
+    assert store.find_runs() == []

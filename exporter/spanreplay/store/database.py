@@ -164,6 +164,9 @@ class Database:
     @contextlib.contextmanager
     def holding(self) -> Iterator[None]:
         """Reads of this thread inside the block share one connection, and see one state of the store. Opening costs more than reading."""
+        if self._held is not None and self._held_by == threading.get_ident():
+            yield
+            return
         with self.reading() as connection:
             self._held, self._held_by = connection, threading.get_ident()
             try:

@@ -31,13 +31,14 @@ def command(filters: Filters, limit: int, store: Path | None, as_json: bool) -> 
     from spanreplay.replay.showing import short_id
 
     path = store_path(store)
-    with ready_store(path) as opened, opened.reading():
-        rows = opened.find_runs(**filters.asked(), limit=limit + 1)
-        any_at_all = bool(rows) or bool(opened.find_runs(limit=1))
-        more, rows = len(rows) > limit, rows[:limit]
-        unsettled = opened.unsettled([row.run_id for row in rows if row.grade == "incomplete"])
+    with ready_store(path) as opened:
+        with opened.reading():
+            rows = opened.find_runs(**filters.asked(), limit=limit + 1)
+            any_at_all = bool(rows) or bool(opened.find_runs(limit=1))
+            more, rows = len(rows) > limit, rows[:limit]
+            unsettled = opened.unsettled([row.run_id for row in rows if row.grade == "incomplete"])
+            others, in_runs = opened.unsettled_elsewhere([row.run_id for row in rows])
         behaviours = _behaviours(opened, rows) if as_json else {}
-        others, in_runs = opened.unsettled_elsewhere([row.run_id for row in rows])
     if as_json:
         listed = [
             {

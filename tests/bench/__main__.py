@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from bench import cases, conversations, imports, large_store, writing
+from bench import cases, conversations, fleets, imports, large_store, writing
 from bench.adapters import Overheads, adapters
 from bench.conversations import Times
 from bench.measure import Rate, Ratio
@@ -41,6 +41,7 @@ CASES: Final[tuple[Callable[[], Ratio | Rate | Times | Comparison | Overheads], 
     conversations.size_200,
     conversations.load_200,
     large_store.one_run,
+    fleets.fleet_workers,
     rivals,
     adapters,
 )

@@ -67,7 +67,11 @@ _FORKED: Final = (
         help="What goes wrong at step N: timeout, error, malformed, rejected, or slow:SECONDS. Default: at --at. May be repeated.",
     ),
     click.option(
-        "--stub", multiple=True, metavar="TOOL", help="A tool that is answered in the live part too, where the very call is in the record."
+        "--recorded",
+        "stub",
+        multiple=True,
+        metavar="TOOL",
+        help="A tool that is answered in the live part too, where the very call is in the record.",
     ),
     *_LIVE,
 )

@@ -122,7 +122,7 @@ def test_a_killed_command_is_resumed_as_it_is_decided(spanreplay: CommandLine, a
         (["fork", "--fault", "error", "--", "x"], "names no step"),
         (["fork", "--at", "1", "--set", "model", "--", "x"], "a change is KEY=VALUE"),
         (["fork", "--at", "99", "--", "x"], "there is no step 99"),
-        (["fork", "--at", "1", "--stub", "nothing", "--", "x"], "the record has no call of nothing"),
+        (["fork", "--at", "1", "--recorded", "nothing", "--", "x"], "the record has no call of nothing"),
         (["fork", "--at", "1", "--allow-host", "//", "--", "x"], "wanted HOST or HOST:PORT"),
         (["replay", "--live", "nothing", "--", "x"], "the record has no call of nothing; it has those of "),
         (["replay", "--only", "99", "--", "x"], "there is no step 99"),

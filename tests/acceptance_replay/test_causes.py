@@ -233,4 +233,4 @@ def test_nothing_has_changed_and_it_is_said_before_the_first_step(scene: Scene) 
     told = scene.replayed({})
     assert told["equal"], told
     assert told["versions"]["changed"] == []
-    assert "versions as recorded: code, agent.py, " in told["err"]
+    assert "versions as recorded: code, packages, Python, machine, variables, arguments, working folder" in told["err"]

@@ -15,7 +15,7 @@ def test_what_it_shows(spanreplay: CommandLine) -> None:
         "no room in Lisbon",
         "0 differences",
         "difference at step 1: model_call scripted-1",
-        "cause: the prompt trip-planner 3 has changed since the run was recorded",
+        "cause: the prompt trip-planner has changed, and is called 3 as before",
         "refused: tried to write ",
         "e-mails sent: 1 while recording, 0 while replaying",
     ):

@@ -140,6 +140,8 @@ class Causes:
                 return _Hit("skill", f"the skill {skill['name']} has changed since the run was recorded", _SEEN if seen else _LINE)
         prompt = next((c for c in changed if c["kind"] == "prompt"), None)
         if prompt is not None and (_in_template(prompt, evidence) or (system and not all(prompt.get("templates", ("", ""))))):
+            if prompt["recorded"] == prompt["actual"]:
+                return _Hit("prompt", f"the prompt {prompt['name']} has changed, and is called {prompt['actual']} as before", _SEEN)
             return _Hit("prompt", f"the prompt {prompt['name']} has changed{_arrow(prompt)}", _SEEN)
         if system:
             named = step.versions.get("prompt") if step is not None else None

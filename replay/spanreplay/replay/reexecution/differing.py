@@ -152,7 +152,7 @@ def of_call(
 
 
 def told_again(made: Sequence[Difference], known: dict[tuple[str | None, ...], int]) -> Iterator[Difference]:
-    """The differences, each that was told at an earlier step already naming that step.
+    """The differences of one step, each by itself; one that was told at an earlier step already names that step.
 
     Args:
         made: the differences of one step.
@@ -161,7 +161,7 @@ def told_again(made: Sequence[Difference], known: dict[tuple[str | None, ...], i
     for difference in made:
         key = (difference.run_id, difference.field, difference.recorded, difference.actual)
         first = known.setdefault(key, difference.step or 0)
-        yield difference if first == (difference.step or 0) else replace(difference, same_as=first)
+        yield replace(difference, also=(), same_as=None if first == (difference.step or 0) else first)
 
 
 def order_detail(step: LiveStep, missed: Missed) -> str:

@@ -206,7 +206,7 @@ def _files(was: Json, now: Json, equal: list[str]) -> Iterator[Change]:
     before, after = _map(was, "files"), _map(now, "files")
     changed = [name for name in before if name in after and before[name] != after[name]]
     yield from (Change(kind="file", name=name, recorded=before[name], actual=after[name]) for name in changed)
-    if before and not changed and before.keys() == after.keys():
+    if before and not changed and before.keys() == after.keys() and "code" not in equal:
         equal.append(_listed(list(before)))
 
 
@@ -215,7 +215,7 @@ def _dependencies(was: Json, now: Json, equal: list[str], unknown: list[str]) ->
     lines = [[line for line in _list(_at(side, "packages")) if isinstance(line, str)] for side in (before, after)]
     if not lines[0] or not lines[1]:
         if _at(before, "digest") == _at(after, "digest"):
-            equal.append("dependencies")
+            equal.append("packages")
         else:
             unknown.append("dependencies")
         return
@@ -228,7 +228,7 @@ def _dependencies(was: Json, now: Json, equal: list[str], unknown: list[str]) ->
     if locks[0] != locks[1]:
         yield Change(kind="lock", name=str(_at(locks[1], "file") or _at(locks[0], "file")))
     if not names:
-        equal.append(f"{len(has)} packages")
+        equal.append("packages")
 
 
 def _versions(lines: Sequence[str]) -> dict[str, str]:
@@ -278,7 +278,7 @@ def _plain(kind: Kind, recorded: Any, actual: Any, word: str, equal: list[str]) 
             kind=kind, name=word, recorded=None if recorded is None else str(recorded), actual=None if actual is None else str(actual)
         )
     elif recorded is not None:
-        equal.append(f"Python {recorded}" if kind == "python" else str(recorded) if kind == "platform" else word)
+        equal.append(word)
 
 
 def _python(side: Json) -> str | None:

@@ -1,0 +1,12 @@
+"""What the page about differences shows is what the program prints."""
+
+from pathlib import Path
+
+from pages.console import ROOT, parts, run, steady
+
+
+def test_the_page_about_differences_shows_what_its_commands_print(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "differences.md").read_text(encoding="utf-8")
+    assert len(list(parts(page))) == 9
+    for command, output in run(page, tmp_path):
+        assert steady(output) == steady(command.shown), f"$ {command.line}\n{output}"

@@ -8,7 +8,7 @@ import asyncio
 import functools
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import wrapt
 
@@ -16,7 +16,8 @@ from spanreplay.boundary import scope as scopes
 from spanreplay.instrumentation.shims.patching import Patches
 
 _patches = Patches()
-_hooked = False
+_hooked: Final[set[str]] = set()
+"""Modules with a post-import hook, which cannot be taken back."""
 
 
 def _forking(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -45,14 +46,45 @@ def _forking(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def install() -> None:
-    """Patch asyncio, and uvloop when it is there or comes."""
+    """Patch asyncio, and uvloop and anyio when they are there or come."""
     global _hooked  # noqa: PLW0603 — a post-import hook cannot be taken back
     _patches.replace(asyncio.BaseEventLoop, "create_task", _forking)
-    if "uvloop" in sys.modules:
-        _uvloop(sys.modules["uvloop"])
-    elif not _hooked:
-        wrapt.register_post_import_hook(_uvloop, "uvloop")
-        _hooked = True
+    for name, patch in (("uvloop", _uvloop), ("anyio._backends._asyncio", _anyio)):
+        if name in sys.modules:
+            patch(sys.modules[name])
+        elif name not in _hooked:
+            wrapt.register_post_import_hook(patch, name)
+            _hooked.add(name)
+
+
+def _spawning(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Anyio makes tasks past the loop where the loop's are eager (Python 3.12)."""
+
+    @functools.wraps(original)
+    def _spawn(self: Any, coro: Any, *args: Any, **kwargs: Any) -> Any:
+        scope = scopes.current_scope() if scopes.process.active and _is_eager() else None
+        if scope is None:
+            return original(self, coro, *args, **kwargs)
+        token = scopes.enter(scope.fork(getattr(coro, "__qualname__", type(coro).__name__)))
+        try:
+            return original(self, coro, *args, **kwargs)
+        finally:
+            scopes.leave(token)
+
+    return _spawn
+
+
+def _is_eager() -> bool:
+    eager = getattr(asyncio, "eager_task_factory", None)
+    factory = asyncio.get_running_loop().get_task_factory()
+    return eager is not None and getattr(factory, "__code__", None) is eager.__code__
+
+
+def _anyio(module: Any) -> None:
+    from spanreplay.instrumentation import shims
+
+    if shims._installed and hasattr(module.TaskGroup, "_spawn"):
+        _patches.replace(module.TaskGroup, "_spawn", _spawning)
 
 
 def _uvloop(module: Any) -> None:

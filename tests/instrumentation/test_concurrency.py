@@ -1,0 +1,102 @@
+"""Many tasks make one identical call at once: every one gets its own answer back, however they are started and scheduled.
+
+The cases are those of ``concurrent_agents.py``. What needs packages or another Python than this one runs in environments of its own at the
+full size, which is the size that is claimed: 200 tasks and 100 replays.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from instrumentation import concurrent_agents
+from support.environments import environment
+from support.size import FULL
+
+FILE: Final = Path(__file__).parent / "concurrent_agents.py"
+HERE: Final = (
+    "nested",
+    "sub_agents",
+    "equal_sub_agents",
+    "queue_of_different_items",
+    "queue_with_scopes",
+    "asyncio_queue_with_scopes",
+    "anyio_on_asyncio",
+)
+"""Those that the tests of the shims do not have, with what is installed here."""
+ELSEWHERE: Final = (
+    "create_task",
+    "gather",
+    "task_group",
+    "to_thread",
+    "thread_pool",
+    *HERE,
+    "anyio_threads_on_asyncio",
+    "anyio_on_trio",
+    "anyio_threads_on_trio",
+    "trio_nursery",
+    "trio_threads",
+    "on_uvloop",
+    "nested_loops",
+)
+EAGER: Final = ("eager_tasks", "eager_anyio", "on_uvloop", "trio_nursery", "nested")
+REPLAYS: Final = 100
+THREADS: Final = ("anyio_threads_on_asyncio", "anyio_threads_on_trio")
+"""Threads of a pool of 40 wait for their turn, and keep others from starting: the order is relaxed, which takes time."""
+
+
+def check(found: dict[str, int], case: str) -> None:
+    """Nothing was another task's, and nothing was found otherwise than by its place."""
+    assert (found["wrong"], found["differ"]) == (0, 0), found
+    assert found["calls"] > 0
+    if case != "queue_of_different_items":
+        assert found["by_input"] == 0, found
+
+
+@pytest.mark.parametrize("case", HERE)
+def test_every_task_gets_its_own_back(case: str) -> None:
+    many, chance = concurrent_agents.MANY, concurrent_agents.chance
+    try:
+        check(concurrent_agents.main(case, 28, 1), case)
+    finally:
+        concurrent_agents.MANY, concurrent_agents.chance = many, chance
+
+
+def run(python: str, case: str, replays: int) -> None:
+    """In another interpreter."""
+    words: Sequence[str] = [python, str(FILE), case, str(concurrent_agents.MANY), str(replays)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    check(found, case)
+
+
+@pytest.mark.skipif(not FULL, reason="runs at SPANREPLAY_TEST_SIZE=full")
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("case", ELSEWHERE)
+def test_at_the_claimed_size(case: str) -> None:
+    made = environment("concurrency", FILE.with_name("concurrency.txt"))
+    run(str(made / "bin" / "python"), case, 10 if case in THREADS else REPLAYS)
+
+
+@pytest.mark.skipif(not FULL, reason="runs at SPANREPLAY_TEST_SIZE=full")
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("case", EAGER)
+def test_eager_tasks_of_a_newer_python(case: str) -> None:
+    run(str(environment("concurrency-3.12", FILE.with_name("concurrency.txt"), python=newer_python()) / "bin" / "python"), case, REPLAYS)
+
+
+def newer_python() -> str:
+    """A Python with eager tasks; skips where there is none."""
+    if sys.version_info >= (3, 12):
+        return sys.executable
+    uv = shutil.which("uv", path=str(Path(sys.executable).parent)) or shutil.which("uv")
+    found = subprocess.run([uv, "python", "find", "--no-python-downloads", "3.12"], capture_output=True, text=True) if uv else None
+    if found is None or found.returncode != 0:
+        pytest.skip("eager tasks came with Python 3.12, and there is none here")
+    return found.stdout.strip()

@@ -163,8 +163,8 @@ def git(folder: Path, *arguments: str, environment: Mapping[str, str] | None = N
         raise GitError("git is not installed") from error
     except subprocess.TimeoutExpired as error:
         raise GitError(f"git {arguments[0]} took more than {_SECONDS} s") from error
-    except OSError as error:
-        raise GitError(f"git cannot be run: {error.strerror}") from error
+    except (OSError, ValueError) as error:  # no folder, or no name of one
+        raise GitError(f"git cannot be run in {str(folder)[:200]!r}: {getattr(error, 'strerror', None) or error}") from error
     if done.returncode != 0:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise GitError(f"git {arguments[0]}: {said[0] if said else f'exit code {done.returncode}'}"[:300])

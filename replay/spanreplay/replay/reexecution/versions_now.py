@@ -7,11 +7,10 @@ found out by the program that starts the command, and handed to it.
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeAlias
 
-from spanreplay.content.redaction import RedactionPolicy, Redactor
+from spanreplay.content.redaction import PolicyError, RedactionPolicy, Redactor
 from spanreplay.exporter.redacting import redactor_for
 from spanreplay.recording.definition import HASH_SEED, definition, marks
 from spanreplay.replay.model import Json, Run
@@ -137,7 +136,10 @@ def present_code(runs: Sequence[Run], folder: Path) -> Json:
 def recorded_redactor(runs: Sequence[Run]) -> Redactor:
     """Takes out what was taken out when the runs were recorded."""
     policy = next((run.redaction for run in runs if run.redaction), None)
-    return redactor_for(RedactionPolicy.from_json(policy) if policy else None)
+    try:
+        return redactor_for(RedactionPolicy.from_json(policy) if policy else None)
+    except PolicyError:  # a damaged record
+        return redactor_for(None)
 
 
 def recorded_command(runs: Sequence[Run]) -> Run | None:
@@ -242,6 +244,8 @@ def _versions(lines: Sequence[str]) -> dict[str, str]:
 
 def _of_distribution(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Its import names, and where these are."""
+    from importlib import metadata  # not while an agent starts, unless one has changed
+
     try:
         distribution = metadata.distribution(name)
         files = distribution.files or ()

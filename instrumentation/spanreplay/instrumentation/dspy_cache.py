@@ -15,6 +15,7 @@ from spanreplay.boundary.call import Call
 from spanreplay.content import codec
 from spanreplay.instrumentation.framework import attempt
 from spanreplay.instrumentation.hooks import expect
+from spanreplay.instrumentation.shims import untaped
 from spanreplay.instrumentation.shims.patching import Patches
 
 READ: Final = "dspy.cache"
@@ -44,7 +45,8 @@ def _closed(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def through(self: Any, enable_disk_cache: bool, *args: Any, **options: Any) -> None:
         if not _replaying():
-            original(self, enable_disk_cache, *args, **options)
+            with untaped.unnamed():  # its databases: what is read of them is
+                original(self, enable_disk_cache, *args, **options)
             return
         original(self, False, *args, **options)
         self.enable_disk_cache = enable_disk_cache
@@ -69,7 +71,7 @@ def _observed_get(original: Callable[..., Any]) -> Callable[..., Any]:
                 object.__setattr__(found, "cache_hit", True)
         else:
             try:
-                with step.body():
+                with step.body(), untaped.unnamed():
                     found = original(self, request, ignored_args_for_cache_key)
             except BaseException as error:
                 step.fail(error)
@@ -94,6 +96,9 @@ def _look(cache: Any, request: Any, ignored: Any) -> Call | None:
 def _observed_put(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def put(self: Any, *args: Any, **options: Any) -> Any:
-        return None if _replaying() else original(self, *args, **options)
+        if _replaying():
+            return None
+        with untaped.unnamed():
+            return original(self, *args, **options)
 
     return put

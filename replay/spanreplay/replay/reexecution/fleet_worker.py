@@ -20,6 +20,10 @@ from spanreplay.spans import otlp_json
 
 _SAID: Final = 8_000
 """Bytes of a command's output that are kept, its end."""
+_TEXT: Final = 20_000
+"""Characters of the verdict for people."""
+_MOST: Final = 50
+"""Entries of each list in a verdict."""
 
 
 def main() -> None:
@@ -63,10 +67,23 @@ def _executed(asked: Mapping[str, Any], said: IO[bytes]) -> dict[str, Any]:
     return {
         "exit_code": done.verdict.exit_code,
         "command_exit_code": done.exit_code,
-        "verdict": done.verdict.to_json(),
-        "text": render_verdict(done.verdict, done.runs, colour=False),
+        "verdict": _bounded(done.verdict.to_json()),
+        "text": render_verdict(done.verdict, done.runs, colour=False)[:_TEXT],
         "behaviours": {run.run_id: behaviour_hash(run) for run in runs if run.run_id in asked["named"]},
     }
+
+
+def _bounded(verdict: dict[str, Any]) -> dict[str, Any]:
+    """A verdict of which whoever collects thousands keeps little: the first of what there can be one of for each step."""
+    for holder, name in (
+        (verdict, "differences"),
+        (verdict, "refusals"),
+        (verdict, "notices"),
+        (verdict, "inside_answered"),
+        (verdict["steps"], "unreached"),
+    ):
+        holder[name] = holder[name][:_MOST]
+    return verdict
 
 
 def _end_of(said: IO[bytes]) -> str:

@@ -19,6 +19,8 @@ _WORDS: Final[Mapping[str, str]] = {
     "not_replayable": "the record cannot answer it",
     "beyond": "went on where the record ends",
 }
+_OF_ONE_RUN: Final = "the arguments"
+"""What a cause begins with that is another one for each run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,4 +83,7 @@ def _what(result: Result) -> str:
     if first is None:
         return result.message()
     text = f"{first['name']}: {_WORDS.get(first['kind']) or _NUMBER.sub('[*]', first['field'] or 'it') + ' differs'}"
-    return text if first["cause"] in (None, NONE) else f"{text} ({first['cause']})"
+    cause = first["cause"]
+    if cause is None or cause == NONE or cause.startswith(_OF_ONE_RUN):
+        return text
+    return f"{text} ({cause})"

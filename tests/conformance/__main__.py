@@ -30,12 +30,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(path.stem, flush=True)
         try:
             found.append(run(path, wanted.values(), python=asked.python or _python(path), on_verdict=_tell))
+            if len(wanted) == len(known):
+                results.write(asked.output, found)
         except DriverFailed as error:
             print(f"{path}: {error}", file=sys.stderr)
             return 2
     print("\n" + results.table(wanted, found))
     if len(wanted) == len(known):
-        results.write(asked.output, found)
         print(f"written to {asked.output}")
     return 1 if any(verdict.status == "fail" for one in found for verdict in one.verdicts.values()) else 0
 

@@ -1,5 +1,6 @@
 """Runs scenarios with one driver."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -69,8 +70,9 @@ class _Host:
 
     def do(self, job: Job) -> bool:
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(job.to_json()) + "\n")
-        self._process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # it has died, and what it said last is read below
+            self._process.stdin.write(json.dumps(job.to_json()) + "\n")
+            self._process.stdin.flush()
         return bool(self._read()["ended"])
 
     def _read(self) -> Any:
@@ -82,7 +84,8 @@ class _Host:
         return json.loads(line)
 
     def close(self) -> None:
-        self._process.communicate()
+        with contextlib.suppress(BrokenPipeError, ValueError):
+            self._process.communicate()
 
 
 def _one_certificate(file: Path) -> Path:

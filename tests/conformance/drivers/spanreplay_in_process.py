@@ -1,5 +1,6 @@
 """spanreplay inside a process, as its pytest plugin and its ``Replayer`` do it."""
 
+import contextlib
 import importlib
 import pkgutil
 from collections.abc import Callable
@@ -25,7 +26,8 @@ class InProcess(Driver):
         for package in ("instrumentation", "exporter", "recording", "store", "replay"):
             for module in pkgutil.walk_packages(importlib.import_module(f"spanreplay.{package}").__path__, f"spanreplay.{package}."):
                 if "_site" not in module.name:
-                    importlib.import_module(module.name)
+                    with contextlib.suppress(ImportError):  # of an extra
+                        importlib.import_module(module.name)
 
     def tool(self, function: Callable[..., Any], *, acts: bool) -> Callable[..., Any]:
         return tool(effect="irreversible" if acts else "read")(function)

@@ -38,6 +38,8 @@ class Server:
     protocol: str | None = None
     tools: dict[str, Offered] = field(default_factory=dict)
     """As ``tools/list`` has shown them last."""
+    answered: bool = False
+    """A replay has answered one of its requests, so that nobody is there."""
     open: list[Step] = field(default_factory=list)
     """Requests that wait for their answer."""
 

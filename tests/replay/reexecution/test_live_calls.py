@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -279,3 +280,23 @@ def of_others(run: Run) -> Run:
     less: dict[str, Any] = {"path": None, "process": None, "seq_start": None, "seq_end": None, "typed_input": None, "typed_result": None}
     steps = tuple(replace(step, wire=None, grade="semantic", dialect="gen_ai", **less) for step in run.steps)
     return replace(run, steps=steps, path=None, command_id=None, redaction=None, grade="semantic")
+
+
+# ---- commands -------------------------------------------------------------------------------------------------------
+
+
+def test_a_live_command_runs_and_is_kept(scene: Made, tmp_path: Path) -> None:
+    words = ["sh", "-c", f"echo told; echo x >> {tmp_path / 'made'}"]
+
+    def agent() -> str:
+        with agent_run("commands", input="go"):
+            return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+    made = scene(agent)
+    closed = made.fork(at=1)
+    assert ("--allow-effect sh" in closed.verdict.refusals[0]["text"], (tmp_path / "made").read_text()) == (True, "x\n")
+    opened = made.fork(at=1, allow_effect=["sh"], target="here")
+    assert (opened.value, (tmp_path / "made").read_text()) == ("told\n", "x\nx\n")
+    (step,) = made.made(opened).steps
+    assert isinstance(step.output, dict)
+    assert step.output["result"]["stdout"] == "told\n"

@@ -136,10 +136,17 @@ async def _sent(
     scope: Scope, server: Server, method: str, params: Mapping[str, Any] | None, invoke: Callable[[], Awaitable[dict[str, Any]]]
 ) -> dict[str, Any]:
     call = mcp_requests.call_of(scope, server, method, params)
-    if call is None:
-        raw = await _while_open(server, invoke)
-    else:
-        raw = await boundary.acall(scope, call, lambda: _while_open(server, invoke))
+    ran = False
+
+    async def sent() -> dict[str, Any]:
+        nonlocal ran
+        ran = True
+        if server.answered:
+            raise ConnectionError(f"{method}: the connection to this MCP server was answered from the record, so nobody is there")
+        return await _while_open(server, invoke)
+
+    raw = await (sent() if call is None else boundary.acall(scope, call, sent))
+    server.answered = server.answered or not ran
     server.learn(method, raw)
     return raw
 

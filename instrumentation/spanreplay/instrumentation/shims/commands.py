@@ -132,7 +132,7 @@ def _starting(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _start(popen: Any, step: Step, original: Callable[[], Any]) -> None:
     """Let it run: it is recorded, or takes part in the replay."""
-    replaying = step.session.mode == "replay"
+    replaying = step.session.mode == "replay" and not step.runs
     live = None if replaying else Live(step)
     permit.now = replaying
     try:

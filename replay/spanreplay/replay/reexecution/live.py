@@ -13,6 +13,7 @@ from spanreplay.boundary.scope import current_scope
 from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.content import codec
 from spanreplay.content.canonical import canonical_json
+from spanreplay.instrumentation.mcp_connections import CONNECT
 from spanreplay.replay.isolation.reachable import Address
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reexecution import closed, faults, overrides
@@ -92,6 +93,8 @@ class Live:
         self._run = run_of(runs, policy).run_id if needs_run else policy.run
         self._faults = {fault.step: fault for fault in policy.faults}
         self._faulted: dict[str, Fault] = {}
+        self._connected = False
+        """A connection to an MCP server is live."""
 
     # ---- in the replay ------------------------------------------------------------------------------------------
 
@@ -285,12 +288,22 @@ class Live:
         why = closed.why_closed(step, self.policy, self._runs)
         if why is not None:
             raise closed.refused(step, why, self._ledger)
+        self._connect(step)
         host = step.call.attributes.get(names.SERVER_ADDRESS)
         if step.call.kind == _MODEL and isinstance(host, str) and self._hosts is not None:
             port = step.call.attributes.get(names.SERVER_PORT)
             if not {(host.lower(), port), (host.lower(), 0)} & self._hosts:
                 why = f"the model is asked at {host}:{port}, where the recorded run asked none; to let it: --allow-host {host}:{port}"
                 raise closed.refused(step, why, self._ledger, action="connect")
+
+    def _connect(self, step: LiveStep) -> None:
+        """A request to an MCP server needs a live connection: one that was answered leads nowhere, and would be waited for for ever."""
+        if step.call.kind == "mcp" and step.call.name == CONNECT:
+            self._connected = True
+        elif not self._connected and names.MCP_METHOD_NAME in step.call.attributes:
+            where = "whose connection was answered from the record; begin at the step that connects, or before"
+            why = f"{step.call.name} is of an MCP server {where}"
+            raise closed.refused(step, why, self._ledger, action="connect")
 
     def _change(self, step: LiveStep) -> dict[str, Any]:
         """Have the request of a model call changed on its way; tells what is changed."""

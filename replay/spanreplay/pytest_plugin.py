@@ -70,8 +70,17 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         with _writing(path, pyfuncitem.config):
             return (yield)
     runs = [] if path is None else _read(path)
+    _tell_behaviour(pyfuncitem, runs)
     with _replaying(runs, where=path, allow_write=_writable(pyfuncitem), ignore=_ignored(pyfuncitem)):
         return (yield)
+
+
+def _tell_behaviour(item: pytest.Item, runs: "list[Run]") -> None:
+    """Into the test's properties, which JUnit XML has: equal for runs that did the same."""
+    if runs:
+        from spanreplay.replay.rebuilding.behaviour import behaviour_hash
+
+        item.user_properties += [("spanreplay.behaviour", behaviour_hash(run)) for run in runs if run.steps]
 
 
 def _mode(config: pytest.Config) -> Mode:

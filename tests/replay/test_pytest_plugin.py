@@ -86,9 +86,10 @@ def test_a_test_is_recorded_once_and_answered_from_then_on(suite: Suite) -> None
     assert json.loads(text)["resourceSpans"]
     assert len(text.splitlines()) > 50, "one value a line, to be compared"
 
-    code, said = suite.run(TESTS)
+    code, said = suite.run(TESTS, "--junit-xml=junit.xml")
     assert (code, suite.bodies()) == (0, []), said
     assert given(said) == recorded
+    assert 'name="spanreplay.behaviour" value="sha256:' in (suite.folder / "junit.xml").read_text()
 
     code, said = suite.run(TESTS.replace("quote()", "quote('coffee')"))
     assert (code, suite.bodies()) == (1, [])

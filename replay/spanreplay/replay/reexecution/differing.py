@@ -14,7 +14,7 @@ from spanreplay.replay.model import Step
 from spanreplay.replay.reexecution.comparing import Comparing
 from spanreplay.replay.reexecution.diff import ABSENT, ValueDifference, differences, shown, unified
 from spanreplay.replay.reexecution.evidence import fragments
-from spanreplay.replay.reexecution.forms import parsed
+from spanreplay.replay.reexecution.forms import comparable, parsed
 from spanreplay.replay.reexecution.ledger import Difference, DifferenceKind
 from spanreplay.replay.reexecution.likening import named_keys
 from spanreplay.replay.reexecution.matched import Missed
@@ -113,6 +113,33 @@ def of_output(run_id: str | None, seq: int | None, name: str, wanted: str, got: 
     found = _counted(wanted, got, comparing, lambda keys: ("output", *keys))
     made = [Difference(kind="output", run_id=run_id, step=seq, name=name, **_value(value)) for value in found]
     return _whole(made, parsed(wanted), parsed(got), {})
+
+
+def of_end(
+    run_id: str | None, seq: int | None, step: LiveStep, outcome: str, result: str | None, comparing: Comparing
+) -> Iterator[Difference]:
+    """How the end of a run or of a passed step differs from the recorded ``outcome`` and ``result``."""
+    name = f"{step.call.kind} {step.call.name}"
+    if outcome not in ("unknown", step.outcome):
+        recorded, actual = shown(outcome), shown(step.outcome)
+        yield Difference(kind="outcome", run_id=run_id, step=seq, name=name, field="outcome", recorded=recorded, actual=actual)
+    wanted, got = comparable(result), comparable(step.result)
+    if wanted is not None and wanted != got and outcome == "ok":
+        yield from of_output(run_id, seq, name, wanted, got, comparing)[: None if comparing.all_differences else 1]
+
+
+def of_leaving(run_id: str | None, found: Step, step: LiveStep) -> Difference:
+    """A stream that was read to its end, and is now left before."""
+    return Difference(
+        kind="outcome",
+        run_id=run_id,
+        step=found.seq,
+        name=f"{found.kind} {found.name}",
+        field="outcome",
+        recorded=shown("ok"),
+        actual=shown(step.outcome),
+        detail="it was read to its end, and is now left before",
+    )
 
 
 def of_call(

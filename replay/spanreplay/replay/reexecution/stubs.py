@@ -22,12 +22,10 @@ from spanreplay.replay.reexecution.claims import Claims
 from spanreplay.replay.reexecution.clock import RecordedClock
 from spanreplay.replay.reexecution.closed import CallRefused
 from spanreplay.replay.reexecution.commands import refuse, takes_part
-from spanreplay.replay.reexecution.diff import shown
 from spanreplay.replay.reexecution.drift import drifted
 from spanreplay.replay.reexecution.errors import ReplayDivergence
 from spanreplay.replay.reexecution.foreign import ForeignRecording, Pool
 from spanreplay.replay.reexecution.foreign_calls import ForeignCalls
-from spanreplay.replay.reexecution.forks import Forked
 from spanreplay.replay.reexecution.forms import comparable
 from spanreplay.replay.reexecution.ledger import Difference, DifferenceKind, Ledger
 from spanreplay.replay.reexecution.live import Live
@@ -35,11 +33,10 @@ from spanreplay.replay.reexecution.matched import Found, Like, MatchedBy, Missed
 from spanreplay.replay.reexecution.matching import RecordedRun
 from spanreplay.replay.reexecution.options import STRICT, Options
 from spanreplay.replay.reexecution.run_order import RunOrder
+from spanreplay.replay.reexecution.standing import duration_ns, forked_by, passes, sub_agent_of
 from spanreplay.replay.reexecution.tasks import StoppedTasks
 from spanreplay.semconv import attributes as names
 
-_PASSED: Final = frozenset({"agent", "handoff"})
-"""Kinds whose body runs in a replay: their inner calls are stubbed."""
 _NO_RUN: Final = "the record has no further run of this agent"
 _NO_CALLS: Final = "the record has no further process that made calls here"
 _BEYOND: Final = "the agent read on where it had left the stream when it was recorded; what would have followed is not known"
@@ -110,7 +107,7 @@ class RecordedCalls:
         self._clock = clock or RecordedClock(())
         self._lock = threading.RLock()
         self._live: dict[str, RecordedRun | Pool | _Undecided | None] = {}
-        self._by_meaning = ForeignCalls(ledger, self._entered, live, self._begun_by, options.comparing)
+        self._by_meaning = ForeignCalls(ledger, self._entered_or_left, live, self._begun_by, options.comparing)
         self._turns: dict[int, turns.Turns] = {}
         self._order = RunOrder()
 
@@ -147,9 +144,9 @@ class RecordedCalls:
         if isinstance(recorded, Pool):
             return self._of_others(step, recorded)
         asked = comparable(step.input) if recorded is None else recorded.asked(step.call.kind, step.call.name, step.input)
-        inside = _sub_agent_of(step)
+        inside = sub_agent_of(step)
         there = None if recorded is None else recorded.at(step.path, inside)
-        matched = None if recorded is None else recorded.match(step.call.kind, step.call.name, step.path, asked, inside, _forked_by(step))
+        matched = None if recorded is None else recorded.match(step.call.kind, step.call.name, step.path, asked, inside, forked_by(step))
         if part is not None:
             if recorded is not None and matched is not None:
                 matched = part.relaxed(step, recorded, matched, asked, there)
@@ -190,7 +187,7 @@ class RecordedCalls:
             recorded.claimed(found, step.path, user_line(sys._getframe(1)))
         self.ledger.enter("used", run=recorded.run.run_id, step=found.seq, by=by, **({} if like is None else like.facts()))
         begun = self.recording.begun_in(found)
-        if _is_passed(step) or (step.call.layer == COMMAND and takes_part(step, recorded, found, begun)):
+        if passes(step) or (step.call.layer == COMMAND and takes_part(step, recorded, found, begun)):
             return None
         covered = recorded.cover(found)
         if covered:
@@ -228,7 +225,7 @@ class RecordedCalls:
             return
         if step.runs:
             self._ended_live(step)
-        elif self._part is not None and self._part.gone and (step.starts_run or _is_passed(step)):
+        elif self._part is not None and self._part.gone and (step.starts_run or passes(step)):
             return
         elif step.starts_run and step.run is not None:
             with self._lock:
@@ -239,7 +236,7 @@ class RecordedCalls:
                 with self._lock:
                     self._order.ended(step, run)
                 self._compare_end(step, run.run.run_id, None, run.run.outcome, run.run.typed_output)
-        elif _is_passed(step) and isinstance(step.recorded, Step):
+        elif passes(step) and isinstance(step.recorded, Step):
             found = step.recorded
             self._compare_end(step, self._run_id(step), found.seq, found.outcome, found.typed_result, found)
         elif step.outcome == "abandoned" and isinstance(step.recorded, Step) and step.recorded.typed_items is not None:
@@ -334,41 +331,14 @@ class RecordedCalls:
             fed_from = None if sub_agent is None or equal else self._run_for(step)
             if isinstance(fed_from, RecordedRun) and sub_agent is not None:
                 self._enter_skipped(fed_from, fed_from.missing_in(sub_agent), f"the end of step {sub_agent.seq}, {name}")
-            if outcome != "unknown" and step.outcome != outcome:
-                self.ledger.differ(
-                    Difference(
-                        kind="outcome",
-                        run_id=run_id,
-                        step=seq,
-                        name=name,
-                        field="outcome",
-                        recorded=shown(outcome),
-                        actual=shown(step.outcome),
-                    )
-                )
-            wanted, got = comparable(result), comparable(step.result)
-            if wanted is not None and wanted != got and outcome == "ok":
-                for difference in differing.of_output(run_id, seq, name, wanted, got, self._comparing)[
-                    : None if self._comparing.all_differences else 1
-                ]:
-                    self.ledger.differ(difference)
+            for difference in differing.of_end(run_id, seq, step, outcome, result, self._comparing):
+                self.ledger.differ(difference)
 
     def _compare_leaving(self, found: Step, step: LiveStep) -> None:
         """The agent left a stream: a difference where it was read to its end when it was recorded."""
         with self._lock:
             if found.outcome == "ok" and self.stopped is None and not self.ledger.totals.refusals:
-                self.ledger.differ(
-                    Difference(
-                        kind="outcome",
-                        run_id=self._run_id(step),
-                        step=found.seq,
-                        name=f"{found.kind} {found.name}",
-                        field="outcome",
-                        recorded=shown("ok"),
-                        actual=shown(step.outcome),
-                        detail="it was read to its end, and is now left before",
-                    )
-                )
+                self.ledger.differ(differing.of_leaving(self._run_id(step), found, step))
 
     # ---- answers ------------------------------------------------------------------------------------------------
 
@@ -380,7 +350,7 @@ class RecordedCalls:
             error=found.typed_error,
             items=found.typed_items,
             exchange=found.wire,
-            duration_ns=_duration_ns(found),
+            duration_ns=duration_ns(found),
             turn=keeper.turn(found.seq),
             beyond=lambda: self._entered_at(recorded, found, "beyond", _CANCELLED if found.outcome == "cancelled" else _BEYOND),
             unreadable=lambda why: self._entered_at(recorded, found, "not_replayable", f"the record cannot answer it: {why}"),
@@ -389,7 +359,7 @@ class RecordedCalls:
     def _keeper(self, recorded: RecordedRun) -> turns.Turns:
         keeper = self._turns.get(id(recorded))
         if keeper is None:
-            pending = {s.seq: _duration_ns(s) / 1e9 for s in recorded.run.steps if s.outcome == "cancelled"}
+            pending = {s.seq: duration_ns(s) / 1e9 for s in recorded.run.steps if s.outcome == "cancelled"}
             keeper = turns.Turns(recorded.ended_before, lambda: self.ledger.enter("relaxed"), pending_s=pending)
             self._turns[id(recorded)] = keeper
         if self._part is not None and self._part.in_any_order:
@@ -485,6 +455,12 @@ class RecordedCalls:
         self._stopped_by(error)
         return error
 
+    def _entered_or_left(self, difference: Difference) -> BaseException:
+        if self._part is not None and self._part.policy.leave and not self._part.gone:
+            self.ledger.differ(difference)
+            return _Left(None, None)
+        return self._entered(difference)
+
     def _stopped_by(self, error: ReplayDivergence | CallRefused) -> None:
         if self.stopped is None:
             self.stopped = error
@@ -504,32 +480,3 @@ class _Left(Exception):  # noqa: N818 — caught where it is raised
 
 def _again(error: ReplayDivergence | CallRefused) -> ReplayDivergence | CallRefused:
     return ReplayDivergence(error.difference) if isinstance(error, ReplayDivergence) else CallRefused(*error.args)
-
-
-def _forked_by(step: LiveStep) -> Forked:
-    """Which tasks and threads the places around a live call have started."""
-
-    def forked(parent: str, path: str) -> bool:
-        scope: Scope | None = step.scope
-        while scope is not None and (scope.path != parent or scope.run is not step.scope.run):
-            scope = scope.parent
-        if scope is None:
-            return True  # not known: nothing is concluded from it
-        label, _, number = path[len(parent) :].lstrip("/").rpartition("#")
-        return not number.isdigit() or scope.has_forked(label, int(number))
-
-    return forked
-
-
-def _sub_agent_of(step: LiveStep) -> tuple[str, Step] | None:
-    """Path of the sub-agent that a call is made in, and the recorded step it was matched with."""
-    parent = step.parent
-    return None if parent is None or not isinstance(parent.recorded, Step) else (parent.path, parent.recorded)
-
-
-def _is_passed(step: LiveStep) -> bool:
-    return step.call.passed or step.call.kind in _PASSED
-
-
-def _duration_ns(step: Step) -> int:
-    return 0 if step.ended_ns is None else max(0, step.ended_ns - step.started_ns)

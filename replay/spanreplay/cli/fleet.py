@@ -2,8 +2,10 @@
 
 import json
 import shlex
+import signal
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -55,7 +57,7 @@ def replay_all(
     from spanreplay.replay.reports.fleet import render_result, render_summary
 
     results: list[Result] = []
-    with every_run(target, store, filters) as units, tempfile.TemporaryDirectory(prefix="spanreplay-") as folder:
+    with _ended_by_sigterm(), every_run(target, store, filters) as units, tempfile.TemporaryDirectory(prefix="spanreplay-") as folder:
         if not units:
             say(f"no run of {units.path} {'meets the filters' if filters.asked() else 'is there'}")
         if argv is None and not yes:
@@ -75,6 +77,20 @@ def replay_all(
         print_text("\n" + render_summary(results))
     reports.write([result.case() for result in results], name="spanreplay replay", as_json=as_json)
     return worst([result.exit_code for result in results])
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM ends this process as an exception does: with its workers, and what they execute."""
+
+    def end(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _jobs(units: Units, folder: Path, argv: Sequence[str] | None, options: "Options") -> "Iterator[Job]":

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -31,9 +32,10 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # nothing but answers goes there
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started us ends us
-    for line in sys.stdin:
-        out.write(json.dumps(_done(json.loads(line))) + "\n")
-        out.flush()
+    with suppress(BrokenPipeError):  # nobody waits for it any more
+        for line in sys.stdin:
+            out.write(json.dumps(_done(json.loads(line))) + "\n")
+            out.flush()
 
 
 def _done(asked: Mapping[str, Any]) -> dict[str, Any]:

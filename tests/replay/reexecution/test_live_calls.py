@@ -19,6 +19,7 @@ from spanreplay.replay.model import Run
 from spanreplay.replay.rebuilding.origin import is_foreign
 from spanreplay.replay.reexecution import turns
 from spanreplay.replay.reexecution.engine import Replayer
+from spanreplay.replay.reexecution.policy import Policy
 from support.forking import Echo, Scene
 from support.model_server import ModelServer, as_events, as_json, chat, chat_chunks
 from support.sdk_agents import ASK, MODEL, client, close_clients
@@ -273,6 +274,25 @@ def test_a_run_of_others_is_forked_by_its_meaning(scene: Made, server: Echo) -> 
     kept = made.made(result)
     assert [step.answered_from is not None for step in kept.steps] == [True, True, True, False, False, False]
     assert kept.forked_from == made.run.run_id
+
+
+def test_a_run_of_others_is_left_at_the_first_difference(scene: Made, server: Echo) -> None:
+    questions = ["a", "b", "c"]
+
+    def agent() -> list[str]:
+        with agent_run("others", input="go"):
+            asked = [{"model": "small-1", "messages": [{"role": "user", "content": question}]} for question in questions]
+            return [with_httpx(f"{server.url}/v1/chat/completions", body)["choices"][0]["message"]["content"] for body in asked]
+
+    made = scene(agent)
+    made.run = of_others(made.run)
+    server.requests.clear()
+    questions[1] = "B"
+    port = int(server.url.rpartition(":")[2])
+    result = made.replayer(policy=Policy(leave=True), allow_connect=[("127.0.0.1", port)]).replay(agent)
+    assert [difference.kind for difference in result.differences] == ["input"]
+    assert [asked["messages"][0]["content"] for asked in server.asked] == ["B", "c"]
+    assert (len(result.verdict.left), result.value[0]) == (1, made.value[0])
 
 
 def of_others(run: Run) -> Run:

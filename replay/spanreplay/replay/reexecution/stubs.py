@@ -3,7 +3,7 @@
 import sys
 import threading
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from http import HTTPStatus
 from typing import Final, NoReturn
 
@@ -17,7 +17,7 @@ from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reading.meaning import answer_meaning
 from spanreplay.replay.rebuilding.origin import is_foreign
 from spanreplay.replay.reexecution import differing, faults, turns
-from spanreplay.replay.reexecution.candidates import Rank, Recording
+from spanreplay.replay.reexecution.candidates import Recording
 from spanreplay.replay.reexecution.claims import Claims
 from spanreplay.replay.reexecution.clock import RecordedClock
 from spanreplay.replay.reexecution.closed import CallRefused
@@ -29,6 +29,7 @@ from spanreplay.replay.reexecution.foreign_calls import ForeignCalls
 from spanreplay.replay.reexecution.forms import comparable
 from spanreplay.replay.reexecution.ledger import Difference, DifferenceKind, Ledger
 from spanreplay.replay.reexecution.live import Live
+from spanreplay.replay.reexecution.live_runs import LiveRuns, Undecided
 from spanreplay.replay.reexecution.matched import Found, Like, MatchedBy, Missed, unable
 from spanreplay.replay.reexecution.matching import RecordedRun
 from spanreplay.replay.reexecution.options import STRICT, Options
@@ -41,15 +42,6 @@ _NO_RUN: Final = "the record has no further run of this agent"
 _NO_CALLS: Final = "the record has no further process that made calls here"
 _BEYOND: Final = "the agent read on where it had left the stream when it was recorded; what would have followed is not known"
 _CANCELLED: Final = "it was cancelled when it was recorded, and now nobody cancels it; what it would have given is not known"
-
-
-@dataclass(frozen=True, slots=True)
-class _Undecided:
-    """A live agent run that several recorded runs fit, until it makes its first call."""
-
-    name: str
-    path: str
-    asked: str | None
 
 
 class RecordedCalls:
@@ -101,13 +93,11 @@ class RecordedCalls:
         """What differed so far, and at which step first."""
         self._tasks = StoppedTasks()
         self._part = live
-        self._begun = begun
-        self._roots: dict[str, LiveStep] = {}
         self._on_stop = on_stop
         self._clock = clock or RecordedClock(())
         self._lock = threading.RLock()
-        self._live: dict[str, RecordedRun | Pool | _Undecided | None] = {}
-        self._by_meaning = ForeignCalls(ledger, self._entered_or_left, live, self._begun_by, options.comparing)
+        self._runs = LiveRuns(self.recording, self.of_others, ledger, begun)
+        self._by_meaning = ForeignCalls(ledger, self._entered_or_left, live, self._runs.answered_by, options.comparing)
         self._turns: dict[int, turns.Turns] = {}
         self._order = RunOrder()
 
@@ -140,7 +130,7 @@ class RecordedCalls:
         if step.starts_run:
             self._begin_run(step)
             return None
-        recorded = self._run_for(step)
+        recorded = self._runs.of(step)
         if isinstance(recorded, Pool):
             return self._of_others(step, recorded)
         asked = comparable(step.input) if recorded is None else recorded.asked(step.call.kind, step.call.name, step.input)
@@ -204,9 +194,8 @@ class RecordedCalls:
         if self._part is not None:  # a policy decides over every call
             return False
         with self._lock:
-            run = scope.run
-            recorded = self._live.get("" if run is None or run.fallback else run.run_id)
-            if self.stopped is not None or not isinstance(recorded, RecordedRun) or recorded.by_meaning:
+            recorded = self._runs.known(scope.run)
+            if self.stopped is not None or recorded is None or recorded.by_meaning:
                 return False
             found = recorded.by_path.get(scope.next_path(step_label(call.kind, call.name)))
             if found is None or found.kind != call.kind or found.outcome != "ok" or found.seq in recorded.used:
@@ -229,16 +218,14 @@ class RecordedCalls:
             return
         elif step.starts_run and step.run is not None:
             with self._lock:
-                run = self._live.get(step.run.run_id)
-                if isinstance(run, _Undecided):  # it made no call
-                    run = self._decide(step.run.run_id, run, lambda r: len(r.run.steps))
-            if isinstance(run, RecordedRun):
+                run = self._runs.ended(step)
+            if run is not None:
                 with self._lock:
                     self._order.ended(step, run)
                 self._compare_end(step, run.run.run_id, None, run.run.outcome, run.run.typed_output)
         elif passes(step) and isinstance(step.recorded, Step):
             found = step.recorded
-            self._compare_end(step, self._run_id(step), found.seq, found.outcome, found.typed_result, found)
+            self._compare_end(step, self._runs.id_of(step), found.seq, found.outcome, found.typed_result, found)
         elif step.outcome == "abandoned" and isinstance(step.recorded, Step) and step.recorded.typed_items is not None:
             self._compare_leaving(step.recorded, step)
 
@@ -247,7 +234,7 @@ class RecordedCalls:
         found, part = step.recorded, self._part
         if not isinstance(found, Step) or part is None or part.gone:
             return
-        recorded = self._run_for(step)
+        recorded = self._runs.of(step)
         if isinstance(recorded, RecordedRun):
             self._keeper(recorded).turn(found.seq).given()
             with self._lock:
@@ -259,15 +246,9 @@ class RecordedCalls:
     # ---- runs ---------------------------------------------------------------------------------------------------
 
     def _begin_run(self, step: LiveStep) -> None:
-        assert step.run is not None  # noqa: S101 — a step that starts a run has it
-        self._roots[step.run.run_id] = step
         asked = comparable(step.input)
-        found = _Undecided(step.call.name, step.path, asked)
-        if self.recording.several(found.name, found.path, asked):
-            self._live[step.run.run_id] = found
-            return
-        recorded = self._decide(step.run.run_id, found)
-        if isinstance(recorded, Pool):
+        recorded = self._runs.begin(step, asked)
+        if isinstance(recorded, Pool | Undecided):
             return
         if self._part is not None and (self._part.gone or (recorded is not None and self._part.is_over(recorded.run))):
             if not self._part.gone:
@@ -285,41 +266,6 @@ class RecordedCalls:
         for difference in made:
             self.ledger.differ(difference)
 
-    def _decide(self, key: str, run: _Undecided, rank: Rank | None = None) -> RecordedRun | Pool | None:
-        found = self.recording.agent_run(run.name, run.path, run.asked, rank)
-        if found is not None:
-            self.ledger.enter("run", run=found.run.run_id)
-            if key in self._roots:
-                self._begun(self._roots[key], found.run)
-        chosen = self.of_others.pool(run.name) if found is None and self.of_others else found
-        self._live[key] = chosen
-        return chosen
-
-    def _begun_by(self, step: LiveStep, run: Run) -> None:
-        """A run of others has answered a call: it is what the live run around the call stands for."""
-        root = None if step.run is None else self._roots.pop(step.run.run_id, None)
-        if root is not None:
-            self._begun(root, run)
-
-    def _run_for(self, step: LiveStep) -> RecordedRun | Pool | None:
-        run = step.run
-        key = "" if run is None or run.fallback else run.run_id
-
-        def rank(recorded: RecordedRun) -> int:
-            return recorded.fit(step.call.kind, step.call.name, step.path, step.input)
-
-        if key not in self._live:
-            found = self.recording.command(rank)
-            if found is not None:
-                self.ledger.enter("run", run=found.run.run_id)
-            self._live[key] = self.of_others.pool(None) if found is None and self.of_others else found
-        known = self._live[key]
-        return self._decide(key, known, rank) if isinstance(known, _Undecided) else known
-
-    def _run_id(self, step: LiveStep) -> str | None:
-        recorded = self._run_for(step)
-        return recorded.run.run_id if isinstance(recorded, RecordedRun) else None
-
     def _compare_end(
         self, step: LiveStep, run_id: str | None, seq: int | None, outcome: str, result: str | None, sub_agent: Step | None = None
     ) -> None:
@@ -328,7 +274,7 @@ class RecordedCalls:
                 return
             name = f"{step.call.kind} {step.call.name}"
             equal = (outcome in ("unknown", step.outcome)) and comparable(result) == comparable(step.result)
-            fed_from = None if sub_agent is None or equal else self._run_for(step)
+            fed_from = None if sub_agent is None or equal else self._runs.of(step)
             if isinstance(fed_from, RecordedRun) and sub_agent is not None:
                 self._enter_skipped(fed_from, fed_from.missing_in(sub_agent), f"the end of step {sub_agent.seq}, {name}")
             for difference in differing.of_end(run_id, seq, step, outcome, result, self._comparing):
@@ -338,7 +284,7 @@ class RecordedCalls:
         """The agent left a stream: a difference where it was read to its end when it was recorded."""
         with self._lock:
             if found.outcome == "ok" and self.stopped is None and not self.ledger.totals.refusals:
-                self.ledger.differ(differing.of_leaving(self._run_id(step), found, step))
+                self.ledger.differ(differing.of_leaving(self._runs.id_of(step), found, step))
 
     # ---- answers ------------------------------------------------------------------------------------------------
 
@@ -444,7 +390,7 @@ class RecordedCalls:
             error = ReplayDivergence(difference)
             self._tasks.stop(step, error)
             self.release()
-            if self._on_stop is not None and self._tasks.whole and len(self._live) <= 1:
+            if self._on_stop is not None and self._tasks.whole and len(self._runs) <= 1:
                 self._on_stop()
             raise error
         raise self._entered(difference)

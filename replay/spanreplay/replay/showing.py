@@ -20,6 +20,9 @@ _UNSAFE: Final = re.compile(
 )
 _NAMED: Final[Mapping[str, str]] = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\x1b": "\\e"}
 
+NO_STEPS: Final = "no steps"
+"""Instead of the grade of a run that has nothing to replay."""
+
 
 SHORT_ID: Final = 12
 _NARROW: Final = "0" * 16

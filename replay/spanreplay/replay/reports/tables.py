@@ -1,15 +1,11 @@
 """Lists of runs, and rows of any kind, as text for people. Apart from what shows a run, which takes a while to be imported."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from spanreplay.replay.lines import LOUD, Line, Piece, rendered
 from spanreplay.replay.model import GRADE_WORDS
-from spanreplay.replay.showing import duration, json_text, moment, safe, short_id, size, width
+from spanreplay.replay.showing import NO_STEPS, duration, json_text, moment, safe, short_id, size, width
 from spanreplay.store.rows import RunRow
-
-NO_STEPS: Final = "no steps"
-"""Instead of the grade of a run that has nothing to replay."""
 
 
 def render_runs(rows: Sequence[RunRow], *, colour: bool | None = None) -> str:

@@ -10,8 +10,7 @@ from spanreplay.replay.reading.messages import asked_for
 from spanreplay.replay.rebuilding.assembly import notes
 from spanreplay.replay.rebuilding.grouping import read_spans
 from spanreplay.replay.rebuilding.tree import Forest, SpanKey, build
-from spanreplay.replay.reports.tables import NO_STEPS
-from spanreplay.replay.showing import call_text, duration, json_text, moment, safe, safe_lines, short, short_id, size
+from spanreplay.replay.showing import NO_STEPS, call_text, duration, json_text, moment, safe, safe_lines, short, short_id, size
 from spanreplay.spans.record import STATUS_ERROR, Record
 
 REASONS_SHOWN: Final = 12

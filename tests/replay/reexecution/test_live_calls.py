@@ -107,6 +107,37 @@ def test_what_a_live_tool_does_is_a_part_of_it_and_stays_as_closed(scene: Made, 
     assert [(step.name, step.parent_seq, step.outcome) for step in kept.steps] == [("outer", None, "ok"), ("write", 1, "ok")]
 
 
+def test_a_model_that_a_live_tool_asks_is_asked_as_the_fork_says(scene: Made, server: Echo) -> None:
+    @tool(effect="read")
+    def summary() -> str:
+        return str(with_httpx(f"{server.url}/v1/chat/completions", {"model": "small-1", "messages": []})["model"])
+
+    def agent() -> str:
+        with agent_run("asking", input="go"):
+            return summary()
+
+    made = scene(agent)
+    result = made.fork(at=1, changes={"model": "other-1"})
+    assert (result.value, made.made(result).steps[1].name) == ("other-1", "other-1")
+
+
+def test_calls_outside_every_agent_run_are_forked_with_their_program(scene: Made) -> None:
+    def program() -> list[str]:
+        return [asyncio.run(slow(name)) for name in "abc"]
+
+    made = scene(program)
+    assert made.run.is_command
+    RAN.clear()
+    result = made.fork(at=2)
+    assert (result.value, RAN, result.differences) == (["a", "b", "c"], ["b", "c"], ())
+    kept = made.made(result)
+    assert (kept.is_command, kept.forked_from, [s.answered_from is not None for s in kept.steps]) == (
+        True,
+        made.run.run_id,
+        [True, False, False],
+    )
+
+
 def test_the_agents_own_acts_are_refused_in_the_live_part_too(scene: Made, tmp_path: Path) -> None:
     def agent() -> str:
         with agent_run("acting", input="go"):

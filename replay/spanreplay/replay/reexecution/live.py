@@ -159,6 +159,9 @@ class Live:
         if step.starts_run or self._passes(step):
             return None
         self._allow(step)
+        changed = self._change(step)
+        if changed:
+            step.learn({names.STEP_CHANGED: canonical_json(changed)})
         step.let_run()
         return None
 
@@ -290,7 +293,7 @@ class Live:
             raise closed.refused(step, why, self._ledger)
         self._connect(step)
         host = step.call.attributes.get(names.SERVER_ADDRESS)
-        if step.call.kind == _MODEL and isinstance(host, str) and self._hosts is not None:
+        if step.call.kind == _MODEL and isinstance(host, str) and self._hosts is not None and not self.policy.finish:
             port = step.call.attributes.get(names.SERVER_PORT)
             if not {(host.lower(), port), (host.lower(), 0)} & self._hosts:
                 why = f"the model is asked at {host}:{port}, where the recorded run asked none; to let it: --allow-host {host}:{port}"

@@ -1,12 +1,15 @@
 """Recorded and live mixed: models live with tools answered, a tool live with models answered, one step alone, from the first difference."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
 
 from spanreplay.instrumentation import agent_run, tool
+from spanreplay.replay.reexecution.cut import cut_of
+from spanreplay.replay.reexecution.policy import NOTHING, Policy, PolicyError
 from support.forking import CALLS, TURNS, WRITES, Echo, Scene, agent_of, look
 
 STEPS = 2 * TURNS
@@ -120,10 +123,39 @@ def test_one_step_alone_is_live(scene: Scene, server: Echo, seq: int) -> None:
     assert [step.stands_for for step in scene.made(result).steps if step.answered_from is None] == [seq]
 
 
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        ({"live": ("look",), "changes": {"model": "x"}}, "model is of a model call, and none is live"),
+        ({"only": 2, "changes": {"temperature": 0}}, "temperature is of a model call"),
+        ({"models": True, "changes": {"result": 1}}, "fork --at N"),
+        ({"at": 3, "changes": {"result": 1}}, "step 3 is a model_call step"),
+        ({"only": 99}, "there is no step 99"),
+        ({"at": 2, "run": "elsewhere"}, "there is no run elsewhere"),
+    ],
+)
+def test_what_would_do_nothing_is_refused(scene: Scene, policy: dict[str, Any], told: str) -> None:
+    with pytest.raises(PolicyError, match=told):
+        scene.mixed(**policy)
+
+
 def test_a_refused_tool_ends_the_run(scene: Scene) -> None:
     result = scene.mixed(refuse=("look",))
     assert (result.verdict.exit_code, result.value) == (4, None)
     assert "--refuse look" in result.verdict.refusals[0]["text"]
+
+
+def test_several_runs_need_no_name_where_no_step_is_named(scene: Scene, server: Echo) -> None:
+    other = replace(scene.run, run_id="0" * 32, path="elsewhere", typed_input=None)
+    runs = [scene.run, other]
+    assert cut_of(runs, NOTHING) is None
+    assert cut_of(runs, Policy(models=True, changes={"model": "x"})) is None
+    with pytest.raises(PolicyError, match="2 runs have steps"):
+        cut_of(runs, Policy(at=3))
+    found = cut_of(runs, Policy(at=3, run=scene.run.run_id))
+    assert found is not None
+    assert [found.before(scene.run.run_id, step) for step in scene.run.steps[:4]] == [True, True, False, False]
+    assert [found.before(other.run_id, step) for step in other.steps[:4]] == [True, True, False, False]
 
 
 # ---- from here ------------------------------------------------------------------------------------------------------

@@ -6,11 +6,12 @@ from typing import Final
 
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reexecution.ledger import Totals
-from spanreplay.replay.reexecution.policy import Policy, PolicyError
+from spanreplay.replay.reexecution.policy import RESULT, Policy, PolicyError
 from spanreplay.replay.showing import short_id
 
 PASSED: Final = frozenset({"agent", "handoff"})
 """Kinds whose body runs in a replay: their inner calls are stubbed."""
+_NO_TOOLS: Final = frozenset({*PASSED, "model_call"})
 _HARMLESS: Final = frozenset({*PASSED, "model_call", "decision"})
 """Kinds of which a second one does no harm."""
 
@@ -55,10 +56,12 @@ def cut_of(runs: Sequence[Run], policy: Policy) -> Cut | None:
     """
     if policy.finish:
         return Cut(run_id=policy.run or "", step=0, moment_ns=0, unfinished=True)
-    run = run_of(runs, policy)
-    for number in {policy.at, policy.only, *(fault.step for fault in policy.faults)} - {None}:
+    numbers = {policy.at, policy.only, *(fault.step for fault in policy.faults)} - {None}
+    run = run_of(runs, policy) if numbers or policy.run is not None else None
+    for number in numbers:
         _check(run, number or 0, may_be_next=number == policy.at)
-    if policy.at is None:
+    _check_changes(run, policy)
+    if run is None or policy.at is None:
         return None
     if early := next((fault for fault in policy.faults if fault.step < policy.at), None):
         raise PolicyError(f"the fault {early.kind}@{early.step} is before step {policy.at}, from where on it is live; fork at {early.step}")
@@ -90,7 +93,9 @@ def run_of(runs: Sequence[Run], policy: Policy) -> Run:
     return with_steps[0]
 
 
-def _check(run: Run, number: int, *, may_be_next: bool) -> None:
+def _check(run: Run | None, number: int, *, may_be_next: bool) -> None:
+    if run is None:
+        return
     by_seq = {s.seq: s for s in run.steps}
     last = max(by_seq, default=0)
     step = by_seq.get(number)
@@ -105,6 +110,20 @@ def _check(run: Run, number: int, *, may_be_next: bool) -> None:
             inside = f"step {outer.seq}, {outer.kind} {outer.name}"
             raise PolicyError(f"step {number} happened inside {inside}, which is answered as a whole; name step {outer.seq}")
         around = outer.parent_seq
+
+
+def _check_changes(run: Run | None, policy: Policy) -> None:
+    """Refuse changes that would change nothing."""
+    kinds = {} if run is None else {step.seq: step.kind for step in run.steps}
+    if RESULT in policy.changes:
+        if policy.at is None:
+            raise PolicyError("result is what the tool at the step of a fork gives; name that step: fork --at N")
+        if kinds.get(policy.at, "model_call") in _NO_TOOLS:
+            raise PolicyError(f"result is what a tool gives, and step {policy.at} is a {kinds.get(policy.at, 'new')} step")
+    others = ", ".join(key for key in policy.changes if key != RESULT)
+    model = policy.is_fork or policy.models or kinds.get(policy.only or 0) == "model_call"
+    if others and not model:
+        raise PolicyError(f"{others} is of a model call, and none is live: --live models, or --only with the number of one")
 
 
 # ---- unfinished runs -----------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from spanreplay.replay.reexecution.cut import cut_at, cut_of, is_passed, may_hav
 from spanreplay.replay.reexecution.foreign import ForeignRun
 from spanreplay.replay.reexecution.ledger import Ledger
 from spanreplay.replay.reexecution.matching import Found, Missed, RecordedRun
-from spanreplay.replay.reexecution.policy import Decision, Fault, Policy, PolicyError
+from spanreplay.replay.reexecution.policy import RESULT, Decision, Fault, Policy, PolicyError
 from spanreplay.semconv import attributes as names
 
 _MODEL: Final = "model_call"
@@ -192,8 +192,8 @@ class Live:
         if self.policy.finish and at.recorded is not None and expected is not None and may_have_acted(at.recorded.run, expected):
             return self._decided(step, at, expected)
         if self._is_changed_result(step, at.run_id, expected):
-            self._enter(step, at.run_id, expected, changed={overrides.RESULT: self.policy.changes[overrides.RESULT]})
-            return Course(answer=Answer(outcome="ok", result=canonical_json(self.policy.changes[overrides.RESULT])))
+            self._enter(step, at.run_id, expected, changed={RESULT: self.policy.changes[RESULT]})
+            return Course(answer=Answer(outcome="ok", result=canonical_json(self.policy.changes[RESULT])))
         return self._let(step, at)
 
     def _leaves_out(self, run_id: str | None, matched: Matched) -> bool:
@@ -310,7 +310,7 @@ class Live:
 
     def _change(self, step: LiveStep) -> dict[str, Any]:
         """Have the request of a model call changed on its way; tells what is changed."""
-        wanted = {key: value for key, value in self.policy.changes.items() if key != overrides.RESULT}
+        wanted = {key: value for key, value in self.policy.changes.items() if key != RESULT}
         if not wanted or step.call.kind != _MODEL:
             return {}
         provider = step.call.attributes.get(names.WIRE_PROVIDER)
@@ -333,7 +333,7 @@ class Live:
     def _is_changed_result(self, step: LiveStep, run_id: str | None, expected: Step | None) -> bool:
         changes, at = self.policy.changes, self.policy.at
         return (
-            overrides.RESULT in changes and expected is not None and run_id == self._run and expected.seq == at and step.call.kind != _MODEL
+            RESULT in changes and expected is not None and run_id == self._run and expected.seq == at and step.call.kind != _MODEL
         )
 
     def _passes(self, step: LiveStep) -> bool:

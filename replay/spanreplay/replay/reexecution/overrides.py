@@ -8,13 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from spanreplay.boundary.step import Rewrite
-from spanreplay.replay.reexecution.policy import PolicyError
+from spanreplay.replay.reexecution.policy import RESULT, PolicyError
 
 Body: TypeAlias = dict[str, Any]
-
-RESULT: Final = "result"
-"""The one key that is no part of a model call."""
-
 
 def rewrite(changes: Mapping[str, Any], provider: str) -> Rewrite:
     """What makes of target and body of a request those that are sent.

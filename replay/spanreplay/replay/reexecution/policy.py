@@ -16,6 +16,9 @@ FAULTS: Final[tuple[FaultKind, ...]] = get_args(FaultKind)
 Choice: TypeAlias = Literal["done", "again", "fail"]
 CHOICES: Final[tuple[Choice, ...]] = get_args(Choice)
 
+RESULT: Final = "result"
+"""The one change that is no part of a model call."""
+
 SLOW_S: Final = 1.0
 """How late the answer of a slow step comes, unless it is said."""
 

@@ -494,7 +494,7 @@ def test_indexing_writes_whole_runs_and_leaves_nothing_stale() -> None:
 def test_large_traces_are_derived_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     store: Any = stored()
     put: list[Sequence[str]] = []
-    monkeypatch.setattr(store, "sizes", lambda traces: dict.fromkeys(traces, 7_000_000))
+    monkeypatch.setattr(store, "sizes", lambda traces: dict.fromkeys(traces, 21_000_000))
     monkeypatch.setattr(store, "put_runs", lambda traces, runs, steps: put.append(traces))
     assert index(store) == 3
     assert sorted(map(len, put)) == [1, 1, 2], "traces of one run stay together"

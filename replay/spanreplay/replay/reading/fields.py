@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from spanreplay.replay.model import Json, Reason
+from spanreplay.replay.reading.growing import GrowingLists
 from spanreplay.replay.reasons import CUT
 from spanreplay.spans.record import Value
 
@@ -136,6 +137,9 @@ def whole(value: Value) -> int | None:
     return None
 
 
+_lists: Final = GrowingLists()
+
+
 def decoded_json(value: Value) -> tuple[Json, bool]:
     """A value as JSON, and whether it was whole.
 
@@ -148,7 +152,7 @@ def decoded_json(value: Value) -> tuple[Json, bool]:
         if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
             break
         try:
-            decoded = json.loads(value)
+            decoded = _lists.read(value)
         except json.JSONDecodeError as error:
             whole_text = not _stops(value, error)
             break

@@ -352,7 +352,8 @@ class JournalWriter:
             for inner in piece.inner:
                 self._put_piece(inner)
             if piece.parts is None:
-                self._put_once(piece.digest, _blob(piece.digest, "text", to_json(piece.text)))
+                text = piece.text or ""
+                self._put_once(piece.digest, _blob(piece.digest, "text", quoted(text) if text.isascii() else to_json(text)))
             else:
                 self._put_once(piece.digest, to_json({TYPE: "pieces", "d": piece.digest, "n": piece.size, "parts": piece.parts}))
 

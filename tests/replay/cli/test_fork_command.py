@@ -1,5 +1,6 @@
 """``fork``, ``resume`` and ``replay`` with something live, as commands: what is asked wrongly, and what becomes of real processes."""
 
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -33,10 +34,32 @@ print(run.output)
 """
 
 
+PROGRAM = [sys.executable, "agent.py"]
+
+
 @pytest.fixture
 def agent(spanreplay: CommandLine) -> list[str]:
     (spanreplay.folder / "agent.py").write_text(AGENT, encoding="utf-8")
-    return [sys.executable, "agent.py"]
+    return PROGRAM
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the agent, its store with one run in it, and what it wrote."""
+    folder = tmp_path_factory.mktemp("recorded")
+    (folder / "agent.py").write_text(AGENT, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("SPANREPLAY_STORE", str(folder / "store"))
+        assert CommandLine(patch, folder)("record", "-q", "--", *PROGRAM, "1").code == 0
+    return folder
+
+
+@pytest.fixture
+def ran(spanreplay: CommandLine, recorded: Path) -> CommandLine:
+    """The program, in a copy of that folder."""
+    shutil.copytree(recorded, spanreplay.folder, dirs_exist_ok=True)
+    return spanreplay
 
 
 SetEnv = Callable[[str, str], None]
@@ -53,14 +76,14 @@ def last(spanreplay: CommandLine) -> dict[str, Any]:
     return run
 
 
-def test_a_command_is_forked_and_acts_only_where_it_is_let(spanreplay: CommandLine, agent: list[str], tmp_path: Path) -> None:
-    assert spanreplay("record", "--", *agent, "1").code == 0
-    recorded = last(spanreplay)
+def test_a_command_is_forked_and_acts_only_where_it_is_let(ran: CommandLine, tmp_path: Path) -> None:
+    spanreplay, agent = ran, PROGRAM
+    before = last(spanreplay)
     closed = spanreplay("fork", "last", "--at", "2", "--", *agent, "2")
     assert closed.code == 4
     assert "to let it act: --allow-effect note --target NAME" in closed.out
     assert (tmp_path / "production").read_text() == "1\n"
-    run_id = str(recorded["run_id"])
+    run_id = str(before["run_id"])
     opened = spanreplay("fork", run_id, "--at", "2", "--allow-effect", "note", "--target", "sandbox", "--", *agent, "2")
     assert opened.code == 0
     assert ((tmp_path / "production").read_text(), (tmp_path / "sandbox").read_text()) == ("1\n", "2\n")
@@ -83,9 +106,8 @@ def links_of(spanreplay: CommandLine) -> set[str]:
     return {str(span.attributes[a.RUN_ID]) for span in roots}
 
 
-def test_from_the_first_difference_it_is_a_fork(spanreplay: CommandLine, agent: list[str], tmp_path: Path) -> None:
-    assert spanreplay("record", "--", *agent, "1").code == 0
-    done = spanreplay("replay", "last", "--mode", "from-here", "--", *agent, "3")
+def test_from_the_first_difference_it_is_a_fork(ran: CommandLine, tmp_path: Path) -> None:
+    done = ran("replay", "last", "--mode", "from-here", "--", *PROGRAM, "3")
     assert done.code == 4
     assert "difference at step 2: tool_call note" in done.out
     assert "left the record at step 2, tool_call note: live from there" in done.out

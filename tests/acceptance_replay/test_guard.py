@@ -38,7 +38,7 @@ def test_what_is_free_is_no_attempt_and_telemetry_is_dropped_and_counted(desk: D
     replay = document["replay"]
     assert replay["refusals"] == []
     assert replay["telemetry_dropped"] >= 2
-    by_none = ("matched_by_input", "matched_by_meaning", "matched_by_chance")
+    by_none = tuple(f"matched_by_{how}" for how in ("input", "meaning", "chance", "renaming", "tolerance", "place"))
     none = dict.fromkeys((*by_none, "covered", "told_by_others", "order_relaxed"), 0)
     assert replay["steps"] == {"recorded": 2, "matched": 2, **none, "passed": {}, "unreached": []}
     assert outside.connections == []

@@ -1,10 +1,11 @@
-"""Haystack: calls that a person confirms, rejects and changes; a tool that writes to the agent's state; one that does not exist."""
+"""Haystack: calls that a person confirms, rejects and changes; tools that write to the agent's state; one that does not exist."""
 
 import json
 import sys
 from typing import Any
 
 from agent import model, weather
+from haystack.components.agents.state import State
 from haystack.dataclasses import ChatMessage
 from haystack.hooks.human_in_the_loop import AlwaysAskPolicy, BlockingConfirmationStrategy, ConfirmationHook, ConfirmationUIResult
 from haystack.tools import Tool, create_tool_from_function
@@ -38,6 +39,13 @@ def note(text: str) -> dict[str, str]:
     return {"note": text, "told": "noted"}
 
 
+def count(state: State) -> str:
+    """Count the orders."""
+    ran("count")
+    state.set("orders", (state.get("orders") or 0) + 3)
+    return "counted"
+
+
 def run() -> str:
     strategy = BlockingConfirmationStrategy(confirmation_policy=AlwaysAskPolicy(), confirmation_ui=Person())
     written = Tool(
@@ -50,12 +58,12 @@ def run() -> str:
     )
     agent = weather(
         chat_generator=model("chat"),
-        tools=[create_tool_from_function(refund), written],
-        state_schema={"note": {"type": str}},
+        tools=[create_tool_from_function(refund), written, create_tool_from_function(count)],
+        state_schema={"note": {"type": str}, "orders": {"type": int}},
         hooks={"before_tool": [ConfirmationHook(confirmation_strategies={"refund": strategy})]},
     )
     done = agent.run([ChatMessage.from_user("Refund 1, 2 and 3.")])
-    return f"{done['last_message'].text} {done['note']} {done['step_count']}"
+    return f"{done['last_message'].text} {done['note']} {done['orders']} {done['step_count']}"
 
 
 for mode in sys.argv[1:]:

@@ -44,7 +44,19 @@ async def aprice(item: str) -> int:
 
 
 class State:
-    pass
+    def __init__(self) -> None:
+        self.data: dict[str, Any] = {"messages": [], "total": 0}
+
+
+def count(state: State) -> str:
+    RAN.append("count")
+    state.data["total"] += 3
+    state.data["messages"].append("counted")
+    return "counted"
+
+
+async def acount(state: State) -> str:
+    return count(state)
 
 
 def modules() -> dict[str, ModuleType]:
@@ -163,6 +175,21 @@ def test_a_tool_call_is_one_step_and_is_given_again(sdk: Any, tool: Any, awaited
     assert (step[names.STEP_NAME], step[names.GEN_AI_TOOL_CALL_ARGUMENTS]) == ("price", '{"item":"umbrella"}')
     result = replayed(tape, ask)
     assert (result.equal, result.value, RAN) == (True, 8, ["umbrella"])
+
+
+@pytest.mark.parametrize(
+    ("tool", "awaited"), [({"function": count}, False), ({"function": count}, True), ({"async_function": acount}, True)]
+)
+def test_what_a_tool_writes_to_the_state_is_written_again(sdk: Any, tool: Any, awaited: bool) -> None:
+    async def ask() -> Any:
+        state, made = State(), sdk.Tool(**tool)
+        result = await made.invoke_async(state=state) if awaited else made.invoke(state=state)
+        return result, state.data["total"]
+
+    tape = recorded(ask)
+    assert len(tape.steps) == 1
+    result = replayed(tape, ask)
+    assert (told(result), result.value, RAN) == ([], ("counted", 3), ["count"])
 
 
 @pytest.mark.parametrize(("extra", "call_id"), [(None, "call_1"), ({"call_id": "call_2"}, "call_2")])

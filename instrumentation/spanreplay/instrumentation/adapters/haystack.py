@@ -20,9 +20,12 @@ from spanreplay.instrumentation.framework import Offered, attempt
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.manual import AgentRun, agent_run
 from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.tool_state import ToolState
 
 NAME: Final = haystack_confirmations.FRAMEWORK
 _LAYERS: Final = (haystack_confirmations.LAYER, "haystack.Tool.invoke_async")
+_STATE_TYPE: Final = "State"
+_STATE: Final = ToolState("state", without=("messages", "hook_context", "step_count", "token_usage", "tool_call_counts", "exit_reason"))
 _asked: Final[ContextVar[Any]] = ContextVar("spanreplay.haystack.asked", default=None)
 """The ``ToolCall`` that is being made."""
 _running: Final[ContextVar[Any]] = ContextVar("spanreplay.haystack.running", default=None)
@@ -80,7 +83,15 @@ def _observed_invoke(original: Callable[..., Any]) -> Callable[..., Any]:
     def invoke(self: Any, **kwargs: Any) -> Any:
         scope = here()
         made = None if scope is None else attempt(scope, f"a call of {self.name}", lambda: _call(scope, self, kwargs, _LAYERS[0]))
-        return original(self, **kwargs) if scope is None or made is None else call(scope, made, lambda: original(self, **kwargs))
+        if scope is None or made is None:
+            return original(self, **kwargs)
+        held = _held(kwargs)
+
+        def invoked() -> Any:
+            before = _STATE.of(held)
+            return _STATE.kept(original(self, **kwargs), before, held)
+
+        return _given(scope, call(scope, made, invoked), held)
 
     return invoke
 
@@ -92,9 +103,24 @@ def _observed_invoke_async(original: Callable[..., Any]) -> Callable[..., Any]:
         made = None if scope is None else attempt(scope, f"a call of {self.name}", lambda: _call(scope, self, kwargs, _LAYERS[1]))
         if scope is None or made is None:
             return await original(self, **kwargs)
-        return await acall(scope, made, lambda: original(self, **kwargs))
+        held = _held(kwargs)
+
+        async def invoked() -> Any:
+            before = _STATE.of(held)
+            return _STATE.kept(await original(self, **kwargs), before, held)
+
+        return _given(scope, await acall(scope, made, invoked), held)
 
     return invoke_async
+
+
+def _held(arguments: Mapping[str, Any]) -> Any:
+    """The data of the agent's state, where the tool is given it."""
+    return next((getattr(value, "data", None) for value in arguments.values() if type(value).__name__ == _STATE_TYPE), None)
+
+
+def _given(scope: Scope, value: Any, held: Any) -> Any:
+    return _STATE.restored(value, held) if scope.session.mode == "replay" else _STATE.result_of(value)
 
 
 def _call(scope: Scope, tool: Any, arguments: Mapping[str, Any], layer: str) -> Call | None:
@@ -120,7 +146,7 @@ def _call_id(asked: Any) -> str | None:
 
 def _without_state(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """What Haystack adds of its own is no argument: the agent's state, and where to stream to."""
-    return {name: value for name, value in arguments.items() if type(value).__name__ != "State" and not callable(value)}
+    return {name: value for name, value in arguments.items() if type(value).__name__ != _STATE_TYPE and not callable(value)}
 
 
 def _named(original: Callable[..., Any]) -> Callable[..., Any]:

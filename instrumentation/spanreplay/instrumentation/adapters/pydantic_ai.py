@@ -19,12 +19,13 @@ from spanreplay.boundary.boundary import acall, here
 from spanreplay.boundary.call import OutcomeName
 from spanreplay.boundary.scope import Scope
 from spanreplay.content import codec
-from spanreplay.instrumentation import framework, pydantic_ai_deferred, pydantic_ai_deps, pydantic_ai_models
+from spanreplay.instrumentation import framework, pydantic_ai_deferred, pydantic_ai_models
 from spanreplay.instrumentation.framework import Offered
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.manual import agent_run
 from spanreplay.instrumentation.pydantic_ai_deferred import FRAMEWORK, LAYER, PUT_OFF, decide, wait_for
 from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.tool_state import ToolState
 
 if TYPE_CHECKING:
     _Behind: TypeAlias = wrapt.ObjectProxy[Any]
@@ -43,6 +44,7 @@ _ENDINGS: Final[Mapping[str, OutcomeName]] = {
 _REQUESTS: Final = frozenset({"DeferredToolRequests", "DeferredToolCalls"})
 """Outputs of a run that leaves calls open; the second is what it was called before 1.0."""
 _OPEN: Final = "what became of the calls that an agent has put off"
+_DEPS: Final = ToolState("ctx.deps")
 _NESTED: Final = 20
 """Toolsets in toolsets."""
 
@@ -179,12 +181,12 @@ class _Toolset(_Behind):
         deps = getattr(ctx, "deps", None)
 
         async def made() -> Any:
-            before = pydantic_ai_deps.state(deps)
-            return pydantic_ai_deps.kept(await call_tool(name, tool_args, ctx, tool, *more), before, deps)
+            before = _DEPS.of(deps)
+            return _DEPS.kept(await call_tool(name, tool_args, ctx, tool, *more), before, deps)
 
         try:
             value = await acall(scope, call, made)
-            return pydantic_ai_deps.restored(value, deps) if scope.session.mode == "replay" else pydantic_ai_deps.result_of(value)
+            return _DEPS.restored(value, deps) if scope.session.mode == "replay" else _DEPS.result_of(value)
         except Exception as error:
             if scope.run is not None and _ending(error) in ("deferred", "interrupted"):
                 scope.run.state.setdefault(PUT_OFF, set()).add(ctx.tool_call_id)

@@ -1,4 +1,4 @@
-"""What a tool changes in ``ctx.deps`` is kept with its result, and changed again in a replay."""
+"""What a tool changes in the state that it is handed is kept with its result, and changed again in a replay."""
 
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from spanreplay.content import codec
-from spanreplay.instrumentation import pydantic_ai_deps
+from spanreplay.instrumentation.tool_state import ToolState
+
+STATE = ToolState("state", without=("messages",))
 
 
 class Client:
@@ -45,30 +47,37 @@ def shown(deps: Any) -> Any:
 @pytest.mark.parametrize("make", [Cart, lambda: {"items": [], "total": 0, "gone": 1}, lambda: SimpleNamespace(items=[], total=0)])
 def test_what_was_changed_is_changed_again_in_place(make: Any) -> None:
     deps, again = make(), make()
-    before = pydantic_ai_deps.state(deps)
+    before = STATE.of(deps)
     change(deps)
-    kept = codec.decode(codec.encode(pydantic_ai_deps.kept("added", before, deps)).text)
+    kept = codec.decode(codec.encode(STATE.kept("added", before, deps)).text)
     held = again["items"] if isinstance(again, dict) else again.items
-    assert pydantic_ai_deps.restored(kept, again) == pydantic_ai_deps.result_of(kept) == "added"
+    assert STATE.restored(kept, again) == STATE.result_of(kept) == "added"
     assert shown(again) == shown(deps)
     assert held == ["hat"]
-    assert kept[pydantic_ai_deps.CHANGED]["before"]["total"] == 0
+    assert kept["state"]["before"]["total"] == 0
 
 
 def test_what_cannot_be_set_is_changed_in_place_or_left() -> None:
     deps, again = Frozen(), Frozen()
-    before = pydantic_ai_deps.state(deps)
+    before = STATE.of(deps)
     change(deps)
-    assert pydantic_ai_deps.restored(pydantic_ai_deps.kept(1, before, deps), again) == 1
+    assert STATE.restored(STATE.kept(1, before, deps), again) == 1
     assert (again.items, again.total) == (["hat"], 0)
 
 
 @pytest.mark.parametrize("deps", [None, "a key", 3, Client(), (1, 2)])
 def test_what_holds_nothing_that_can_be_kept_leaves_the_result_as_it_is(deps: Any) -> None:
-    assert pydantic_ai_deps.kept({"a": 1}, pydantic_ai_deps.state(deps), deps) == {"a": 1}
+    assert STATE.kept({"a": 1}, STATE.of(deps), deps) == {"a": 1}
 
 
 def test_a_result_that_nothing_stands_beside_is_the_result() -> None:
     cart = Cart()
-    assert pydantic_ai_deps.kept({"result": 1}, pydantic_ai_deps.state(cart), cart) == {"result": 1}
-    assert pydantic_ai_deps.restored({"result": 1}, cart) == pydantic_ai_deps.result_of({"result": 1}) == {"result": 1}
+    assert STATE.kept({"result": 1}, STATE.of(cart), cart) == {"result": 1}
+    assert STATE.restored({"result": 1}, cart) == STATE.result_of({"result": 1}) == {"result": 1}
+
+
+def test_what_the_framework_sees_to_itself_is_left_out() -> None:
+    holder = {"messages": ["hello"], "total": 0}
+    before = STATE.of(holder)
+    holder["messages"] = []
+    assert STATE.kept(1, before, holder) == 1

@@ -27,8 +27,9 @@ def with_digests(span: SpanRecord) -> SpanRecord:
 
 
 def view_of(span: SpanRecord) -> SpanRecord:
-    """The span without its wire content, and with the names that viewers know: what people look at."""
-    kept = {k: v for k, v in span.attributes.items() if not k.startswith(names.WIRE_PREFIX)}
+    """The span without its wire content and without the code that ran, and with the names that viewers know: what people look at."""
+    left_off = (names.RUN_CODE, names.RUN_VARIABLES)
+    kept = {k: v for k, v in span.attributes.items() if not k.startswith(names.WIRE_PREFIX) and k not in left_off}
     written = kept.get(names.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS)
     if written is not None:
         kept.setdefault(names.GEN_AI_USAGE_CACHE_CREATION_INPUT_TOKENS, written)

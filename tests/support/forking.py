@@ -21,7 +21,7 @@ from spanreplay.replay.reexecution.engine import Replayer, ReplayResult
 from spanreplay.replay.reexecution.policy import Policy
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import LinkRecord, LogRecord, Resource, Scope, SpanRecord
-from spanreplay.store.process import current_process
+from spanreplay.store.process import ProcessInfo, current_process
 from spanreplay.store.store import Store
 from support.model_server import ModelServer, Scripted, as_json, chat
 
@@ -91,8 +91,12 @@ class MemoryWriter:
 
     def __init__(self) -> None:
         self.spans: dict[tuple[str, str], SpanRecord] = {}
-        self.process = current_process()
         self.dropped = 0
+
+    @property
+    def process(self) -> ProcessInfo:
+        """Who writes."""
+        return current_process()
 
     def open_step(self, step: StepStarted, *, kind: int, resource: Resource, scope: Scope) -> None:
         """A step has started."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -331,6 +332,33 @@ def of_others(run: Run) -> Run:
     less: dict[str, Any] = {"path": None, "process": None, "seq_start": None, "seq_end": None, "typed_input": None, "typed_result": None}
     steps = tuple(replace(step, wire=None, grade="semantic", dialect="gen_ai", **less) for step in run.steps)
     return replace(run, steps=steps, path=None, command_id=None, redaction=None, grade="semantic")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_process_that_a_live_tool_forks_is_a_process_of_its_own(scene: Made) -> None:
+    told: list[str] = []
+
+    @tool(effect="read")
+    def forking() -> str:
+        reading, writing = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            scope = boundary.here()
+            os.write(writing, b"" if scope is None else scope.session.process_id.encode())
+            os._exit(0)
+        os.waitpid(pid, 0)
+        return os.read(reading, 100).decode()
+
+    def agent() -> str:
+        with agent_run("forking", input="go"):
+            scope = boundary.here()
+            told.append("" if scope is None else scope.session.process_id)
+            return forking()
+
+    result = scene(agent).fork(at=1)
+    assert result.verdict.refusals == ()
+    assert len(result.value) == 16
+    assert result.value != told[-1]
 
 
 # ---- commands -------------------------------------------------------------------------------------------------------

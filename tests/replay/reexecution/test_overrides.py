@@ -26,6 +26,13 @@ USER = {"role": "user", "content": "Go."}
             {"model": "other", "messages": [{"role": "developer", "content": "Be brief."}, USER], "temperature": 0},
         ),
         (
+            "openai.chat",
+            "/openai/deployments/m/chat/completions?api-version=1",
+            {"messages": [USER]},
+            "/openai/deployments/other/chat/completions?api-version=1",
+            {"messages": [{"role": "system", "content": "Be brief."}, USER], "temperature": 0},
+        ),
+        (
             "openai.responses",
             "/v1/responses",
             {"model": "m", "input": [{"role": "system", "content": "old"}, USER]},

@@ -147,6 +147,8 @@ def prepared(
     )
     if live is None and kept is None:
         session.foresees = interceptor.foresees
+    if kept is not None:
+        kept.keeps(session)
     return Answering(session=session, interceptor=interceptor, live=live, keeping=kept, hosts=hosts)
 
 

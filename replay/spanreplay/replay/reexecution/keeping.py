@@ -5,8 +5,9 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
+from weakref import WeakSet
 
-from spanreplay.boundary.session import CaptureSink, RunContext
+from spanreplay.boundary.session import CaptureSink, RunContext, Session
 from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.content.redaction import Redactor
 from spanreplay.exporter.recorder import Recorder
@@ -22,6 +23,7 @@ from spanreplay.store.folder import JOURNALS, make_folder
 from spanreplay.store.journal import get_writer
 
 _UNSEEDED: Final = "0" * 32
+_all: "Final[WeakSet[Keeping]]" = WeakSet()
 
 
 def real_time_ns() -> int:
@@ -66,6 +68,19 @@ class Keeping:
         self._redactor = redactor
         self._ledger = ledger
         self.process_id = self._writer.process.process_id
+        self._session: Session | None = None
+        _all.add(self)
+
+    def keeps(self, session: Session) -> None:
+        """Whose steps it keeps."""
+        self._session = session
+
+    def after_fork(self) -> None:
+        """In a child that a live call has forked: another process, whose steps are in an order of their own."""
+        self._recorder.after_fork()
+        self.process_id = self._writer.process.process_id
+        for session in () if self._session is None else (self._session, self._session.of_bodies()):
+            session.process_id = self.process_id
 
     @property
     def sink(self) -> CaptureSink:
@@ -133,3 +148,12 @@ class Keeping:
         if whole and self.place.top:
             close_root(self._writer, self.place, exit_code=exit_code, dropped=self._recorder.failures)
         self._writer.close()
+
+
+def _after_fork() -> None:
+    for keeping in list(_all):
+        keeping.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -6,11 +6,13 @@ Where they stand in a body is the API's: the table below is from the references 
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
+from urllib.parse import quote
 
 from spanreplay.boundary.step import Rewrite
 from spanreplay.replay.reexecution.policy import RESULT, PolicyError
 
 Body: TypeAlias = dict[str, Any]
+
 
 def rewrite(changes: Mapping[str, Any], provider: str) -> Rewrite:
     """What makes of target and body of a request those that are sent.
@@ -47,9 +49,13 @@ def rewrite(changes: Mapping[str, Any], provider: str) -> Rewrite:
 
 def _set_model(target: str, body: Body, model: str) -> str:
     path, mark, query = target.partition("?")
+    before, found, last = path.partition("/deployments/")
+    if found:  # Azure: /openai/deployments/NAME/chat/completions
+        body.update({"model": model} if "model" in body else {})
+        return f"{before}{found}{quote(model, safe='')}/{last.partition('/')[2]}{mark}{query}"
     before, found, last = path.rpartition("/models/")
     if found and "model" not in body:  # Gemini: /v1beta/models/NAME:generateContent
-        return f"{before}{found}{model}:{last.rpartition(':')[2]}{mark}{query}"
+        return f"{before}{found}{quote(model, safe='')}:{last.rpartition(':')[2]}{mark}{query}"
     body["model"] = model
     return target
 

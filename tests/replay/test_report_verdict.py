@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from spanreplay.replay.reexecution.ledger import Difference
 from spanreplay.replay.reexecution.verdict import Verdict
 from spanreplay.replay.reports.verdict import render_verdict
 
@@ -33,3 +34,49 @@ def test_the_hint_of_a_refusal_names_every_path_or_none(action: str, target: str
     lines = render_verdict(verdict(refusals=(refusal,)), [], colour=False).splitlines()
     hints = [line for line in lines if "--allow-write" in line]
     assert hints == ([f"  to let the agent write it: {options}"] if options else [])
+
+
+def difference(**fields: Any) -> Difference:
+    given: dict[str, Any] = {"kind": "input", "run_id": "r", "step": 1, "name": "tool_call t", "field": "arguments.x", "recorded": "1"}
+    return Difference(**{**given, "actual": "2", **fields})
+
+
+def shown(*differences: Difference, whole: bool = False, **fields: Any) -> list[str]:
+    return render_verdict(verdict(differences=differences, **fields), [], colour=False, whole=whole).splitlines()
+
+
+def test_other_values_and_the_nearest_calls_are_named() -> None:
+    near = {"step": 3, "name": "tool_call t", "answered": True, "differs": 2, "field": "arguments.x", "recorded": "1", "actual": "9"}
+    same = {"step": 4, "name": "tool_call t", "answered": False, "differs": 0}
+    lines = shown(difference(also=tuple(f"arguments.y{i}" for i in range(8)), nearest=(near, same)))
+    assert "  also: arguments.y0, arguments.y1, arguments.y2, arguments.y3, arguments.y4, arguments.y5 and 2 more" in lines
+    assert "    near: step 3, tool_call t (it has answered a call): arguments.x: recorded 1, actual 9, and 1 more" in lines
+    assert "    near: step 4, tool_call t: asked the same" in lines
+
+
+def test_a_diff_is_shown_for_long_values_and_all_of_it_on_request() -> None:
+    diff = "\n".join(["--- recorded", "+++ actual", "@@ -1 +1 @@", *(f"-line {i}" for i in range(30))])
+    long = {"recorded": '"' + "x" * 200 + '"', "diff": diff}
+    lines = shown(difference(**long))
+    assert "    -line 14" in lines
+    assert "    … 15 more lines; -v shows them" in lines
+    assert "    -line 29" in shown(difference(**long), whole=True)
+    assert not any("@@" in line for line in shown(difference(diff=diff)))
+    assert "    -line 29" in shown(difference(diff=diff), whole=True)
+
+
+def test_what_differs_again_is_one_line_and_one_difference() -> None:
+    lines = shown(difference(), difference(step=2, same_as=1), difference(step=5, same_as=1), matched_by_place=3)
+    assert "the same again: arguments.x as at step 1, at steps 2, 5" in lines
+    assert "1 difference" in lines
+    assert lines[0].endswith("; 3 matched by place, though their input differs")
+
+
+def test_what_was_let_differ_is_named_and_listed_on_request() -> None:
+    ignored = ({"run_id": "r", "step": 2, "field": "arguments.note", "recorded": '"a"', "actual": '"b"'},)
+    fields: dict[str, Any] = {"ignored": ignored, "matched_by_tolerance": 1, "matched_by_renaming": 2}
+    assert "note: let differ: arguments.note" in shown(**fields)
+    assert '  step 2, arguments.note: recorded "a", actual "b"' in shown(**fields, whole=True)
+    assert "2 matched by renaming" in shown(**fields)[0]
+    document = verdict(**fields).to_json()
+    assert (document["ignored"], document["steps"]["matched_by_tolerance"], document["versions"]) == (list(ignored), 1, None)

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -139,7 +139,8 @@ def run(
                 verdicts[scenario.name] = Verdict(status="skipped", detail=reason)
             else:
                 place = Path(folder) / scenario.name
-                verdicts[scenario.name] = _Try(scenario, driver.resolve(), hosts, model, outside, place).verdict()
+                found = _Try(scenario, driver.resolve(), hosts, model, outside, place).verdict()
+                verdicts[scenario.name] = replace(found, detail=found.detail.replace(folder, "…"))
             on_verdict(scenario, verdicts[scenario.name].status, verdicts[scenario.name].detail)
     about: dict[str, Any] = {name: says[name] for name in ("name", "version", "mode", "python", "sdks")}
     return Results(**about, date=datetime.now(UTC).date().isoformat(), verdicts=verdicts)

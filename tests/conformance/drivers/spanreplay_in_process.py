@@ -39,11 +39,12 @@ class InProcess(Driver):
         return value
 
     def replay(self, program: Program, folder: Path, needs: frozenset[str]) -> Replayed:
-        result = Replayer(baseline.read(folder / "run.json")).replay(program)
+        ended: list[str] = []
+        result = Replayer(baseline.read(folder / "run.json")).replay(lambda: ended.append(program()))
         told = [Difference(text=d.summary(), step=d.step, field=d.field) for d in result.differences]
         told += [Difference(text=str(r["text"])) for r in result.verdict.refusals]
-        error = None if result.error is None else f"{type(result.error).__name__}: {result.error}"
-        return Replayed(value=result.value, error=error, differences=told)
+        error = "the program was stopped" if result.error is None else f"{type(result.error).__name__}: {result.error}"
+        return Replayed(value=ended[0] if ended else None, error=None if ended else error, differences=told)
 
 
 DRIVER = InProcess()

@@ -10,7 +10,7 @@ from conformance.driver import ANTHROPIC, STREAMS, Difference, Driver, Program, 
 
 
 class AgentTape(Driver):
-    """Modes ``record`` and ``none``, clock, uuids and random numbers frozen; its own YAML, which reads more than its extra ``yaml`` does."""
+    """Modes ``record`` and ``none``, clock, uuids and random numbers frozen; without its extra ``yaml``, as more comes back so."""
 
     name = "agenttape"
     package = "agenttape"

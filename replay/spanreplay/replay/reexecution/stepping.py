@@ -114,8 +114,9 @@ class Stepper:
         return answer
 
     def ended(self, step: LiveStep) -> None:
-        """A step has ended."""
-        self._inner.ended(step)
+        """A step has ended; how it did counts only as long as the agent goes on."""
+        if self._stopped is None:
+            self._inner.ended(step)
 
     def release(self) -> None:
         """Nobody waits any more."""

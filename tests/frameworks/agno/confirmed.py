@@ -1,4 +1,4 @@
-"""Agno: a call that a person confirms and one that is rejected; a team, streamed and not; a typed tool."""
+"""Agno: a call that a person confirms and one that is rejected; a team, streamed and not; a typed tool; the session's state."""
 
 import asyncio
 import json
@@ -6,6 +6,7 @@ import sys
 
 from agent import model
 from agno.agent import Agent
+from agno.run import RunContext
 from agno.team import Team
 from agno.tools import tool
 from pydantic import BaseModel
@@ -29,6 +30,26 @@ def price(item: str) -> Price:
     return Price(amount=len(item))
 
 
+def note(run_context: RunContext, text: str) -> str:
+    """Take a note."""
+    ran("note")
+    run_context.session_state["notes"].append(text)
+    return f"{len(run_context.session_state['notes'])} notes"
+
+
+async def state() -> str:
+    agent = Agent(
+        name="clerk",
+        model=model("chat"),
+        instructions="Notes so far: {notes}",
+        tools=[note],
+        session_state={"notes": []},
+        telemetry=False,
+    )
+    done = await agent.arun("Note that it rains.")
+    return f"{done.content} {done.session_state['notes']}"
+
+
 async def confirmed() -> str:
     agent = Agent(name="support", model=model("chat"), tools=[refund, price], telemetry=False)
     paused = await agent.arun("Refund order 1, not order 2.")
@@ -48,5 +69,5 @@ async def team(streamed: bool) -> str:
 
 
 for mode in sys.argv[1:]:
-    done = confirmed() if mode == "confirmed" else team(mode == "team-stream")
+    done = confirmed() if mode == "confirmed" else state() if mode == "state" else team(mode == "team-stream")
     print(json.dumps({"mode": mode, "output": asyncio.run(done)}), flush=True)

@@ -118,6 +118,30 @@ def test_a_tool_call_is_a_step_and_is_given_again(sdk: Any, function: Any) -> No
     assert (result.equal, result.value, RAN) == (True, 8, ["umbrella"])
 
 
+def noted(item: str, run_context: Any) -> int:
+    run_context.session_state["notes"].append(item)
+    return price(item)
+
+
+async def anoted(item: str, run_context: Any) -> int:
+    return noted(item, run_context)
+
+
+@pytest.mark.parametrize("function", [noted, anoted])
+def test_what_a_tool_changes_in_the_state_is_changed_again(sdk: Any, function: Any) -> None:
+    async def ask() -> Any:
+        state = {"notes": list[str]()}
+        asked = sdk.call(function)
+        context = {"run_context": SimpleNamespace(session_state=state)}
+        asked.arguments |= context
+        result = await asked.aexecute() if function is anoted else asked.execute()
+        return result, state
+
+    tape = recorded(ask)
+    result = replayed(tape, ask)
+    assert (result.value, RAN) == ((8, {"notes": ["umbrella"]}), ["umbrella"])
+
+
 def test_the_id_of_an_item_is_no_id_of_a_call(sdk: Any) -> None:
     asked = sdk.call(price)
     asked.call_id = "fc_1"

@@ -20,9 +20,11 @@ from spanreplay.instrumentation.framework import Offered, attempt
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.manual import AgentRun, agent_run, record_decision
 from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.tool_state import ToolState
 
 NAME: Final = "agno"
 _LAYER: Final = "agno.FunctionCall"
+_STATE: Final = ToolState("session_state", without=("current_user_id", "current_session_id", "current_run_id"))
 _ITEM: Final = "fc_"
 """Beginning of what Agno takes for the id of a call of OpenAI's Responses API: the id of the item that the call is in."""
 
@@ -117,9 +119,15 @@ def _entrypoint(asked: Any) -> Callable[..., Any]:
         async def asynchronous(*args: Any, **given: Any) -> Any:
             scope = here()
             one = made(scope)
-            return await (
-                entrypoint(*args, **given) if scope is None or one is None else acall(scope, one, lambda: entrypoint(*args, **given))
-            )
+            if scope is None or one is None:
+                return await entrypoint(*args, **given)
+            held = _held(given)
+
+            async def executed() -> Any:
+                before = _STATE.of(held)
+                return _STATE.kept(await entrypoint(*args, **given), before, held)
+
+            return _given(scope, await acall(scope, one, executed), held)
 
         return asynchronous
 
@@ -127,9 +135,26 @@ def _entrypoint(asked: Any) -> Callable[..., Any]:
     def synchronous(*args: Any, **given: Any) -> Any:
         scope = here()
         one = made(scope)
-        return entrypoint(*args, **given) if scope is None or one is None else call(scope, one, lambda: entrypoint(*args, **given))
+        if scope is None or one is None:
+            return entrypoint(*args, **given)
+        held = _held(given)
+
+        def executed() -> Any:
+            before = _STATE.of(held)
+            return _STATE.kept(entrypoint(*args, **given), before, held)
+
+        return _given(scope, call(scope, one, executed), held)
 
     return synchronous
+
+
+def _held(given: Mapping[str, Any]) -> Any:
+    """The state of the session, where the tool is given it."""
+    return getattr(given.get("run_context"), "session_state", None)
+
+
+def _given(scope: Scope, value: Any, held: Any) -> Any:
+    return _STATE.restored(value, held) if scope.session.mode == "replay" else _STATE.result_of(value)
 
 
 def _call(scope: Scope, asked: Any, entrypoint: Any) -> Call | None:

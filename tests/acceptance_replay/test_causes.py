@@ -4,7 +4,7 @@ import http.server
 import json
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -102,7 +102,7 @@ class Scene:
 
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
     """A recording of the agent."""
     desk = Desk.laid_out(tmp_path_factory.mktemp("causes"))
     repository = Repository.made(desk.work, FILES)

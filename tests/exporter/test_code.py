@@ -100,6 +100,6 @@ def test_what_git_cannot_say_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def late(*_: object, **__: object) -> None:
         raise subprocess.TimeoutExpired("git", 1)
 
-    monkeypatch.setattr(module.subprocess, "run", late)
+    monkeypatch.setattr(subprocess, "run", late)
     with pytest.raises(GitError, match="took more than"):
         git(repository.folder, "status")

@@ -115,7 +115,7 @@ class Step:
             self.inner.path = ""
         self.input = None if call.input is None else self._clean(names.STEP_INPUT, call.input.text)
         start_ns = session.clock()
-        attributes = {} if session.unseen else self._start_attributes(call, extra)
+        attributes = dict(extra or ()) if session.unseen else self._start_attributes(call, extra)
         self._open(call, attributes, start_ns)
 
     # ---- beginning ----------------------------------------------------------------------------------------------

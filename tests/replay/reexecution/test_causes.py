@@ -8,7 +8,7 @@ import pytest
 from spanreplay.boundary import boundary
 from spanreplay.boundary.call import Call
 from spanreplay.content import codec
-from spanreplay.instrumentation import prompt
+from spanreplay.instrumentation import agent_run, prompt
 from spanreplay.instrumentation.providers import openai_chat
 from spanreplay.replay.reexecution.causes import NONE, Causes
 from spanreplay.replay.reexecution.evidence import fragments
@@ -128,6 +128,18 @@ def test_the_change_that_reached_a_difference_is_named(changed: list[Change], ev
     difference = Difference(kind="input", run_id="r", step=1, name="tool_call t", field="arguments.x", evidence=evidence)
     found = Causes([], Comparison(changed=tuple(changed))).explain(difference)
     assert (found.cause_kind, found.cause) == (kind, cause)
+
+
+def test_the_instructions_of_an_agent_are_named_where_their_words_differ() -> None:
+    def agent(instructions: str, framework: str = "1") -> None:
+        with agent_run("helper", definition={"framework": framework, "instructions": instructions}):
+            ask({**REQUEST, "messages": [{"role": "user", "content": f"{instructions} Hello"}]})
+
+    tape = recorded(agent, "Be careful.")
+    assert replayed(tape, agent, "Be careful.", "2").equal
+    (difference,) = replayed(tape, agent, "Be generous.", "2").differences
+    assert (difference.field, difference.cause_kind) == ("messages[0].content", "instructions")
+    assert difference.cause == "the instructions of the agent helper have changed since the run was recorded"
 
 
 def test_words_that_differ_are_whole_and_short_ones_have_company() -> None:

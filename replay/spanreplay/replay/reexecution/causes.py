@@ -143,6 +143,10 @@ class Causes:
             if prompt["recorded"] == prompt["actual"]:
                 return _Hit("prompt", f"the prompt {prompt['name']} has changed, and is called {prompt['actual']} as before", _SEEN)
             return _Hit("prompt", f"the prompt {prompt['name']} has changed{_arrow(prompt)}", _SEEN)
+        words = {*evidence.get("added", ()), *evidence.get("removed", ())}
+        agent = next((c for c in changed if c["kind"] == "agent" and not words.isdisjoint([*c["added"], *c["removed"]])), None)
+        if agent is not None:
+            return _Hit("instructions", f"the {agent['field']} of the agent {agent['name']} have changed since the run was recorded", _SEEN)
         if system:
             named = step.versions.get("prompt") if step is not None else None
             if isinstance(named, dict) and named.get("name") and prompt is None:

@@ -60,7 +60,8 @@ def of_input(
     if not made:  # they differ as texts only
         name = f"{expected.kind} {expected.name}"
         made = [Difference(kind="input", run_id=recorded.run.run_id, step=expected.seq, name=name, field="input", where=where)]
-    evidence = {"changed": step_changes(expected, step, parsed(asked)), "packages": packages(sys._getframe(1))}
+    changed = [*step_changes(expected, step, parsed(asked)), *recorded.changed]
+    evidence = {"changed": changed, "packages": packages(sys._getframe(1))}
     return _whole(made, parsed(wanted), parsed(asked), evidence)
 
 

@@ -11,6 +11,7 @@ from spanreplay.replay.reexecution.candidates import Rank, Recording
 from spanreplay.replay.reexecution.foreign import ForeignRecording, Pool
 from spanreplay.replay.reexecution.ledger import Ledger
 from spanreplay.replay.reexecution.matching import RecordedRun
+from spanreplay.replay.reexecution.stepwise import agent_changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,7 @@ class LiveRuns:
             self._ledger.enter("run", run=found.run.run_id)
             if key in self._roots:
                 self._begun(self._roots[key], found.run)
+                found.changed = agent_changes(found.run, self._roots[key])
         chosen = self._of_others.pool(run.name) if found is None and self._of_others else found
         self._known[key] = chosen
         return chosen

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from spanreplay.content.canonical import canonical_json
 from spanreplay.replay.model import Run, Step
@@ -93,6 +93,8 @@ class RecordedRun:
         self.by_meaning = any(s.typed_input is None for s in models)
         """The record has messages and not the exchanges: model calls are compared, and answered, by what they mean."""
         self._with_tools = any(isinstance(s.input, dict) and s.input.get("tools") for s in models)
+        self.changed: list[dict[str, Any]] = []
+        """What the agent of the live run is defined by otherwise, see :mod:`spanreplay.replay.reexecution.stepwise`."""
         self.used: set[int] = set()
         self.covered: set[int] = set()
         self._inputs: dict[int, str | None] = {}

@@ -1,16 +1,22 @@
 """The versions in force at one step, recorded against live: its prompt, its tools as offered, its skills, its model and settings."""
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, Final
 
 from spanreplay.boundary.scope import in_force
 from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.instrumentation.provider import by_name, recognise_parsed
-from spanreplay.replay.model import Json, Step
+from spanreplay.replay.model import Json, Run, Step
 from spanreplay.replay.reading.fields import Fields
 from spanreplay.replay.reading.versions import step_versions
+from spanreplay.replay.reexecution.diff import differences
+from spanreplay.replay.reexecution.evidence import fragments
+from spanreplay.replay.reexecution.forms import parsed
+from spanreplay.semconv.attributes import RUN_DEFINITION
 from spanreplay.spans.record import Resource, Scope, SpanRecord
 
+_FIELDS: Final = 20
 _TEXT: Final = 20_000
 """Characters of a template that are kept as evidence."""
 
@@ -40,6 +46,25 @@ def step_changes(step: Step, live: LiveStep, asked: Json) -> list[dict[str, Any]
             if before.get(name) != after.get(name):
                 found.append({"kind": "setting", "name": name, "recorded": before.get(name), "actual": after.get(name)})
     return found
+
+
+def agent_changes(run: Run, root: LiveStep) -> list[dict[str, Any]]:
+    """What an agent is defined by otherwise than when its run was recorded: its instructions, its settings, its tools.
+
+    One for each value: ``{"kind": "agent", "name", "field": where the two definitions differ, "added", "removed": words that differ}``.
+
+    Args:
+        run: the recorded run.
+        root: the step of the live one.
+    """
+    now = parsed(root.attributes.get(RUN_DEFINITION))
+    if now is None or run.definition is None or run.is_command:
+        return []
+    made = []
+    for found in islice(differences(run.definition, now), _FIELDS):
+        removed, added = fragments(found.recorded, found.actual)
+        made.append({"kind": "agent", "name": run.agent_name or root.call.name, "field": found.path, "removed": removed, "added": added})
+    return made
 
 
 def _of_prompt(was: Json, now: Json) -> list[dict[str, Any]]:

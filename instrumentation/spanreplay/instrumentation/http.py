@@ -149,7 +149,7 @@ def _opened(scope: Scope, head: Head, call: Call, known: tuple[Provider, object]
 
 
 def rewritten(exchange: Exchange, target: str, body: bytes) -> None:
-    """A fork sends another request than the agent has made: its step is kept as that one.
+    """A fork sends another request than the agent has made: its step is kept as that one, with what the agent asked as its input.
 
     Args:
         exchange: of the request as it was made; asked, and not yet sent.
@@ -163,7 +163,7 @@ def rewritten(exchange: Exchange, target: str, body: bytes) -> None:
     call = _call(step.scope, head, body, body, known)
     made: dict[str, Any] = {**call.attributes, names.STEP_NAME: call.name}
     if call.input is not None:
-        made[names.STEP_INPUT] = call.input.text
+        made[names.STEP_SENT] = call.input.text
     step.learn({name: value for name, value in made.items() if step.attributes.get(name) != value})
     exchange.head, exchange.request = head, known[1] if known is not None else exchange.request
 

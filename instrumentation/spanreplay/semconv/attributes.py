@@ -184,6 +184,7 @@ STEP_ANSWERED_FROM_STEP: Final = "spanreplay.answered_from.step"
 STEP_STANDS_FOR: Final = "spanreplay.stands_for.step"
 """int: of a step that was live, the number of the step of the run forked from that it was made in place of."""
 STEP_CHANGED: Final = "spanreplay.changed"  # (J) object: what a fork changed of the call or of its result, by key
+STEP_SENT: Final = "spanreplay.sent"  # (J) as STEP_INPUT: what a fork sent in place of what was asked
 STEP_INJECTED: Final = "spanreplay.injected"
 """The fault that a fork injected here: ``timeout``, ``error``, ``malformed``, ``rejected``, ``slow``."""
 STEP_ATTESTED: Final = "spanreplay.attested"

@@ -220,10 +220,20 @@ def test_every_client_sends_what_the_fork_makes_of_a_request(scene: Made, server
     assert step.wire is not None
     assert json.loads(step.wire.request_body) == sent
     assert (step.name, step.changed, step.grade) == ("other-1", changes, "exact")
-    assert step.typed_input is not None
-    assert json.loads(step.typed_input)["body"] == sent
-    again = Replayer(made.made(result), store="not-there").fork(at=1).replay(agent)  # a fork of the fork
+    assert (step.typed_input, step.typed_sent) != (None, None)
+    assert json.loads(step.typed_sent or "")["body"] == sent
+    kept = made.made(result)
+    again = Replayer(kept, store="not-there").fork(at=1).replay(agent)  # a fork of the fork
     assert again.value == "small-1"
+    server.requests.clear()
+    assert Replayer(kept).replay(agent).equal  # of the agent that the fork was made of
+
+    def as_sent() -> Any:
+        with agent_run("client", input="go"):
+            return ask(f"{server.url}/v1/chat/completions", sent)["model"]
+
+    assert Replayer(kept).replay(as_sent).equal  # and of one that does by itself what the fork did
+    assert server.requests == []
 
 
 @pytest.mark.parametrize("ask", [with_httpx, with_urllib3, with_aiohttp])

@@ -122,6 +122,7 @@ def _step(span: SpanRecord, fields: Fields, kind: Kind) -> StepDraft:
         answered_from=_answered_from(fields),
         stands_for=fields.integer(a.STEP_STANDS_FOR),
         changed=fields.json(a.STEP_CHANGED),
+        typed_sent=_typed(fields, a.STEP_SENT),
         injected=fields.text(a.STEP_INJECTED),
         parent_span=fields.identifier(a.STEP_PARENT),
         requested_by_span=fields.identifier(a.STEP_REQUESTED_BY),

@@ -307,6 +307,7 @@ def _step(
         answered_from=draft.answered_from,
         stands_for=draft.stands_for,
         changed=draft.changed,
+        typed_sent=draft.typed_sent,
         injected=draft.injected,
         wire=draft.wire,
     )

@@ -21,6 +21,7 @@ from spanreplay.replay.reexecution.diff import ValueDifference, shown
 from spanreplay.replay.reexecution.foreign import ForeignRun, Match, NoMatch, Pool
 from spanreplay.replay.reexecution.forms import parsed
 from spanreplay.replay.reexecution.given import embedding_answer, model_answer, tool_answer
+from spanreplay.replay.reexecution.keeping import answered_from
 from spanreplay.replay.reexecution.ledger import Difference, DifferenceKind, Ledger
 from spanreplay.replay.reexecution.live import Live
 from spanreplay.replay.reexecution.matched import Like, unable
@@ -109,7 +110,7 @@ class ForeignCalls:
         if covered:
             self._ledger.enter("covered", run=run_id, steps=covered)
         if step.session.sink is not None:
-            step.learn({names.STEP_ANSWERED_FROM_RUN: run_id, names.STEP_ANSWERED_FROM_STEP: found.step.seq})
+            step.learn(answered_from(found.run.run, found.step))
         return answer if delay is None else faults.late(answer, delay)
 
     def _matched(self, step: LiveStep, pool: Pool, asked: str | None, request: Request | None) -> Match | NoMatch:

@@ -9,12 +9,13 @@ from weakref import WeakSet
 
 from spanreplay.boundary.session import CaptureSink, RunContext, Session
 from spanreplay.boundary.step import Step as LiveStep
+from spanreplay.content.canonical import canonical_json
 from spanreplay.content.redaction import Redactor
 from spanreplay.exporter.recorder import Recorder
 from spanreplay.recording.definition import program
 from spanreplay.recording.place import Place
 from spanreplay.recording.root import close_root, open_root
-from spanreplay.replay.model import Run
+from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reexecution.clock import travelling
 from spanreplay.replay.reexecution.ledger import Ledger
 from spanreplay.semconv import attributes as names
@@ -33,6 +34,18 @@ def real_time_ns() -> int:
     except ValueError:  # no other time is told
         return time.time_ns()
     return now
+
+
+def answered_from(run: Run, step: Step) -> dict[str, Any]:
+    """What is kept of a call that this recorded step has answered: where from, and what a fork had done there."""
+    kept: dict[str, Any] = {names.STEP_ANSWERED_FROM_RUN: run.run_id, names.STEP_ANSWERED_FROM_STEP: step.seq}
+    if step.changed is not None:
+        kept[names.STEP_CHANGED] = canonical_json(step.changed)
+    if step.typed_sent is not None:
+        kept[names.STEP_SENT] = step.typed_sent
+    if step.injected is not None:
+        kept[names.STEP_INJECTED] = step.injected
+    return kept
 
 
 def new_place() -> Place:

@@ -19,7 +19,7 @@ from spanreplay.replay.reading.meaning import live_meaning, recorded_meaning
 from spanreplay.replay.reasons import ATTESTED
 from spanreplay.replay.rebuilding.origin import told_by_others
 from spanreplay.replay.reexecution.comparing import EXACT, Comparing
-from spanreplay.replay.reexecution.forks import FORK, NOT_AWAITED, Forked, comes_later, forks_in, levels_of, over_at, scope_of
+from spanreplay.replay.reexecution.forks import FORK, NOT_AWAITED, Forked, comes_later, forks_in, is_job, levels_of, over_at, scope_of
 from spanreplay.replay.reexecution.forms import comparable, parsed
 from spanreplay.replay.reexecution.likening import Likening
 from spanreplay.replay.reexecution.matched import Claim, Found, Like, MatchedBy, Missed, stub_grades, unable
@@ -85,7 +85,7 @@ class RecordedRun:
         self.process = process
         told = told_by_others(run)
         ours = tuple(s for s in run.steps if s.seq not in told)
-        self.steps = ours if process is None else tuple(s for s in ours if s.process in (process, None))
+        self.steps = ours if process is None else tuple(s for s in ours if s.process in (process, None) or is_job(s.path))
         """What may answer."""
         self.by_seq = {s.seq: s for s in run.steps}
         self.by_path: dict[str, Step] = {s.path: s for s in self.steps if s.path is not None}
@@ -133,7 +133,14 @@ class RecordedRun:
         if self.by_meaning and kind == "model_call" and text is not None:
             meaning = _with_model(live_meaning(text, tools=self._with_tools), name)
             return comparable(text if meaning is None else meaning)
-        return comparable(text)
+        form = comparable(text)
+        return self._sent.get(form, form) if self._sent and form is not None else form
+
+    @cached_property
+    def _sent(self) -> dict[str, str]:
+        """What a fork sent, to what its agent had asked: an agent that now asks for the former by itself asks the same."""
+        found = {comparable(s.typed_sent): self.input_of(s) for s in self.steps if s.typed_sent is not None}
+        return {sent: asked for sent, asked in found.items() if sent is not None and asked is not None}
 
     @property
     def first_process(self) -> str | None:
@@ -404,7 +411,7 @@ class RecordedRun:
         inside = {seq for step in self.run.steps if not _runs_again(step) for seq in self._descendants(step.seq)}
         ended: dict[str | None, list[Step]] = defaultdict(list)
         for step in sorted(self.run.steps, key=lambda s: s.seq_end or 0):
-            if not _runs_again(step) and step.seq not in inside and step.seq_end is not None:
+            if not _runs_again(step) and step.seq not in inside and step.seq_end is not None and not is_job(step.path):
                 ended[step.process].append(step)
         order: dict[int, frozenset[int]] = {}
         for steps in ended.values():

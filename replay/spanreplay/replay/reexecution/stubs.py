@@ -27,6 +27,7 @@ from spanreplay.replay.reexecution.errors import ReplayDivergence
 from spanreplay.replay.reexecution.foreign import ForeignRecording, Pool
 from spanreplay.replay.reexecution.foreign_calls import ForeignCalls
 from spanreplay.replay.reexecution.forms import comparable
+from spanreplay.replay.reexecution.keeping import answered_from
 from spanreplay.replay.reexecution.ledger import Difference, DifferenceKind, Ledger
 from spanreplay.replay.reexecution.live import Live
 from spanreplay.replay.reexecution.live_runs import LiveRuns, Undecided
@@ -36,7 +37,6 @@ from spanreplay.replay.reexecution.options import STRICT, Options
 from spanreplay.replay.reexecution.run_order import RunOrder
 from spanreplay.replay.reexecution.standing import duration_ns, forked_by, passes, sub_agent_of
 from spanreplay.replay.reexecution.tasks import StoppedTasks
-from spanreplay.semconv import attributes as names
 
 _NO_RUN: Final = "the record has no further run of this agent"
 _NO_CALLS: Final = "the record has no further process that made calls here"
@@ -186,7 +186,7 @@ class RecordedCalls:
             self.ledger.enter("run", run=run.run_id)
             self.ledger.enter("covered", run=run.run_id, steps=[s.seq for s in run.steps])
         if step.session.sink is not None:
-            step.learn({names.STEP_ANSWERED_FROM_RUN: recorded.run.run_id, names.STEP_ANSWERED_FROM_STEP: found.seq})
+            step.learn(answered_from(recorded.run, found))
         return self._answer(step, recorded, found)
 
     def foresees(self, scope: Scope, call: Call) -> bool:

@@ -229,7 +229,7 @@ def test_the_document_is_as_documented() -> None:
     (run,) = made["runs"]
     assert list(run) == [
         "run_id", "trace_ids", "session_id", "agent", "started_ns", "ended_ns", "outcome", "grade", "grade_reasons", "definition", "input",
-        "output", "artifacts", "versions", "steps", "unclassified_spans", "orphan_spans",
+        "output", "artifacts", "versions", "steps", "unclassified_spans", "orphan_spans", "behaviour",
     ]  # fmt: skip
     assert list(run["steps"][0]) == [
         "seq", "kind", "name", "call_id", "span_id", "trace_id", "parent_seq", "requested_by", "attempt", "retry_of", "agent", "input",

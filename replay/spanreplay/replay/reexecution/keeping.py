@@ -42,7 +42,7 @@ def answered_from(run: Run, step: Step) -> dict[str, Any]:
     if step.changed is not None:
         kept[names.STEP_CHANGED] = canonical_json(step.changed)
     if step.typed_sent is not None:
-        kept[names.STEP_SENT] = step.typed_sent
+        kept |= {names.STEP_SENT: step.typed_sent, names.STEP_NAME: step.name}
     if step.injected is not None:
         kept[names.STEP_INJECTED] = step.injected
     return kept

@@ -26,9 +26,10 @@ def make(folder: Path, spans: int) -> Store:
                 printf('%016x', i) AS span_id, 'chat' AS name, 3 AS kind, 1790000000000000000 + i * 1000000 AS start_ns,
                 start_ns + 5000000 AS end_ns, 0 AS status, '' AS status_message, 'chat' AS op, 'gpt-5-mini' AS model, 'refunds' AS agent,
                 i AS seq_start, i + 1 AS seq_end, 100 AS input_tokens, 20 AS output_tokens, 'model_call' AS step_kind,
-                '{{"gen_ai.request.model":"gpt-5-mini","app.number":' || i || '}}' AS attributes, '' AS trace_state, 0 AS flags,
+                '{{"app.number":' || i || ',"gen_ai.request.model":"gpt-5-mini"}}' AS attributes, '' AS trace_state, 0 AS flags,
                 0 AS dropped_attributes, 0 AS dropped_events, 0 AS dropped_links, 'recorder' AS origin, true AS complete, true AS started,
-                'sha256:' || sha256(i::VARCHAR) AS digest
+                'sha256:' || sha256('{{"attrs":' || attributes || ',"end":' || end_ns || ',"kind":3,"name":"chat","span":"' || span_id
+                    || '","start":' || start_ns || ',"trace":"' || trace_id || '"}}') AS digest
             FROM range({spans}) AS r(i)"""
         ).fetchall()
         connection.execute(

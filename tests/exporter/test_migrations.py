@@ -24,6 +24,7 @@ RELEASED = {
     7: "86eb6d368124965ffbba23306169f8dcbf7fd8c891c590644ce7d498c95ba1a8",
     8: "f800e50bae1a1613bfd7d09b7814eccc975f9b27836189713a3a01620f4df4a1",
     9: "319eda259a0b7a8b3a0c7bceb73609c78838812d9bee32c6d64d09403fac5cc6",
+    10: "44fd4b456dd7d3843741c532b7868aee699a871864920108a08ff7ff3b33fe66",
 }
 """sha256 of the SQL of each released migration: stores in the world were made by exactly this."""
 
@@ -42,6 +43,7 @@ def make_old_store(folder: Path, version: int) -> Store:
     )
     if version >= 9:
         connection.execute("INSERT INTO extents SELECT 't', NULL, NULL, 5, 5, md5_number_lower('t'), NULL")
+    connection.execute("DELETE FROM meta WHERE key = 'digests'")
     connection.execute("INSERT INTO runs (run_id, started_ns, is_command, dropped) VALUES ('r', 5, false, 0)")
     connection.execute(
         "INSERT INTO run_traces BY NAME SELECT 'r' AS run_id, 't' AS trace_id" + (", md5_number_lower('r') AS key" if version >= 9 else "")

@@ -674,3 +674,24 @@ def test_reads_that_belong_together_may_hold_others(store: Store) -> None:
             assert store.find_runs() == []
         assert store.find_runs() == [], "the connection is still there"
     assert store.find_runs() == []
+
+
+@pytest.mark.parametrize(
+    ("table", "change"),
+    [
+        ("spans", "attributes = replace(attributes, 'refund', 'refuse')"),
+        ("spans", "name = 'another'"),
+        ("spans", "end_ns = end_ns + 1"),
+        ("logs", "record = replace(record, 'said', 'sold')"),
+    ],
+)
+def test_what_was_changed_in_the_database_is_not_read_as_what_was_recorded(store: Store, table: str, change: str) -> None:
+    trace_id = "a" * 32
+    span = SpanRecord(trace_id=trace_id, span_id="b" * 16, name="one", start_ns=5, end_ns=9, attributes={"short": "refund"})
+    store.add([span, LogRecord(trace_id=trace_id, span_id="b" * 16, time_ns=6, body="said")], origin="import")
+    assert list(store.traces([trace_id])) == [span]
+    assert [log.body for log in store.logs([trace_id])] == ["said"]
+    with store._database.writing() as connection:
+        connection.execute(f"UPDATE {table} SET {change}").fetchall()
+    with pytest.raises(DamagedStoreError, match="has been changed"):
+        [*store.traces([trace_id]), *store.logs([trace_id])]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from spanreplay.store.appending import append
+from spanreplay.store.appending import append, clean
 from spanreplay.store.blobs import key_of, select_blobs
 from spanreplay.store.encoding import Json, digest_of, to_readable_json, to_sorted_json
 from spanreplay.store.extents import Stretch, stretches, widen
@@ -158,7 +158,7 @@ class Batch:
         effects["same"] += len(known)
         new = [(digest, content, origin) for digest, (content, origin) in self._logs.items() if digest not in known]
         effects["new"] += len(new)
-        append(connection, "logs", [_log_row(*log) for log in new], _LOG_COLUMNS)
+        append(connection, "logs", [_log_row(*log) for log in new], _LOG_COLUMNS, _clean_log)
         return {digest: content.get(TRACE) for digest, content, _ in new}
 
     def _load_blobs(self, connection: "Connection") -> None:
@@ -180,9 +180,23 @@ def put_spans(connection: "Connection", current: Sequence[tuple[Any, ...]], othe
         current: the current versions.
         others: the other ones.
     """
-    append(connection, "spans", current, COLUMNS)
-    append(connection, "span_versions", others, COLUMNS)
+    append(connection, "spans", current, COLUMNS, _clean_span)
+    append(connection, "span_versions", others, COLUMNS, _clean_span)
     widen(connection, [*current, *others])
+
+
+def _clean_span(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    cleaned = clean(row)
+    if cleaned == row:
+        return row
+    version = version_of(dict(zip(COLUMNS, cleaned, strict=True)), current=True)
+    version.known_digest = None
+    return *cleaned[:-1], version.digest
+
+
+def _clean_log(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    cleaned = dict(zip(_LOG_COLUMNS, clean(row), strict=True))
+    return *(cleaned[column] for column in _LOG_COLUMNS[:-1]), digest_of(to_sorted_json(json.loads(cleaned["record"])).encode("ascii"))
 
 
 def known_traces(connection: "Connection", trace_ids: set[str]) -> set[str]:

@@ -88,6 +88,7 @@ def _add_whole(versions: list[Version], whole: Version) -> Effect:
         ):
             if ATTRIBUTES in known.form:
                 whole.form[ATTRIBUTES] = merge_maps(known.form[ATTRIBUTES], whole.form.get(ATTRIBUTES, {}))
+                whole.known_digest = None
         else:
             continue
         versions.remove(known)

@@ -3,11 +3,11 @@
 import contextlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from spanreplay.spans.record import LogRecord, Resource, SpanRecord
 from spanreplay.store.blobs import load_content
-from spanreplay.store.encoding import blob_refs
+from spanreplay.store.encoding import blob_refs, digest_of, to_sorted_json
 from spanreplay.store.errors import DamagedStoreError
 from spanreplay.store.extents import stretches
 from spanreplay.store.form import RESOURCE, Form, FormReader
@@ -15,6 +15,9 @@ from spanreplay.store.span_rows import version_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
+
+
+_RESTORE: Final = "Restore runs.duckdb from a copy, or import the run again into a new store."
 
 
 def load_spans(connection: "Connection", trace_ids: Sequence[str]) -> list[SpanRecord]:
@@ -58,10 +61,14 @@ def imported_versions(connection: "Connection", trace_ids: Sequence[str]) -> lis
 def load_logs(connection: "Connection", trace_ids: Sequence[str]) -> list[LogRecord]:
     """The log records of these traces, by trace and time."""
     rows = _select(
-        connection, "SELECT record FROM logs WHERE trace_id IN (SELECT unnest($1)) ORDER BY trace_id, time_ns, digest", trace_ids
+        connection, "SELECT record, digest FROM logs WHERE trace_id IN (SELECT unnest($1)) ORDER BY trace_id, time_ns, digest", trace_ids
     )
     with _damage_named("log records"):
-        forms = [json.loads(row["record"]) for row in rows]
+        exact, forms = _digests_hold(connection), []
+        for row in rows:
+            forms.append(json.loads(row["record"]))
+            if exact:
+                _check("a log record", forms[-1], row["digest"])
         reader = _reader(connection, forms)
         return [reader.log(form) for form in forms]
 
@@ -71,7 +78,7 @@ def _damage_named(what: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DamagedStoreError(f"{what} in the store are not what was written ({error}). Restore runs.duckdb from a copy.") from error
+        raise DamagedStoreError(f"{what} in the store are not what was written ({error}). {_RESTORE}") from error
 
 
 def _select(connection: "Connection", statement: str, wanted: Sequence[str | int]) -> Iterator[dict[str, Any]]:
@@ -82,9 +89,28 @@ def _select(connection: "Connection", statement: str, wanted: Sequence[str | int
 
 def _read_spans(connection: "Connection", rows: Iterable[dict[str, Any]]) -> list[SpanRecord]:
     with _damage_named("spans"):
-        forms = [version_of(row, current=True).form for row in rows]
+        exact = _digests_hold(connection)
+        forms = [_verified(row) if exact else version_of(row, current=True).form for row in rows]
         reader = _reader(connection, forms)
         return [reader.span(form) for form in forms]
+
+
+def _digests_hold(connection: "Connection") -> bool:
+    """Whether every digest is that of its row; a store that an older version has written to does not promise it."""
+    return connection.execute("SELECT 1 FROM meta WHERE key = 'digests' AND value = 'exact'").fetchall() != []
+
+
+def _verified(row: dict[str, Any]) -> Form:
+    """The form of a span, if it is what its digest says: texts that are too short to be kept by their own digests are verified so."""
+    form = version_of(row, current=True).form
+    _check(f"span {row['span_id']} of trace {row['trace_id']}", form, row["digest"])
+    return form
+
+
+def _check(what: str, form: Form, digest: str | None) -> None:
+    found = digest_of(to_sorted_json(form).encode("ascii"))
+    if digest != found:
+        raise DamagedStoreError(f"{what} has been changed: its digest is {digest}, and what is there has {found}. {_RESTORE}")
 
 
 def _reader(connection: "Connection", forms: Sequence[Form]) -> FormReader:

@@ -12,6 +12,7 @@ from spanreplay.store.migrations import (
     m0007_retention,
     m0008_ends,
     m0009_extents,
+    m0010_digests,
 )
 
 MIGRATIONS: Final[tuple[tuple[int, str, tuple[str, ...]], ...]] = (
@@ -24,6 +25,7 @@ MIGRATIONS: Final[tuple[tuple[int, str, tuple[str, ...]], ...]] = (
     (7, "retention", m0007_retention.STATEMENTS),
     (8, "ends", m0008_ends.STATEMENTS),
     (9, "extents", m0009_extents.STATEMENTS),
+    (10, "digests", m0010_digests.STATEMENTS),
 )
 """Number, name and SQL statements, in order."""
 

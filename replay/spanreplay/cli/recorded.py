@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spanreplay.cli.options import many
 from spanreplay.cli.stored import processes_of, records_of, runs_of
-from spanreplay.replay.model import GRADE_WORDS, Grade, Run
+from spanreplay.replay.model import GRADE_WORDS, Grade, Json, Run
 from spanreplay.replay.reasons import untaped
 from spanreplay.replay.rebuilding.origin import told_by_others
 from spanreplay.replay.reexecution.missing_state import is_kept
@@ -55,6 +55,7 @@ class Kept:
             lines.append(f"  {step}{f' (x{number})' if number > 1 else ''} {_WORDS[grade]}: {why}")
         outside = Counter(f"  {untaped(item)}" for item in self.untaped())
         lines += [f"{line} (x{number})" if number > 1 else line for line, number in outside.items()]
+        lines += [f"  {lost}" for run in self.runs if (lost := _lost_code(run.code)) is not None]
         if self.dropped:
             lines.append(f"  {many(self.dropped, 'record')} could not be kept; the runs are incomplete")
         return lines
@@ -73,6 +74,16 @@ class Kept:
 
 _RUNS_NAMED: Final = 8
 _WORDS: Final = {grade: ("is " + words if grade in ("structure", "incomplete") else words) for grade, words in GRADE_WORDS.items()}
+
+
+def _lost_code(code: Json) -> str | None:
+    """What the record lacks of the code that the command was started from."""
+    if not isinstance(code, dict):
+        return None
+    if code.get("why"):
+        return f"the uncommitted changes are not kept: {code['why']}"
+    left_out = code.get("left_out")
+    return f"not kept of the uncommitted changes, as too large: {', '.join(map(str, left_out))}" if left_out else None
 
 
 def summary(store: "Store", command_id: str) -> Kept:

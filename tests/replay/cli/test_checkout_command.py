@@ -1,6 +1,7 @@
 """``checkout``: what it lays out, and what it says where it cannot."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -71,3 +72,14 @@ def test_it_says_why_it_cannot(spanreplay: CommandLine, repository: Repository, 
     assert "name a repository that has it with --repository" in lost.err
     full = spanreplay("checkout", file, repository.folder)
     assert (full.code, "is not empty" in full.err) == (2, True)
+
+
+def test_record_says_what_it_could_not_keep_of_the_code(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(repository.folder)
+    (repository.folder / "large.bin").write_bytes(bytes(2**21))
+    done = CommandLine(monkeypatch, repository.folder)("record", "--store", "../store", "--", sys.executable, "-c", "pass")
+    assert done.code == 0
+    assert "not kept of the uncommitted changes, as too large: large.bin" in done.err
+    capfd.readouterr()

@@ -31,8 +31,8 @@ def boot() -> None:
     if mode not in ("record", "replay") or _booted == os.getpid():
         return
     if is_helper(sys.orig_argv):
-        if mode == "record" and _booted is None and any(_FORK_SERVER in argument for argument in sys.orig_argv):
-            _boot_what_is_forked()
+        if _booted is None and any(_FORK_SERVER in argument for argument in sys.orig_argv):
+            _boot_what_is_forked(mode)
         return
     _boot(mode)
 
@@ -49,7 +49,7 @@ def _boot(mode: str) -> None:
         _complain()
 
 
-def _boot_what_is_forked() -> None:
+def _boot_what_is_forked(mode: str) -> None:
     """In multiprocessing's fork server: each child starts when it is told whose child it is."""
     from multiprocessing import spawn as module
 
@@ -63,7 +63,7 @@ def _boot_what_is_forked() -> None:
         if environment is not None:
             spawn.prepare = prepare
             os.environ.update(environment)
-            _boot("record")
+            _boot(mode)
         prepare(data)
 
     spawn.prepare = prepared

@@ -1,6 +1,16 @@
 """Shims that carry the scope to where a call is made: tasks, threads, pools, child processes."""
 
-from spanreplay.instrumentation.shims import commands, commands_asyncio, nurseries, processes, tasks, thread_pools, threads, untaped
+from spanreplay.instrumentation.shims import (
+    commands,
+    commands_asyncio,
+    nurseries,
+    process_pools,
+    processes,
+    tasks,
+    thread_pools,
+    threads,
+    untaped,
+)
 
 _installed = False
 
@@ -13,6 +23,7 @@ def install() -> None:
         tasks.install()
         nurseries.install()
         threads.install()
+        process_pools.install()
         thread_pools.install()
         processes.install()
         commands.install()
@@ -30,6 +41,7 @@ def uninstall() -> None:
         commands.uninstall()
         processes.uninstall()
         thread_pools.uninstall()
+        process_pools.uninstall()
         threads.uninstall()
         nurseries.uninstall()
         tasks.uninstall()

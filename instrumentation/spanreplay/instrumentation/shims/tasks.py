@@ -47,7 +47,6 @@ def _forking(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def install() -> None:
     """Patch asyncio, and uvloop and anyio when they are there or come."""
-    global _hooked  # noqa: PLW0603 — a post-import hook cannot be taken back
     _patches.replace(asyncio.BaseEventLoop, "create_task", _forking)
     for name, patch in (("uvloop", _uvloop), ("anyio._backends._asyncio", _anyio)):
         if name in sys.modules:

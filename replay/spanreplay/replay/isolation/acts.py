@@ -90,15 +90,17 @@ def _sqlite(args: Args, territory: Territory) -> Act | None:
     return None if target is None else Act(action="database", target=target)
 
 
-def _connect(args: Args, _territory: Territory) -> Act | None:
-    return _reached("connect", args[1])
+def _connect(args: Args, territory: Territory) -> Act | None:
+    return _reached("connect", args[1], territory)
 
 
-def _send(args: Args, _territory: Territory) -> Act | None:
-    return None if args[1] is None else _reached("send", args[1])
+def _send(args: Args, territory: Territory) -> Act | None:
+    return None if args[1] is None else _reached("send", args[1], territory)
 
 
-def _reached(action: Action, address: object) -> Act:
+def _reached(action: Action, address: object, territory: Territory) -> Act | None:
+    if isinstance(address, str | bytes) and territory.in_scratch(address):
+        return None  # a socket that a process of the replay listens at
     host, port = addresses.host_and_port(address)
     return Act(action=action, target=addresses.shown(address), host=host, port=port)
 

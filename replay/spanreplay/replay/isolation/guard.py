@@ -41,6 +41,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final
 
 from spanreplay.instrumentation.shims import commands
@@ -87,6 +88,7 @@ class Guard:
         state: Sequence[Path] = (),
         permits: Callable[[], bool] | None = None,
         telemetry_hosts: Callable[[str, int], bool] | None = None,
+        may_start: Callable[[str, tuple[Any, ...], FrameType], bool] | None = None,
         on_refusal: Callable[[Refusal], None] | None = None,
     ) -> None:
         """Prepare a guard.
@@ -99,6 +101,8 @@ class Guard:
             state: files and folders that are copies in this process's view, and whatever has their name in its own beside them.
             telemetry_hosts: tells of a host (as given to the connect or look-up) and port (0 if unknown) whether a connection to it is
                 telemetry, besides those known by their caller.
+            may_start: tells of an audit event, its arguments and the frame of who acts whether it starts, or signals, a process that is
+                guarded itself.
             on_refusal: called with every refusal and notice, in the acting thread, before the exception is raised. What it raises is
                 swallowed; what it does itself is judged too, but not reported to it again.
 
@@ -116,6 +120,7 @@ class Guard:
         self._reachable: Final = Reachable(allow_connect, self.scratch)
         self._permits: Final = permits
         self._telemetry_hosts: Final = telemetry_hosts
+        self._may_start: Final = may_start
         self._on_refusal: Final = on_refusal
         # Counters are lists because append is atomic and needs no lock.
         self._attempted: Final[list[None]] = []
@@ -193,6 +198,8 @@ class Guard:
         except Exception:  # noqa: BLE001 (what cannot be read is refused, never let through)
             act = Act(action="unknown", target=event)
         if act is None or _takes_part(act, args) or self._may_reach(act) or (self._permits is not None and self._permits()):
+            return None
+        if self._may_start is not None and self._may_start(event, args, sys._getframe(1)):
             return None
         caller = read(sys._getframe(1))
         if act.action in FILES and caller.nearest == IMPORT_WRITER and (".pyc" in act.target or "__pycache__" in act.target):

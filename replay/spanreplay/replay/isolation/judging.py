@@ -31,6 +31,8 @@ class Stopped(NamedTuple):
     port: int = 0
     host: str = ""
     """Numeric address, or path of a Unix socket."""
+    quiet: bool = False
+    """Every program does that, and nobody need hear of it."""
 
 
 class Call(NamedTuple):
@@ -78,6 +80,8 @@ _NO_FOLLOW, _FOLLOW, _EMPTY_PATH = 0x100, 0x400, 0x1000
 _OF_ITSELF: Final = re.compile(r"/proc/self(?=/|$)")
 _OF_THREAD: Final = re.compile(r"/proc/thread-self(?=/|$)")
 _DESCRIPTORS: Final = re.compile(r"/dev/fd(?=/|$)")
+_COMPILED: Final = re.compile(r"/__pycache__(/[^/]+\.pyc[^/]*)?$")
+"""What a Python leaves where it imports a module: one that a replay starts does so before it is told not to."""
 _STREAMS: Final = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 _HARMLESS: Final = frozenset({"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx"})
 _UNREADABLE: Final = "a path that cannot be read"
@@ -113,7 +117,9 @@ class Judge:
         if name in ("connect", "sendto"):
             action, at, size = ("connect", 1, 2) if name == "connect" else ("send", 4, 5)
             address = call.memory(call.arguments[at], min(call.arguments[size], _LONGEST_ADDRESS))
-            return None if _harmless(address) else _reached(action, address)  # type: ignore[arg-type]
+            if _harmless(address) or self._is_ours(call, address):
+                return None
+            return _reached(action, address)  # type: ignore[arg-type]
         if name in ("sendmsg", "sendmmsg"):
             return _sends(call)
         return _PLAIN.get(name, Stopped("unknown", f"the system call {name}"))
@@ -203,6 +209,8 @@ class Judge:
             return None
         if located.startswith(SharedMemory.FOLDER):
             return None if self._shared.takes(located, deleted=action == "delete") else Stopped("memory", located)
+        if _COMPILED.search(located):
+            return Stopped(action, located, quiet=True)
         own = located.startswith((f"/proc/{call.process}/", "/dev/")) and not located.startswith("/dev/mqueue")
         return Stopped(action, located, own)  # a device, or the process itself: libraries do that to learn of the machine
 
@@ -237,6 +245,13 @@ class Judge:
         return False
 
     # ---- connections
+
+    def _is_ours(self, call: Call, address: bytes) -> bool:
+        """Whether a Unix socket is in scratch: a process of the replay listens there."""
+        path = os.fsdecode(address[2:].split(b"\0", 1)[0]) if _family(address) == socket.AF_UNIX else ""
+        if not path:
+            return False
+        return self._territory.in_scratch(path if path.startswith("/") else f"{_link(f'/proc/{call.pid}/cwd') or ''}/{path}")
 
     def _binds(self, call: Call) -> Stopped | None:
         address = call.memory(call.arguments[1], min(call.arguments[2], _LONGEST_ADDRESS))

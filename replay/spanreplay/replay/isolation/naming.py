@@ -177,7 +177,7 @@ class Watch:
             stopped = Stopped("unknown", f"the system call {self._names.get(call, call)}")
         if stopped is not None and self._is_let_through(stopped):
             stopped = None
-        if stopped is not None:
+        if stopped is not None and not stopped.quiet:
             self._enter(stopped, pid)
         refused = 0 if stopped is None else -errno.EPERM if stopped.action in _NOT_PERMITTED else -errno.EACCES
         answer = struct.pack("=QqiI", number, 0, refused, 0 if refused else _CONTINUE)

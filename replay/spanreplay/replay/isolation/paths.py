@@ -55,6 +55,12 @@ class Territory:
                 return self._descriptor(int(found[1] or found[2]))
         return located
 
+    def in_scratch(self, path: str | bytes) -> bool:
+        """Tell whether a path, links followed, is in scratch itself."""
+        name = os.fsdecode(path)
+        root = self._roots[0]
+        return bool(name) and "\0" not in name and os.path.realpath(name).startswith(root.rstrip("/") + "/")
+
     def _descriptor(self, fd: int) -> str | None:
         if fd in _STANDARD_STREAMS:
             return None

@@ -12,6 +12,7 @@ from typing import Final
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reexecution.claims import Claims
 from spanreplay.replay.reexecution.comparing import EXACT, Comparing
+from spanreplay.replay.reexecution.forks import NOBODY, is_job
 from spanreplay.replay.reexecution.matching import RecordedRun, comparable
 
 _RUN: Final = "run"
@@ -55,28 +56,40 @@ class Recording:
         self._process: str | None = None
         """The recorded process that this one stands for."""
 
-    def command(self, rank: Rank) -> RecordedRun | None:
+    def begin(self, live: str, recorded: str) -> None:
+        """A live run stands for a recorded one: what the processes that are started inside it must know."""
+        self._claims.note(live, recorded)
+
+    def owner(self, live: str) -> str | None:
+        """Id of the recorded run for a live one that was begun by another process."""
+        return self._claims.noted(live)
+
+    def command(self, rank: Rank, owner: str | None = None) -> RecordedRun | None:
         """The run of the recorded command itself, as far as it was made by the process that this one stands for.
 
         Args:
             rank: of a process's part, by the call that is made now.
+            owner: id of the recorded run that the process was started in, where that is known.
         """
         recorded = next((r for r in self.runs if r.run.is_command), None)
-        if recorded is None:
+        if recorded is None and not self._place:
             return self.runs[0] if len(self.runs) == 1 and self.runs[0].run.path is None else None
-        names = self._processes(recorded.run)
-        parts = [self._prepared(recorded.run, process=name) for name in names]
+        # A process that was started inside an agent's run went on with that.
+        owners = [r.run for r in self.runs if r.run.run_id == owner] or [r.run for r in self.runs]
+        runs = owners if self._place else [recorded.run] if recorded is not None else []
+        parts = [self._prepared(run, process=name) for run in runs for name in self._processes(run)]
         for part in sorted(parts, key=lambda p: (p.process != self._process, rank(p))):
             if part.process is None or part.process == self._process or self._claims.take(_PROCESS, part.process):
                 self._process = part.process
                 return part
-        return None
+        jobs = [self._prepared(run, process=NOBODY) for run in runs if any(is_job(s.path) for s in run.steps)]
+        return min(jobs, key=rank, default=None)
 
     def _processes(self, command: Run) -> list[str | None]:
         """The processes that made calls outside every agent run, in order of their start, as far as this one may stand for them."""
         steps: dict[str, list[Step]] = {}
         for step in command.steps:
-            if step.process is not None:
+            if step.process is not None and not is_job(step.path):
                 steps.setdefault(step.process, []).append(step)
         below = f"{self._place}/" if self._place else ""
         process_of = {s.seq: s.process for s in command.steps}
@@ -85,7 +98,7 @@ class Recording:
             for name, made in steps.items()
             if all((s.path or "").startswith(below) for s in made) and process_of.get(made[0].parent_seq or 0, name) == name
         ]
-        return fitting if steps else [None]
+        return fitting if steps or self._place else [None]
 
     def begun_in(self, step: Step) -> list[Run]:
         """The runs that were begun by processes that were started inside a recorded step."""

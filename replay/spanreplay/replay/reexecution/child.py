@@ -10,12 +10,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Final
 
 from spanreplay.boundary import session as sessions
-from spanreplay.boundary.scope import current_scope
+from spanreplay.boundary.scope import current_scope, enter, enter_thread
 from spanreplay.boundary.session import RunContext, Session
 from spanreplay.exporter import environment_variables as env
 from spanreplay.instrumentation.shims import processes, randomness
@@ -30,6 +32,7 @@ from spanreplay.replay.model import Run
 from spanreplay.replay.reexecution.claims import Claims
 from spanreplay.replay.reexecution.clock import RecordedClock
 from spanreplay.replay.reexecution.engine import ISOLATION, finish, prepared, stopped_by_replay
+from spanreplay.replay.reexecution.forking import follow, may_start
 from spanreplay.replay.reexecution.keeping import Keeping
 from spanreplay.replay.reexecution.ledger import Ledger
 from spanreplay.replay.reexecution.missing_state import IN_PLACE
@@ -39,11 +42,11 @@ from spanreplay.replay.reexecution.stubs import RecordedCalls
 from spanreplay.replay.reexecution.versions_now import compare, recorded_redactor
 from spanreplay.replay.showing import safe_lines
 
-_HANDED_ON: Final = (ENVIRONMENT, "TMPDIR", "TEMP", "TMP", "SQLITE_TMPDIR")
-"""What a program of the agent's own needs to take part, whatever environment it is given."""
-KERNEL: Final = "level 2: a Python audit hook, Landlock and seccomp; handles opened before are not covered"
 RESTORED: Final = "SPANREPLAY_STATE_RESTORED"
 """Set in the environment of a process that sees the recorded state, for its children: they do too."""
+_HANDED_ON: Final = (ENVIRONMENT, kernel.CONFINED, RESTORED, "TMPDIR", "TEMP", "TMP", "SQLITE_TMPDIR")
+"""What a program of the agent's own needs to take part, whatever environment it is given."""
+KERNEL: Final = "level 2: a Python audit hook, Landlock and seccomp; handles opened before are not covered"
 NETWORK: Final = "; a network of its own"
 UNNAMED: Final = (
     "level 2: a Python audit hook, Landlock and seccomp, whose refusals are not named; modes and times of files, shared memory and "
@@ -91,7 +94,7 @@ def _start(scratch: Path) -> None:
     )
     session, kept = made.session, made.keeping
     _around(session, made.interceptor, plan, runs, ledger, clock)
-    command = RunContext(run_id="replay", name="command", fallback=True) if kept is None else kept.context()
+    command = RunContext(run_id=place.run_id, name="command", fallback=True) if kept is None else kept.context()
     plugins.install("auto", shortcuts=True)
     processes.complete_with(_child_environment)
     _quiet_stops()
@@ -112,7 +115,7 @@ def _start(scratch: Path) -> None:
     tempfile.tempdir = str(scratch / TEMPORARY)
     sys.dont_write_bytecode = True
 
-    options = plan.options
+    options, ledgers = plan.options, [ledger]
     isolation, restored = (ISOLATION, Restored()) if options.isolate == "hook" else _confined(scratch, plan, runs)
     guard = Guard(
         scratch=scratch,
@@ -120,9 +123,34 @@ def _start(scratch: Path) -> None:
         allow_write=options.allow_write,
         allow_connect=options.allow_connect,
         permits=made.permits,
-        on_refusal=ledger.refuse,
+        may_start=partial(may_start, confined=bool(os.environ.get(kernel.CONFINED))),
+        on_refusal=lambda refusal: ledgers[-1].refuse(refusal),  # noqa: PLW0108 — a copy of the process has another
     )
 
+    def go_on(path: str, run_id: str) -> None:
+        """In a copy of this process."""
+        mine = Ledger(scratch / LEDGERS / f"{os.getpid()}-{os.urandom(4).hex()}.ledger")
+        ledgers.append(mine)
+        copied = prepared(
+            runs,
+            mine,
+            focus=plan.focus,
+            claims=Claims(scratch / CLAIMS),
+            place=path,
+            options=options,
+            on_stop=_end_soon,
+            clock=clock,
+        )
+        _around(copied.session, copied.interceptor, plan, runs, mine, clock)
+        os.environ.update(replace(place, path=path, run_id=run_id).environment())
+        root = copied.session.root(replace(command, run_id=run_id), path)
+        sessions.activate(root)
+        enter(root)
+        enter_thread(None)
+        mine.enter("started", pid=os.getpid(), argv=sys.orig_argv, isolation=isolation)
+
+    if kept is None:
+        follow(go_on)
     atexit.register(finish, session, guard, ledger)
     guard.arm_process()
     ledger.enter("started", pid=os.getpid(), argv=sys.orig_argv, isolation=isolation)

@@ -3,6 +3,9 @@
 import os
 from hashlib import sha256
 from pathlib import Path
+from typing import Final
+
+_NOTE: Final = "note"
 
 
 class Claims:
@@ -38,6 +41,20 @@ class Claims:
         if what not in self._gone and self._folder is not None and self._file(what).exists():
             self._gone.add(what)
         return what in self._gone
+
+    def note(self, live: str, recorded: str) -> None:
+        """A live run stands for a recorded one; both by their ids."""
+        if self._folder is not None:
+            self._file((_NOTE, live)).write_text(recorded, encoding="ascii")
+
+    def noted(self, live: str) -> str | None:
+        """Id of the recorded run that a live one, of whatever process, stands for; ``None`` where nobody has noted it."""
+        if self._folder is None:
+            return None
+        try:
+            return self._file((_NOTE, live)).read_text(encoding="ascii") or None
+        except (OSError, ValueError):
+            return None
 
     def _file(self, what: tuple[str, ...]) -> Path:
         assert self._folder is not None  # noqa: S101 — only asked where there is one

@@ -16,8 +16,16 @@ Forked: TypeAlias = Callable[[str, str], bool]
 
 NOT_AWAITED: Final = frozenset({"cancelled", "unknown"})
 """Outcomes of calls that the agent need not have waited for."""
+NOBODY: Final = ""
+"""Stands for a process that has made nothing itself: only the jobs of pools answer it."""
+_JOB: Final = "~job:"
 FORK: Final = "~"
 """Begins the path segment of a task or thread, and is in no other; see :mod:`spanreplay.boundary.scope`."""
+
+
+def is_job(path: str | None) -> bool:
+    """Whether a call was made in a job of a pool of processes, which any of them may have done."""
+    return path is not None and _JOB in path
 
 
 def scope_of(path: str) -> str:

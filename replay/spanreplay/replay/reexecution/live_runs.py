@@ -13,6 +13,9 @@ from spanreplay.replay.reexecution.ledger import Ledger
 from spanreplay.replay.reexecution.matching import RecordedRun
 from spanreplay.replay.reexecution.stepwise import agent_changes
 
+_INSIDE: Final = "inside "
+"""Begins the key of what a process, or a job of a pool, does for a run that another process has begun."""
+
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
@@ -67,13 +70,14 @@ class LiveRuns:
 
     def of(self, step: LiveStep) -> RecordedRun | Pool | None:
         """What answers a call."""
-        key = _key(step.run)
+        owner = self._recording.owner(step.run.run_id) if step.run is not None and step.run.fallback else None
+        key = _key(step.run) if owner is None else f"{_INSIDE}{owner}"
 
         def rank(recorded: RecordedRun) -> int:
             return recorded.fit(step.call.kind, step.call.name, step.path, step.input)
 
         if key not in self._known:
-            found = self._recording.command(rank)
+            found = self._recording.command(rank, owner)
             if found is not None:
                 self._ledger.enter("run", run=found.run.run_id)
             self._known[key] = self._of_others.pool(None) if found is None and self._of_others else found
@@ -103,6 +107,7 @@ class LiveRuns:
         found = self._recording.agent_run(run.name, run.path, run.asked, rank)
         if found is not None:
             self._ledger.enter("run", run=found.run.run_id)
+            self._recording.begin(key, found.run.run_id)
             if key in self._roots:
                 self._begun(self._roots[key], found.run)
                 found.changed = agent_changes(found.run, self._roots[key])

@@ -102,6 +102,17 @@ def test_a_replay_never_goes_on_where_spanreplay_is_missing(tmp_path: Path) -> N
     assert "not installed in" in done.stderr
 
 
+def test_a_replay_never_goes_on_where_the_installed_spanreplay_is_another_one(tmp_path: Path) -> None:
+    installed = tmp_path / "spanreplay-0.0.1.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: spanreplay\nVersion: 0.0.1\n")
+    (installed / "entry_points.txt").write_text("[spanreplay_bootstrap]\nreplay = spanreplay.replay.moved:start\n")
+    environment = {**child_environment("c" * 32, "d" * 32, tmp_path, "replay"), "PYTHONPATH": with_site(str(tmp_path))}
+    done = subprocess.run([sys.executable, "-c", "print('acted')"], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (125, "")
+    assert "No module named 'spanreplay.replay.moved'; install it again" in done.stderr
+
+
 PARENT = """
 import os, subprocess, sys
 from spanreplay.instrumentation import agent_run, tool

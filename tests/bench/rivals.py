@@ -123,6 +123,8 @@ def _ask(what: str) -> Any:
 def _run(argv: list[str], what: str) -> str:
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPANREPLAY_", "OTEL_", "PYTHON"))}
     environment["PYTHONPATH"] = str(_ROOT / "tests")
+    if size := os.environ.get("SPANREPLAY_TEST_SIZE"):
+        environment["SPANREPLAY_TEST_SIZE"] = size
     try:
         done = subprocess.run(argv, cwd=_ROOT, env=environment, capture_output=True, text=True, timeout=900, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:

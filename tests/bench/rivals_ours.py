@@ -17,11 +17,14 @@ from spanreplay.instrumentation import agent_run, tool
 from spanreplay.recording import plugins
 from spanreplay.replay.reexecution.engine import Replayer, replay_session
 from spanreplay.replay.reexecution.ledger import Ledger
+from support.size import FULL
 
 ONCE: Final = 7
 """How often what is paid once is measured."""
 BYTES_RUNS: Final = 50
 """Runs that the bytes of a store are divided by."""
+MANY: Final = (1_000, 5_000) if FULL else (100, 500)
+"""Runs between which what each takes is measured, once a store is no longer small."""
 
 
 class Ours(Contender):
@@ -139,10 +142,19 @@ class Ours(Contender):
                 self._run(body)
             journal = (_size(store) - first) / BYTES_RUNS
         self._load(store)
+        some = _size(store) / (BYTES_RUNS + 1)
+        store, sizes = self._store(), []
+        for more in (MANY[0], MANY[1] - MANY[0]):
+            with self._recording(body, store):
+                for _ in range(more):
+                    self._run(body)
+            self._load(store)
+            sizes.append(_size(store))
         return {
             "journal, first run of a process": first,
             "journal, each further run": journal,
-            f"database, one of {BYTES_RUNS + 1} runs": _size(store) / (BYTES_RUNS + 1),
+            f"database, one of {BYTES_RUNS + 1} runs": some,
+            f"database, each run from the {MANY[0]}th to the {MANY[1]}th": (sizes[1] - sizes[0]) / (MANY[1] - MANY[0]),
         }
 
 

@@ -58,6 +58,23 @@ def test_a_live_model_may_ask_for_tools_in_another_order(server: Echo, monkeypat
     assert [(d.kind, d.field, d.actual) for d in result.differences] == [("input", "arguments.place", "4")]
 
 
+def test_another_provider_is_live_with_the_same_tools_answered(server: Echo, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = ["/v1/chat/completions"]
+
+    def agent() -> list[str]:
+        with agent_run("moved", input="go"), httpx.Client(base_url=server.url, verify=False) as client:
+            asked = {"model": "small-1", "max_tokens": 9, "messages": [{"role": "user", "content": "Go."}]}
+            client.post(path[0], json=asked).raise_for_status()
+            return [look(1), look(2)]
+
+    made = Scene(agent, monkeypatch)
+    path[0] = "/v1/messages"
+    result = made.mixed(models=True)
+    assert (result.value, CALLS, result.differences, result.verdict.exit_code) == (["seen 1", "seen 2"], [], (), 0)
+    model = made.made(result).steps[0]
+    assert (model.wire is not None and model.wire.provider, model.stands_for) == ("anthropic.messages", 1)
+
+
 def test_a_tool_is_live_and_models_answered(scene: Scene, server: Echo) -> None:
     result = scene.mixed(live=("look",))
     assert (result.value, result.equal, server.requests) == (scene.value, True, [])

@@ -254,7 +254,7 @@ def test_a_run_root_tells_the_run_and_is_no_step() -> None:
         1,
         seq=1,
         attributes={
-            a.RUN_DEFINITION: '{"argv":["a.py"],"dependencies":{"openai":"3"}}',
+            a.RUN_DEFINITION: '{"argv":["a.py"],"versions":{"dependencies":{"openai":"3"}}}',
             a.RUN_INPUT: encode((1,)).text,
             a.RUN_OUTPUT: '"done"',
             a.RUN_PATH: "main",

@@ -1,5 +1,6 @@
 """A command executed again, every call answered from the record, and what that showed."""
 
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -46,6 +47,8 @@ def re_execute(
     from spanreplay.replay.reports.json import document
     from spanreplay.replay.reports.verdict import render_verdict
 
+    if options.policy.lets_models_run:
+        _ask_for_credentials(loaded)
     began = time.monotonic()
     asked = [loaded.one()] if options.stepping else loaded.runs if loaded.asked else []
     focus = [r.run_id for r in asked if not r.is_command]
@@ -73,6 +76,15 @@ def re_execute(
     if reports.asked:
         _report(loaded, done, reports, seconds=time.monotonic() - began, as_json=as_json)
     return done
+
+
+def _ask_for_credentials(loaded: "Loaded") -> None:
+    """Say which credentials the recorded command had and this one has not: nothing that is live can do without."""
+    from spanreplay.replay.reexecution.credentials import needed_credentials
+
+    missing = sorted(name for name in needed_credentials(loaded.siblings, os.environ) if name not in os.environ)
+    if missing:
+        complain(f"not set here: {', '.join(missing)}; what is live and needs it will be turned away")
 
 
 def _remark(done: "CommandReplay", options: "Options", *, as_json: bool) -> None:

@@ -130,7 +130,8 @@ class MemoryWriter:
     ) -> None:
         """Something is added to a span."""
         found = self.spans[trace_id, span_id]
-        more: dict[str, Any] = {"attributes": {**found.attributes, **attributes}, "links": (*found.links, *links), "events": (*found.events, *events)}
+        more: dict[str, Any] = {"links": (*found.links, *links), "events": (*found.events, *events)}
+        more["attributes"] = {**found.attributes, **attributes}
         self.spans[trace_id, span_id] = replace(found, **more)
 
     def write_span(self, record: SpanRecord, origin: str) -> None:

@@ -100,6 +100,7 @@ def forking(function: F) -> F:
     def gathered(*args: Any, options: "Options", at: int | None, injected: tuple[str, ...], stub: tuple[str, ...], **kwargs: Any) -> Any:
         from spanreplay.replay.reexecution.policy import Fault, PolicyError
 
+        not_from_here(options)
         try:
             faults = tuple(Fault.read(text, at) for text in injected)
         except PolicyError as error:
@@ -110,6 +111,16 @@ def forking(function: F) -> F:
         return function(*args, options=_with(options, kwargs, at=at, faults=faults, stub=stub), **kwargs)
 
     return cast("F", _decorated(gathered, _FORKED))
+
+
+def not_from_here(options: "Options") -> None:
+    """Refuse ``--mode from-here`` where it is said otherwise from where on something is live.
+
+    Raises:
+        UsageError: it was given.
+    """
+    if options.policy.leave:
+        raise click.UsageError("--mode from-here is for replay: it leaves the record at the first difference")
 
 
 def _with(options: "Options", given: dict[str, Any], **policy: Any) -> "Options":

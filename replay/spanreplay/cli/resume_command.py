@@ -9,7 +9,7 @@ import click
 from spanreplay.cli.fetching import fetching
 from spanreplay.cli.how import how
 from spanreplay.cli.judged import Reports
-from spanreplay.cli.living import of_target
+from spanreplay.cli.living import not_from_here, of_target
 from spanreplay.cli.main import user_command
 from spanreplay.cli.options import WrongUse, common, complain, many, print_json
 from spanreplay.replay.showing import safe, short_id
@@ -67,6 +67,7 @@ def command(
     argv = user_command(context)
     if bool(argv) == rerun:
         raise click.UsageError("give the command after --, or --rerun for the recorded one")
+    not_from_here(options)
     try:
         policy = Policy(finish=True, decisions=tuple(Decision.read(text) for text in decided))
     except PolicyError as error:

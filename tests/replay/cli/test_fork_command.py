@@ -152,6 +152,9 @@ def test_a_killed_command_is_resumed_as_it_is_decided(spanreplay: CommandLine, a
         (["replay", "--live", "models"], "what is live is executed"),
         (["resume", "--decide", "2=perhaps", "--", "x"], "a decision is STEP=done:JSON"),
         (["resume", "--", "x"], "the run has ended"),
+        (["resume", "--mode", "from-here", "--", "x"], "--mode from-here is for replay"),
+        (["fork", "--at", "1", "--mode", "from-here", "--", "x"], "--mode from-here is for replay"),
+        (["fork", "--at", "1", "--isolate", "net", "--", "x"], "nothing can be live"),
     ],
 )
 def test_what_is_asked_wrongly_is_said(demo: CommandLine, arguments: list[str], told: str) -> None:

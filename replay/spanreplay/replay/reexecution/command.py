@@ -25,6 +25,7 @@ from spanreplay.replay.reexecution.hosts import model_hosts
 from spanreplay.replay.reexecution.ledger import Difference, Ledger, Totals, expected_runs, read_ledgers
 from spanreplay.replay.reexecution.options import STRICT, Options
 from spanreplay.replay.reexecution.plan import ENVIRONMENT, LEDGERS, TEMPORARY, Plan, lay_out
+from spanreplay.replay.reexecution.policy import PolicyError
 from spanreplay.replay.reexecution.stepping import window
 from spanreplay.replay.reexecution.uncalled import enter_unreached
 from spanreplay.replay.reexecution.verdict import Verdict, verdict
@@ -144,6 +145,8 @@ def replay_command(
 def _with_live(options: Options, runs: Sequence[Run], store: Path | None) -> Options:
     """What live calls need: the hosts of models, and where what they do is written down."""
     policy = options.policy
+    if policy.lets_models_run and options.isolate == "net":
+        raise PolicyError("--isolate=net leaves no way to a model or a tool, so nothing can be live; leave it out")
     if policy.lets_models_run:
         hosts = dict.fromkeys([*options.allow_connect, *model_hosts(runs, os.environ)])
         options = replace(options, allow_connect=tuple(hosts))

@@ -93,13 +93,11 @@ def _runs(target: str | None, store: Path | None) -> "Sequence[Run]":
 
 
 def _all_runs(target: str | None, store: Path | None, filters: Filters) -> "Iterator[Run]":
-    from spanreplay.cli.progress import working
+    from spanreplay.cli.progress import counted, working
     from spanreplay.cli.units import every_run
 
-    with every_run(target, store, filters) as units, working("judging", total=len(units)) as advance:
-        for unit in units:
-            yield from unit.runs
-            advance(1)
+    with every_run(target, store, filters, apart=True) as units, working("judging", total=len(units)) as advance:
+        yield from counted(units.every(), advance)
 
 
 def _line(judgement: "Judgement") -> str:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from spanreplay.replay.reexecution.options import Options
 
 _NAMED: Final = 5
+_PLACES: Final = ("{input}", "{run}")
+"""What stands in a command for something of one run."""
 
 
 def replay_all(
@@ -41,7 +43,8 @@ def replay_all(
         target: see :func:`spanreplay.cli.units.every_run`.
         store: the same.
         filters: the same.
-        argv: the command for each, in which ``{input}`` and ``{run}`` stand for the run's input and id; ``None``: each run's own.
+        argv: the command for each recorded command, or, where ``{input}`` or ``{run}`` is in it, for each run, whose input and id these
+            stand for; ``None``: each run's own.
         options: how each is replayed.
         yes: do not ask before the runs' own commands are executed.
         workers: how many at once.
@@ -56,8 +59,13 @@ def replay_all(
     from spanreplay.replay.reexecution.summary import document
     from spanreplay.replay.reports.fleet import render_result, render_summary
 
+    apart = argv is not None and any(name in word for word in argv for name in _PLACES)
     results: list[Result] = []
-    with _ended_by_sigterm(), every_run(target, store, filters) as units, tempfile.TemporaryDirectory(prefix="spanreplay-") as folder:
+    with (
+        _ended_by_sigterm(),
+        every_run(target, store, filters, apart=apart) as units,
+        tempfile.TemporaryDirectory(prefix="spanreplay-") as folder,
+    ):
         if not units:
             say(f"no run of {units.path} {'meets the filters' if filters.asked() else 'is there'}")
         if argv is None and not yes:

@@ -78,8 +78,8 @@ def command(
     With --live models the models are asked, and tools are answered from the record; with --live TOOL that tool runs; with --only N one
     step does. What they give is compared, and kept as a new run.
 
-    With --all every run that meets --agent, --since … is re-executed: the command after --, in which {input} and {run} stand for the
-    run's input and id, or with --rerun the command that each was recorded in. A line a run, then a summary by cause.
+    With --all every run that meets --agent, --since … is re-executed: with --rerun the command that each was recorded in, else the
+    command after --; {input} and {run} in it stand for a run's input and id. A line for each, then a summary by cause.
 
     Exit code: 0 equal or rebuilt, 1 a difference, 2 wrong use, 3 the input cannot be read, 4 an action on the outside was
     refused, 125 the record cannot judge it. With --all: 4 if one run has it, else 1, else 125, else 0.

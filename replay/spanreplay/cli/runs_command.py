@@ -76,16 +76,10 @@ def command(filters: Filters, limit: int, store: Path | None, as_json: bool) -> 
 
 
 def _behaviours(store: "Store", rows: "Sequence[RunRow]") -> dict[str, str]:
-    """What tells whether runs did the same, by the run's id; a few traces are read at once."""
+    """What tells whether runs did the same, by the run's id."""
     from spanreplay.cli.progress import counted, working
-    from spanreplay.cli.stored import records_of, runs_of
+    from spanreplay.cli.units import Row, read_runs
     from spanreplay.replay.rebuilding.behaviour import behaviour_hash
 
-    found: dict[str, str] = {}
     with working("reading runs", total=len(rows)) as advance:
-        for row in counted(rows, advance):
-            if row.run_id not in found:
-                with store.reading():
-                    runs = runs_of(store, records_of(store, store.traces_of(row.run_id)))
-                found |= {run.run_id: behaviour_hash(run) for run in runs if run.run_id == row.run_id}
-    return found
+        return {run.run_id: behaviour_hash(run) for run in counted(read_runs(store, [*map(Row.of, rows)]), advance)}

@@ -16,9 +16,13 @@ from spanreplay.cli.target import is_bare_command, is_source, is_store, open_any
 if TYPE_CHECKING:
     from spanreplay.replay.model import Run
     from spanreplay.spans.record import Record
+    from spanreplay.store.rows import RunRow
     from spanreplay.store.store import Store
 
 _PAGE: Final = 500
+_STEPS_AT_ONCE: Final = 500
+"""Runs of so many steps are read together."""
+_ONE_AND_ITS_COMMAND: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +45,21 @@ class Unit:
         return () if every else tuple(run.run_id for run in self.runs)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A run that was chosen."""
+
+    run_id: str
+    traces: Sequence[str]
+    steps: int
+
+    @classmethod
+    def of(cls, row: "RunRow") -> "Row":
+        """What is needed of a row of the store to read the run."""
+        return cls(run_id=row.run_id, traces=row.trace_ids, steps=row.n_steps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Units:
     """What was found: how many, and each when it is asked for."""
 
@@ -49,31 +67,47 @@ class Units:
     path: Path
     found: Sequence[tuple[str | None, Sequence[str]]]
     """Command and chosen runs."""
+    rows: Sequence["Row"]
+    """Every chosen run, in the order they began."""
+    apart: bool
+    """Each run by itself."""
 
     def __len__(self) -> int:
         return len(self.found)
 
     def __iter__(self) -> Iterator[Unit]:
-        for command_id, run_ids in self.found:
-            with self.store.reading():
-                traces = self.store.traces_of(run_ids[0]) if command_id is None else self.store.traces_of_command(command_id)
-                records = records_of(self.store, traces)
-                runs = runs_of(self.store, records)
-                ours = recorded_here(self.store, run_ids[0], command_id)
-            siblings = [r for r in runs if (r.run_id in run_ids if command_id is None else r.command_id == command_id)]
-            chosen = [r for r in siblings if r.run_id in run_ids]
-            if chosen:  # else it was pruned meanwhile
-                yield Unit(runs=chosen, siblings=siblings, records=records, ours=ours)
+        return filter(None, (self._read(*one) for one in self.found))
+
+    def every(self) -> Iterator["Run"]:
+        """Each chosen run alone, in the order they began: a few are read at once."""
+        return read_runs(self.store, self.rows)
+
+    def _read(self, command_id: str | None, run_ids: Sequence[str]) -> Unit | None:
+        """``None``: it was pruned meanwhile."""
+        with self.store.reading():
+            together = command_id is not None and not self.apart
+            traces = self.store.traces_of_command(command_id) if command_id is not None and together else self.store.traces_of(run_ids[0])
+            records = records_of(self.store, traces)
+            runs = runs_of(self.store, records)
+            ours = recorded_here(self.store, run_ids[0], command_id if together else None)
+            # The command has the seeds of a run, and an exit code that is this run's own only where it had no other.
+            only = together or (
+                command_id is not None and len(self.store.find_runs(command_id=command_id, limit=3)) <= _ONE_AND_ITS_COMMAND
+            )
+        chosen = [r for r in runs if r.run_id in run_ids]
+        siblings = [r for r in runs if r.command_id == command_id] if only else chosen
+        return Unit(runs=chosen, siblings=siblings, records=records, ours=ours) if chosen else None
 
 
 @contextmanager
-def every_run(target: str | None, store: Path | None, filters: Filters) -> Iterator[Units]:
+def every_run(target: str | None, store: Path | None, filters: Filters, *, apart: bool) -> Iterator[Units]:
     """The runs that meet the filters, oldest first.
 
     Args:
         target: a store or a SOURCE; left out, the store of this command.
         store: ``--store``.
         filters: which of them.
+        apart: each by itself; else all of a command together, which is what executing it again makes.
 
     Raises:
         WrongUse: ``target`` names one run.
@@ -82,18 +116,18 @@ def every_run(target: str | None, store: Path | None, filters: Filters) -> Itera
     """
     if target is None:
         with ready_store(store_path(store)) as opened:
-            yield _chosen(opened, store_path(store), filters)
+            yield _chosen(opened, store_path(store), filters, apart=apart)
         return
     where, run = split(target)
     if run or not is_source(target):
         raise WrongUse(f"--all takes a store, a file or a folder; {target} names one run")
     if is_store(where):
         with ready_store(Path(where)) as opened:
-            yield _chosen(opened, Path(where), filters)
+            yield _chosen(opened, Path(where), filters, apart=apart)
         return
     with tempfile.TemporaryDirectory(prefix="spanreplay-") as folder, ready_store(Path(folder) / "store", create=True) as into:
         _read(where, into)
-        yield _chosen(into, Path(where), filters)
+        yield _chosen(into, Path(where), filters, apart=apart)
 
 
 def _read(where: str, into: "Store") -> None:
@@ -107,12 +141,34 @@ def _read(where: str, into: "Store") -> None:
     say_some(opened.report.warnings(full=verbose()))
 
 
-def _chosen(store: "Store", path: Path, filters: Filters) -> Units:
+def _chosen(store: "Store", path: Path, filters: Filters, *, apart: bool) -> Units:
     found: dict[str, tuple[str | None, list[str]]] = {}
-    offset = 0
+    rows: list[Row] = []
     with store.reading():
-        while rows := store.find_runs(**filters.asked(), limit=_PAGE, offset=offset):
-            offset += len(rows)
-            for row in rows:
-                found.setdefault(row.command_id or row.run_id, (row.command_id, []))[1].append(row.run_id)
-    return Units(store, path, [*found.values()][::-1])
+        while page := store.find_runs(**filters.asked(), limit=_PAGE, offset=len(rows)):
+            for row in page:
+                rows.append(Row.of(row))
+                key = row.run_id if apart or row.command_id is None else row.command_id
+                found.setdefault(key, (row.command_id, []))[1].append(row.run_id)
+    return Units(store=store, path=path, found=[*found.values()][::-1], rows=rows[::-1], apart=apart)
+
+
+def read_runs(store: "Store", rows: Sequence[Row]) -> Iterator["Run"]:
+    """The runs that rows name, in their order, a few read at once; those that are there no more are left out."""
+    for few in _few(rows):
+        wanted = {row.run_id for row in few}
+        with store.reading():
+            records = records_of(store, [*dict.fromkeys(trace for row in few for trace in row.traces)])
+            runs = {run.run_id: run for run in runs_of(store, records) if run.run_id in wanted}
+        yield from (runs[row.run_id] for row in few if row.run_id in runs)
+
+
+def _few(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    few: list[Row] = []
+    for row in rows:
+        if few and sum(one.steps for one in few) + row.steps > _STEPS_AT_ONCE:
+            yield few
+            few = []
+        few.append(row)
+    if few:
+        yield few

@@ -55,17 +55,22 @@ def test_every_recorded_command_is_executed_again(looked: Path) -> None:
     assert next(root.iter("system-out")).text == "found {'x': 'tea'}\n"
 
 
-def test_one_command_for_every_run_and_what_differs(looked: Path) -> None:
-    done = run(looked, "replay", "--all", "--json", "--github", "--", sys.executable, "agent.py", "{input}")
+def test_a_command_with_the_input_of_each_run_takes_each_run_by_itself(looked: Path) -> None:
+    done = run(looked, "replay", "--all", "-q", "--", sys.executable, "agent.py", "{input}")
+    assert (done.returncode, done.stdout) == (0, "\n3 of 3 equal\n"), done
+
+
+def test_one_command_for_every_recorded_command_and_what_differs(looked: Path) -> None:
+    done = run(looked, "replay", "--all", "--json", "--github", "--", sys.executable, "agent.py", "tea")
     assert done.returncode == 1, done
     found = json.loads(done.stdout)
     assert found["counts"] == {"equal": 1, "different": 1, "refused": 0, "cannot judge": 0}
     equal, different = found["results"]
     assert (equal["result"], equal["replay"]["steps"]["matched"], different["exit_code"]) == ("equal", 1, 1)
     (cause,) = found["causes"]
-    assert cause["what"] == "tool_call look: recorded, and not called"
+    assert cause["what"] == "agent looker: input differs"
     (annotation,) = [line for line in done.stderr.splitlines() if line.startswith("::")]
-    assert annotation.startswith("::error title=looker")
+    assert annotation.startswith("::error file=agent.py,line=10,title=looker")
 
 
 def test_a_source_and_nothing_that_meets_the_filters(looked: Path, spanreplay: CommandLine) -> None:

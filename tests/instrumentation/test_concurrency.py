@@ -8,6 +8,7 @@ import json
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -15,8 +16,10 @@ from typing import Any, Final
 import pytest
 
 from instrumentation import concurrent_agents
+from spanreplay.instrumentation import tool
 from support.environments import environment
 from support.size import FULL
+from support.taped import recorded, replayed, told
 
 FILE: Final = Path(__file__).parent / "concurrent_agents.py"
 HERE: Final = (
@@ -100,3 +103,29 @@ def newer_python() -> str:
     if found is None or found.returncode != 0:
         pytest.skip("eager tasks came with Python 3.12, and there is none here")
     return found.stdout.strip()
+
+
+def test_where_several_equal_calls_could_answer_the_report_asks_for_a_scope() -> None:
+    """A worker that takes from a queue does fewer or more items in the replay than it did in the record."""
+
+    @tool(effect="read")
+    def look() -> int:
+        return next(concurrent_agents.answers)
+
+    def agent(shares: tuple[int, int]) -> None:
+        def worker(share: int) -> None:
+            for _ in range(share):
+                look()
+
+        for share in shares:
+            thread = threading.Thread(target=worker, args=(share,))
+            thread.start()
+            thread.join()
+
+    result = replayed(recorded(agent, (1, 3)), agent, (3, 1))
+    assert told(result) == []
+    assert (result.verdict.matched_by_input, result.verdict.matched_by_chance) == (3, 2)
+    assert (
+        "by chance: several recorded at once ask the same, have other answers, and nothing tells which is which; around each item"
+        in str(result)
+    )

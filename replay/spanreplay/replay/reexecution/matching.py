@@ -370,6 +370,15 @@ class RecordedRun:
         if step.path is not None:
             self._shuffled.add(scope_of(step.path))
 
+    def is_one_of_several(self, step: Step) -> bool:
+        """Whether another step that is still free asked the same, away from its place too, and was answered otherwise."""
+        asked = self.input_of(step)
+        return any(
+            self.free(other) and self.input_of(other) == asked and (other.output, other.error) != (step.output, step.error)
+            for other in self._alike[_sort(step.kind, step.name)]
+            if other is not step
+        )
+
     def _elsewhere(self, kind: str, name: str, path: str, asked: str | None) -> Found | None:
         """A free step with this very input, made from another task or thread, or from no known place."""
         step = next((s for s in self._elsewhere_free(kind, name, path) if self.input_of(s) == asked), None)

@@ -173,9 +173,11 @@ class RecordedCalls:
     ) -> Answer | None:
         recorded.used.add(found.seq)
         step.recorded = found
+        facts = {} if like is None else like.facts()
         if away:
             recorded.claimed(found, step.path, user_line(sys._getframe(1)))
-        self.ledger.enter("used", run=recorded.run.run_id, step=found.seq, by=by, **({} if like is None else like.facts()))
+            facts["by_chance"] = recorded.is_one_of_several(found)
+        self.ledger.enter("used", run=recorded.run.run_id, step=found.seq, by=by, **facts)
         begun = self.recording.begun_in(found)
         if passes(step) or (step.call.layer == COMMAND and takes_part(step, recorded, found, begun)):
             return None

@@ -75,7 +75,8 @@ def _notes(verdict: Verdict, runs: Sequence[Run]) -> list[Line]:
     if (number := verdict.matched_by_chance) > 0:
         calls = "1 call was" if number == 1 else f"{number} calls were"
         why = "several recorded at once ask the same, have other answers, and nothing tells which is which"
-        lines.append([Piece(f"note: {calls} answered by one of several recorded calls, by chance: {why}", DIM)])
+        advice = "" if verdict.matched_by_meaning else "; around each item of a worker that takes from a queue, with scope(key): would"
+        lines.append([Piece(f"note: {calls} answered by one of several recorded calls, by chance: {why}{advice}", DIM)])
     if verdict.inside:
         lines.append([Piece(safe(f"note: not compared, as the tool around it was answered whole: {_inside(verdict, runs)}"), DIM)])
     return lines

@@ -12,6 +12,7 @@ Status: TypeAlias = Literal["pass", "fail", "skipped"]
 
 _SHOWN: Final = 110
 _AROUND: Final = 24
+_NO_END: Final = "it did not end"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,18 +56,22 @@ def judge(scenario: Scenario, recorded: Phase, replayed: Phase, control: Phase |
         scenario: what is expected.
         recorded: the recording.
         replayed: the replay.
-        control: the replay of the unchanged program, where ``replayed`` is one of a changed program.
+        control: the replay of the unchanged program, where ``replayed`` is one of a changed program; it has to differ in nothing. What
+            runs live in it is judged by other scenarios.
     """
     spoiled = recording_spoiled(scenario, recorded)
     if spoiled:
         return Verdict(status="fail", detail=f"while recording: {spoiled}")
     if control is not None:
-        unchanged = _same(recorded, control).found
-        if unchanged:
-            return Verdict(status="fail", detail=f"unchanged already: {'; '.join(unchanged)}")
+        unchanged = _Wrongs()
+        _differing(recorded, control, unchanged)
+        if unchanged.found:
+            return Verdict(status="fail", detail=f"unchanged already: {'; '.join(unchanged.found)}")
     if scenario.expect == "same":
         return _same(recorded, replayed).verdict()
     wrongs = _live(replayed)
+    if not replayed.ended:
+        wrongs.found.append(_NO_END)
     if scenario.expect == "contained":
         return wrongs.verdict()
     if replayed.error is None and not replayed.differences:
@@ -78,7 +83,7 @@ def judge(scenario: Scenario, recorded: Phase, replayed: Phase, control: Phase |
 def recording_spoiled(scenario: Scenario, recorded: Phase) -> str:
     """What a recording did to the program; empty when nothing."""
     if not recorded.ended:
-        return "it did not end"
+        return _NO_END
     if recorded.error is not None or recorded.value is None:
         return _short(recorded.error or "no output")
     seen = (recorded.requests, len(recorded.bodies), len(recorded.acts))
@@ -90,8 +95,6 @@ def recording_spoiled(scenario: Scenario, recorded: Phase) -> str:
 
 def _live(replayed: Phase) -> _Wrongs:
     wrongs = _Wrongs()
-    if not replayed.ended:
-        wrongs.found.append("it did not end")
     if replayed.acts:
         wrongs.found.append("acted outside: " + ", ".join(replayed.acts))
     if replayed.bodies:
@@ -104,6 +107,14 @@ def _live(replayed: Phase) -> _Wrongs:
 
 def _same(recorded: Phase, replayed: Phase) -> _Wrongs:
     wrongs = _live(replayed)
+    _differing(recorded, replayed, wrongs)
+    return wrongs
+
+
+def _differing(recorded: Phase, replayed: Phase, wrongs: _Wrongs) -> None:
+    """What an unchanged program has of a difference: an end before its end, another output, a difference that is told."""
+    if not replayed.ended:
+        wrongs.found.append(_NO_END)
     if replayed.error is not None:
         told = "".join(f" ({_short(d.text)})" for d in replayed.differences[:1] if d.text not in replayed.error)
         wrongs.found.append(f"stopped: {_short(replayed.error)}{told}")
@@ -111,7 +122,6 @@ def _same(recorded: Phase, replayed: Phase) -> _Wrongs:
         wrongs.found.append(f"another output: {_apart(recorded.value or '', replayed.value or '')}")
     if replayed.differences and replayed.error is None:
         wrongs.found.append(f"told a difference where there is none: {_short(replayed.differences[0].text)}")
-    return wrongs
 
 
 def _where(scenario: Scenario, differences: Sequence[Difference], wrongs: _Wrongs) -> str:

@@ -93,6 +93,13 @@ def test_a_change_is_not_noticed_by_a_recorder_that_stops_always() -> None:
     assert judge(CHANGED, recorded(CHANGED), stopped, control=stopped).detail == "unchanged already: stopped: Differs: all"
 
 
+def test_what_runs_live_in_the_unchanged_program_is_judged_elsewhere() -> None:
+    noticed = Phase(error="Differs: 0.3")
+    assert judge(CHANGED, recorded(CHANGED), noticed, control=Phase(value="output", bodies=["weather"])).status == "pass"
+    ended = judge(CHANGED, recorded(CHANGED), noticed, control=Phase(ended=False))
+    assert ended.detail == "unchanged already: it did not end"
+
+
 def test_what_has_to_be_contained() -> None:
     assert judge(OUTSIDE, recorded(OUTSIDE), Phase(error="Refused")).status == "pass"
     assert judge(OUTSIDE, recorded(OUTSIDE), Phase(value="output", acts=["wrote x"])).detail == "acted outside: wrote x"

@@ -1,6 +1,6 @@
 """The program is changed in one place between recording and replay: the change is noticed, and nothing runs live.
 
-Each is replayed unchanged first, and has to pass as it was.
+Each is replayed unchanged first, and must have the same output and no difference then.
 """
 
 import asyncio

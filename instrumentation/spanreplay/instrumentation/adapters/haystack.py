@@ -124,7 +124,7 @@ def _given(scope: Scope, value: Any, held: Any) -> Any:
 
 
 def _call(scope: Scope, tool: Any, arguments: Mapping[str, Any], layer: str) -> Call | None:
-    asked = _asked.get()
+    asked: Any = _asked.get()
     known = asked is not None and asked.tool_name == tool.name
     function = getattr(tool, "async_function", None) or tool.function
     return framework.tool_call(

@@ -20,15 +20,12 @@ How a refusal looks from inside:
 - Telemetry of exporters and vendors (:data:`~spanreplay.replay.isolation.known.TELEMETRY`): ``ConnectionRefusedError``, counted in
   :attr:`Guard.telemetry_dropped`; neither a step nor an attempt.
 
-What level 1 cannot stop, as Python raises no audit event for it:
+What level 1 cannot stop, as Python raises no audit event for it, is listed in ``docs/isolation.md``, which a test holds to what it finds:
+C code that makes its own system calls, and what was opened before arming (connections, files, memory maps, a process or a thread that was
+running and takes its work from a queue). Beside that:
 
-- C code that makes its own system calls: uvloop (connections and processes), pycurl, curl_cffi, grpc (its OTLP exporter too), psycopg,
-  pyarrow; cffi and ctypes functions; DuckDB's ``connect`` and ``COPY``, pyarrow and other native file writers; ``dbm`` databases.
-- What was opened before arming: ``send`` on a connected socket, ``write`` to an open file, a memory map, ``copy_file_range``, a
-  process pool or any other process already running, a thread that was running and takes its work from a queue.
 - ``os.open(relative, …, dir_fd=fd)``: the event lacks ``dir_fd``; the path is judged as if it started from the working directory. (Delete,
   rename, mkdir, chmod, link with ``dir_fd`` are judged correctly.)
-- ``ATTACH`` and ``VACUUM INTO`` in SQLite; shared memory and named semaphores; readline's history (before Python 3.13).
 - With :meth:`Guard.armed` inside an event loop: code run in an empty ``contextvars.Context``, and ``__del__`` when the collector runs
   in somebody else's thread. :meth:`Guard.arm_process` has neither gap.
 

@@ -45,6 +45,7 @@ def os_open(w: World) -> None:
 
 @act()
 def os_open_by_folder_descriptor(w: World) -> None:
+    os.chdir(w.scratch)  # where the same name would be free
     os.open("made", os.O_WRONLY | os.O_CREAT, dir_fd=os.open(w.out, os.O_RDONLY))
 
 

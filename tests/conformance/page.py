@@ -37,7 +37,7 @@ in the tables is typed by hand.
 - The unchanged program gives **the same final output**, to the character and the type; **no request** reaches the model; **no tool body**
   runs; **nothing is done outside**; and **no difference** is told, since there is none.
 - A program that is changed in one place: **the change is noticed**, told or by stopping, and nothing runs live. Where a recorder says at
-  which call, or which part of it, that has to be the place. The unchanged program must have passed before.
+  which call, or which part of it, that has to be the place. Replayed unchanged before, it must have had the same output and no difference.
 - Something acts outside that nobody declared as a tool: it is **not done again**. Whether the program is stopped for it is the
   recorder's choice.
 

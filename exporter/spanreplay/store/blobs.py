@@ -48,8 +48,8 @@ def select_blobs(connection: "Connection", digests: Iterable[str], what: What) -
     return found
 
 
-def load_content(connection: "Connection", digests: Iterable[str]) -> dict[str, bytes]:
-    """Content by digest; what is not there, or lacks a piece, is left out.
+def load_content(connection: "Connection", digests: Iterable[str]) -> dict[str, bytes | str]:
+    """Content by digest, text as text where it was kept so; what is not there, or lacks a piece, is left out.
 
     Raises:
         DamagedStoreError: content is not what its digest says.
@@ -73,47 +73,52 @@ class _Whole:
 
     def __init__(self, rows: Mapping[str, _Row]) -> None:
         self._rows = rows
-        self._done: dict[str, bytes | None] = {}
+        self._done: dict[str, bytes | str | None] = {}
         self._begun: dict[tuple[int, str], tuple[int, Any]] = {}
         """What was verified, and the part after it, to what is verified then: a number for it, and its hash so far."""
 
-    def content(self, digest: str, depth: int = 0) -> bytes | None:
+    def content(self, digest: str, depth: int = 0) -> bytes | str | None:
         if digest in self._done:
             return self._done[digest]
         row = self._rows.get(digest)
-        data = None
+        data: bytes | str | None = None
         if row is not None and depth <= _DEPTH:
             text, raw, parts = row
             if parts:
                 data = self._together(digest, parts, depth)
             else:
-                data = text.encode() if text is not None else bytes(raw or b"")
-                _verify(digest, sha256(data).hexdigest(), len(data))
+                data = text if text is not None else bytes(raw or b"")
+                _verify(digest, sha256(_bytes(data)).hexdigest(), data)
         self._done[digest] = data
         return data
 
-    def _together(self, digest: str, parts: Sequence[str], depth: int) -> bytes | None:
-        pieces: list[bytes] = []
+    def _together(self, digest: str, parts: Sequence[str], depth: int) -> bytes | str | None:
+        pieces: list[bytes | str] = []
         place, state = 0, sha256()
         for number, part in enumerate(parts):
-            piece = self.content(part, depth + 1) if number % 2 else part.encode()
+            piece = self.content(part, depth + 1) if number % 2 else part
             if piece is None:
                 return None
             pieces.append(piece)
             known = self._begun.get((place, part))
             if known is None:
                 state = state.copy()
-                state.update(piece)
+                state.update(_bytes(piece))
                 known = self._begun[place, part] = len(self._begun) + 1, state
             place, state = known
-        data = b"".join(pieces)
-        _verify(digest, state.hexdigest(), len(data))
+        texts = [piece for piece in pieces if isinstance(piece, str)]
+        data = "".join(texts) if len(texts) == len(pieces) else b"".join(map(_bytes, pieces))
+        _verify(digest, state.hexdigest(), data)
         return data
 
 
-def _verify(digest: str, found: str, size: int) -> None:
+def _bytes(data: bytes | str) -> bytes:
+    return data.encode() if isinstance(data, str) else data
+
+
+def _verify(digest: str, found: str, data: bytes | str) -> None:
     if digest != "sha256:" + found:
         raise DamagedStoreError(
-            f"content {digest} has been changed: its {size} bytes now have the digest sha256:{found}."
+            f"content {digest} has been changed: its {len(_bytes(data))} bytes now have the digest sha256:{found}."
             " Restore runs.duckdb from a copy, or import the run again into a new store."
         )

@@ -212,12 +212,12 @@ class MissingContentError(EncodingError):
     """A form refers to content that is not there."""
 
 
-def decode_value(form: Json, content: Mapping[str, bytes]) -> Value:
+def decode_value(form: Json, content: Mapping[str, bytes | str]) -> Value:
     """The value of a form; the reverse of :func:`encode_value` (tuples come back as lists).
 
     Args:
         form: what ``json.loads`` gave.
-        content: bytes by digest.
+        content: bytes, or text, by digest.
 
     Raises:
         MissingContentError: a digest is not in ``content``.
@@ -237,7 +237,7 @@ def decode_value(form: Json, content: Mapping[str, bytes]) -> Value:
         raise EncodingError(f"a stored value {_short(form)} is damaged: expected what {tag} stands for ({error})") from error
 
 
-def decode_map(form: Json, content: Mapping[str, bytes]) -> dict[str, Value]:
+def decode_map(form: Json, content: Mapping[str, bytes | str]) -> dict[str, Value]:
     """The map of a form; anything but a map is an :class:`EncodingError`."""
     value = decode_value(form, content)
     if not isinstance(value, dict):
@@ -264,7 +264,7 @@ def merge_maps(first: Json, second: Json) -> Json:
     return {"$map": [list(pair) for pair in pairs.values()]}
 
 
-def decode_text(form: Json, content: Mapping[str, bytes]) -> str:
+def decode_text(form: Json, content: Mapping[str, bytes | str]) -> str:
     """The string of a form; anything but a string is an :class:`EncodingError`."""
     value = decode_value(form, content)
     if not isinstance(value, str):
@@ -290,36 +290,38 @@ def _digest(value: Json) -> str:
     return value
 
 
-def _content(digest: Json, content: Mapping[str, bytes]) -> bytes:
+def _content(digest: Json, content: Mapping[str, bytes | str]) -> bytes | str:
     try:
         return content[_digest(digest)]
     except KeyError:
         raise MissingContentError(f"content {digest} is not in the store") from None
 
 
-def _decode_blob(inner: Json, content: Mapping[str, bytes]) -> str:
-    return _content(inner, content).decode("utf-8", "surrogatepass")
+def _decode_blob(inner: Json, content: Mapping[str, bytes | str]) -> str:
+    found = _content(inner, content)
+    return found if isinstance(found, str) else found.decode("utf-8", "surrogatepass")
 
 
-def _decode_bytes(inner: Json, content: Mapping[str, bytes]) -> bytes:
+def _decode_bytes(inner: Json, content: Mapping[str, bytes | str]) -> bytes:
     if isinstance(inner, dict):
-        return _content(inner["$blob"], content)
+        found = _content(inner["$blob"], content)
+        return found.encode() if isinstance(found, str) else found
     return b64decode(inner, validate=True)
 
 
-def _decode_double(inner: Json, _content: Mapping[str, bytes]) -> float:
+def _decode_double(inner: Json, _content: Mapping[str, bytes | str]) -> float:
     return {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}[inner]
 
 
-def _decode_int(inner: Json, _content: Mapping[str, bytes]) -> int:
+def _decode_int(inner: Json, _content: Mapping[str, bytes | str]) -> int:
     return int(inner, 16)
 
 
-def _decode_pairs(inner: Sequence[Json], content: Mapping[str, bytes]) -> dict[str, Value]:
+def _decode_pairs(inner: Sequence[Json], content: Mapping[str, bytes | str]) -> dict[str, Value]:
     return {decode_text(key, content): decode_value(value, content) for key, value in inner}
 
 
-_DECODERS: Final[Mapping[str, Callable[[Json, Mapping[str, bytes]], Value]]] = {
+_DECODERS: Final[Mapping[str, Callable[[Json, Mapping[str, bytes | str]], Value]]] = {
     "$blob": _decode_blob,
     "$bytes": _decode_bytes,
     "$double": _decode_double,

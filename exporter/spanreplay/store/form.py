@@ -236,7 +236,7 @@ class FormReader:
         resources: resources by digest.
     """
 
-    def __init__(self, content: Mapping[str, bytes], resources: Mapping[str, Resource]) -> None:
+    def __init__(self, content: Mapping[str, bytes | str], resources: Mapping[str, Resource]) -> None:
         self._content = content
         self._resources = resources
 

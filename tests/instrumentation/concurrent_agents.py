@@ -336,6 +336,84 @@ def nested_loops() -> list[int]:
         loop.close()
 
 
+# ---- what comes back first --------------------------------------------------------------------------------------
+
+
+async def _in_order() -> list[int]:
+    """Siblings note their answers as they come; a few rounds."""
+    found: list[int] = []
+
+    async def one() -> None:
+        for _ in range(chance.turns()):
+            await asyncio.sleep(0)
+        answer = await slow()
+        found.append(answer)
+
+    for _ in range(10):
+        async with asyncio.TaskGroup() as group:
+            for _ in range(8):
+                group.create_task(one())
+    return found
+
+
+@tool(effect="read")
+async def slow() -> int:
+    """Takes some turns of the loop."""
+    for _ in range(chance.turns()):
+        await asyncio.sleep(0)
+    return next(answers)
+
+
+def order_on_asyncio() -> list[int]:
+    return asyncio.run(_in_order())
+
+
+def order_on_uvloop() -> list[int]:
+    import importlib
+
+    uvloop: Any = importlib.import_module("uvloop")
+    found: list[int] = uvloop.run(_in_order())
+    return found
+
+
+def order_on_trio() -> list[int]:
+    import importlib
+
+    trio: Any = importlib.import_module("trio")
+    found: list[int] = []
+
+    async def one() -> None:
+        for _ in range(chance.turns()):
+            await trio.lowlevel.checkpoint()
+        found.append(await ask())
+
+    async def main() -> None:
+        for _ in range(10):
+            async with trio.open_nursery() as nursery:
+                for _ in range(8):
+                    nursery.start_soon(one)
+
+    trio.run(main)
+    return found
+
+
+def order_in_threads() -> list[int]:
+    """Each thread is given its answer after the one that had its before."""
+    found: list[int] = []
+    lock = threading.Lock()
+
+    def one() -> None:
+        answer = late_now()
+        with lock:
+            found.append(answer)
+
+    for _ in range(5):
+        with ThreadPoolExecutor(8) as pool:
+            for _ in range(8):
+                pool.submit(one)
+    return [len(found), *sorted(found)]
+
+
 CASES: dict[str, Callable[[], Any]] = {
     case.__name__: case
     for case in (
@@ -360,6 +438,10 @@ CASES: dict[str, Callable[[], Any]] = {
         trio_threads,
         on_uvloop,
         nested_loops,
+        order_on_asyncio,
+        order_on_uvloop,
+        order_on_trio,
+        order_in_threads,
     )
 }
 

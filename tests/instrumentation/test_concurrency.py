@@ -30,6 +30,8 @@ HERE: Final = (
     "queue_with_scopes",
     "asyncio_queue_with_scopes",
     "anyio_on_asyncio",
+    "order_on_asyncio",
+    "order_in_threads",
 )
 """Those that the tests of the shims do not have, with what is installed here."""
 ELSEWHERE: Final = (
@@ -46,6 +48,8 @@ ELSEWHERE: Final = (
     "trio_threads",
     "on_uvloop",
     "nested_loops",
+    "order_on_uvloop",
+    "order_on_trio",
 )
 EAGER: Final = ("eager_tasks", "eager_anyio", "on_uvloop", "trio_nursery", "nested")
 REPLAYS: Final = 100

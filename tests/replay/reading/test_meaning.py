@@ -104,7 +104,7 @@ def test_another_model_is_found_at_its_step(tmp_path: Path, whole: bool) -> None
     result = Replayer(recorded(tmp_path, stream=False, whole=whole)).replay(agent, Model(), stream=False, name="m-2")
     found = [(d.step, d.name, d.field, d.recorded, d.actual) for d in result.differences]
     assert found == [(1, "model_call m-1", "model", '"m-1"', '"m-2"')]
-    assert result.differences[0].cause == "the model settings have changed since the run was recorded"
+    assert result.differences[0].cause == "the model has changed: m-1 → m-2"
 
 
 @pytest.mark.parametrize("asked", ["[]", "null", "{}", '{"body": 1}', '{"method": 1, "url": 2, "body": {"messages": []}}'])

@@ -129,8 +129,9 @@ class Causes:
         if (tool := _TOOLS.match(field)) is not None:
             return _of_tools(changed, tool[1], asked)
         if field == "model" or field.startswith("model.") or (field == "url" and any(c["kind"] == "model" for c in changed)):
-            named = next((c for c in changed if c["kind"] == "model"), None)
-            return _Hit("model", f"the model has changed{_arrow(named)}", _LINE)
+            told = {"recorded": _unquoted(difference.recorded), "actual": _unquoted(difference.actual)}
+            model = next((c for c in changed if c["kind"] == "model"), told)
+            return _Hit("model", f"the model has changed{_arrow(model)}", _LINE)
         if _SETTINGS.match(field):
             return _Hit("setting", f"the model settings have changed: {field} {difference.recorded} → {difference.actual}", _LINE)
         system = _INSTRUCTIONS.match(field) is not None or _is_system(field, asked)
@@ -336,8 +337,12 @@ def _said(change: Change) -> str:
             return change.summary()
 
 
-def _arrow(change: Mapping[str, Any] | None) -> str:
-    if change is None or (change["recorded"] is None and change["actual"] is None):
+def _unquoted(text: str | None) -> str | None:
+    return None if text is None else text.strip('"')
+
+
+def _arrow(change: Mapping[str, Any]) -> str:
+    if change["recorded"] is None and change["actual"] is None:
         return " since the run was recorded"
     return f": {change['recorded'] or 'none'} → {change['actual'] or 'none'}"
 

@@ -124,15 +124,16 @@ def _given(scope: Scope, value: Any, held: Any) -> Any:
 
 
 def _call(scope: Scope, tool: Any, arguments: Mapping[str, Any], layer: str) -> Call | None:
-    asked: Any = _asked.get()
-    known = asked is not None and asked.tool_name == tool.name
+    asked = _asked.get()
+    if asked is not None and asked.tool_name != tool.name:
+        asked = None
     function = getattr(tool, "async_function", None) or tool.function
     return framework.tool_call(
         scope,
         Offered(name=tool.name, description=tool.description, parameters=tool.parameters, function=function),
-        dict(asked.arguments) if known else _without_state(arguments),
+        _without_state(arguments) if asked is None else dict(asked.arguments),
         layer=layer,
-        call_id=_call_id(asked) if known else None,
+        call_id=None if asked is None else _call_id(asked),
         annotation=framework.returned(function),
     )
 

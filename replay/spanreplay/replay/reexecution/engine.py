@@ -4,9 +4,11 @@ Isolation is level 1 here (see :mod:`spanreplay.replay.isolation.guard`), and th
 """
 
 import asyncio
+import atexit
 import copy
 import inspect
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -375,15 +377,16 @@ class Execution:
         return verdict(totals, self._judged, accept_incomplete=whole, command=command)
 
 
-_empty: Final[dict[int, tempfile.TemporaryDirectory[str]]] = {}
+_empty: Final[dict[int, Path]] = {}
 
 
 def _nowhere() -> Path:
-    """A folder that nobody is told of: one for all replays of this process."""
+    """A folder that nobody is told of: one for all replays of this process, which takes it away at its end."""
     kept = _empty.get(os.getpid())
-    if kept is None or not Path(kept.name).is_dir():  # a forked child takes it away at its end
-        kept = _empty[os.getpid()] = tempfile.TemporaryDirectory(prefix="spanreplay-")
-    return Path(kept.name)
+    if kept is None or not kept.is_dir():  # a forked child takes it away at its end
+        kept = _empty[os.getpid()] = Path(tempfile.mkdtemp(prefix="spanreplay-"))
+        atexit.register(shutil.rmtree, kept, ignore_errors=True)
+    return kept
 
 
 def finish(session: Session, guard: Guard | None, ledger: Ledger) -> None:

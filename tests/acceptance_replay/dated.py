@@ -1,8 +1,9 @@
-"""An agent whose calls depend on the day, on chance, and on the order of a set. ``RECORD_AT`` is the time it thinks it is."""
+"""An agent whose calls depend on the day, on chance, on secrets, and on the order of a set. ``RECORD_AT`` is the time it thinks it is."""
 
 import datetime as dt
 import os
 import random
+import secrets
 import uuid
 
 import time_machine
@@ -14,11 +15,12 @@ if "RECORD_AT" in os.environ:
 
 
 @tool(effect="read")
-def ask(prompt: str, key: str, pick: int, order: list[str]) -> float:
-    """Draw a number, which a replay does not."""
-    return random.random()
+def ask(prompt: str, key: str, secret: str, pick: int, order: list[str]) -> float:
+    """Draw a number and a secret, which a replay does not."""
+    return random.random() + secrets.randbelow(2)
 
 
 with agent_run("dated"):
     for _ in range(3):
-        ask(f"Today is {dt.date.today()}.", str(uuid.uuid4()), random.randrange(10**6), list({"oak", "elm", "ash", "fir", "yew"}))
+        trees = list({"oak", "elm", "ash", "fir", "yew"})
+        ask(f"Today is {dt.date.today()}.", str(uuid.uuid4()), secrets.token_hex(9), random.randrange(10**6), trees)

@@ -10,6 +10,7 @@ import pytest
 
 from fixtures.runs.spans import chat
 from support.command_line import CommandLine
+from support.size import FULL
 
 AGENT = """
 import sys
@@ -55,6 +56,7 @@ def test_every_recorded_command_is_executed_again(looked: Path) -> None:
     assert next(root.iter("system-out")).text == "found {'x': 'tea'}\n"
 
 
+@pytest.mark.skipif(not FULL, reason="takes the full size: three more processes")
 def test_a_command_with_the_input_of_each_run_takes_each_run_by_itself(looked: Path) -> None:
     done = run(looked, "replay", "--all", "-q", "--", sys.executable, "agent.py", "{input}")
     assert (done.returncode, done.stdout) == (0, "\n3 of 3 equal\n"), done
@@ -108,8 +110,7 @@ def test_options_that_would_do_nothing(spanreplay: CommandLine, demo: CommandLin
         ([sys.executable, "agent.py", "tea"], 0),
         ([sys.executable, "agent.py", "coffee"], 1),
         ([sys.executable, "-c", "import no_such_module"], 125),
-        (["true"], 125),
-        (["no-such-program"], 128),
+        *([(["true"], 125), (["no-such-program"], 128)] if FULL else []),
     ],
 )
 def test_exit_codes_for_bisect(looked: Path, command: list[str], code: int) -> None:

@@ -5,6 +5,7 @@ Which worker of a pool does a job is another one each time; the jobs and their c
 
 import json
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -15,15 +16,18 @@ from support.size import FULL
 
 AGENT = Path(__file__).parent / "family.py"
 REPLAYS = 20 if FULL else 1
+SHORT = {"TMPDIR": tempfile.gettempdir()}
+"""The path of a socket, as the fork server has one, is short."""
 FEW = ("copies", "in-agents", "process-spawn", "pool-fork")
 """At the small size."""
 
 
 def test_every_call_in_every_process_gets_its_own_answer(tmp_path: Path) -> None:
-    desk = Desk.laid_out(tmp_path / "desk")
+    desk = Desk.laid_out(tmp_path / "desk", SHORT)
     words = [sys.executable, str(AGENT), *(KINDS if FULL else FEW)]
     recorded = desk.record(words)
     assert recorded.code == 0, recorded
+    assert "a replay refuses it" not in recorded.err
     results = [json.loads(line) for line in recorded.lines]
     assert len(results) == len(words) - 2
     for _ in range(REPLAYS):
@@ -36,7 +40,7 @@ def test_every_call_in_every_process_gets_its_own_answer(tmp_path: Path) -> None
 @pytest.mark.skipif(not FULL, reason="runs at SPANREPLAY_TEST_SIZE=full")
 @pytest.mark.parametrize("kind", KINDS)
 def test_at_level_1_too_but_for_the_fork_server(kind: str, tmp_path: Path) -> None:
-    desk = Desk.laid_out(tmp_path / "desk")
+    desk = Desk.laid_out(tmp_path / "desk", SHORT)
     words = [sys.executable, str(AGENT), kind]
     assert desk.record(words).code == 0
     replayed = desk.replay(words, "--isolate", "hook")

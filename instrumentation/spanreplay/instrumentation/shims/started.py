@@ -26,6 +26,8 @@ PROCESS: Final = "process started"
 _LONGEST: Final = 200
 """Characters of a command line, as a replay shows it."""
 _MULTIPROCESSING: Final = "multiprocessing.process"
+_BOOTSTRAP: Final = "SPANREPLAY_BOOTSTRAP"
+"""Set in the processes of a recorded command."""
 
 _patches = Patches()
 _hooked = False
@@ -33,7 +35,13 @@ _hooked = False
 
 def forking(frame: FrameType | None) -> None:
     """The process is about to fork for the code that runs in ``frame``."""
-    _note("(a copy of this process)", frame)
+    if not _is_replayed():
+        _note("(a copy of this process)", frame)
+
+
+def _is_replayed() -> bool:
+    """Whether a replay runs copies of this process, and what multiprocessing starts: that of a command does, under the same guard."""
+    return bool(os.environ.get(_BOOTSTRAP))
 
 
 def forked() -> None:
@@ -76,7 +84,8 @@ def _watching(command_of: Callable[[tuple[Any, ...], dict[str, Any]], object]) -
         def start(*args: Any, **kwargs: Any) -> Any:
             if not scopes.process.active or untaped.starting.now:
                 return original(*args, **kwargs)
-            _note(command_of(args, kwargs), sys._getframe(1))
+            if command_of is not _worker or not _is_replayed():
+                _note(command_of(args, kwargs), sys._getframe(1))
             untaped.starting.now = True
             try:
                 return original(*args, **kwargs)

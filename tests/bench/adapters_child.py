@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
@@ -61,13 +62,8 @@ def ours() -> Iterator[None]:
 @contextlib.contextmanager
 def ours_read() -> Iterator[None]:
     """The same where every tool is declared to read only: no intent is waited for until it is on the disk."""
-    before = step.INTENT_EFFECTS
-    step.INTENT_EFFECTS = frozenset()  # type: ignore[misc]
-    try:
-        with ours():
-            yield
-    finally:
-        step.INTENT_EFFECTS = before  # type: ignore[misc]
+    with mock.patch.object(step, "INTENT_EFFECTS", frozenset()), ours():
+        yield
 
 
 @contextlib.contextmanager

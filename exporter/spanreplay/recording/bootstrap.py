@@ -123,6 +123,7 @@ def _boot_replay() -> None:
     try:
         start = found[0].load()
     except Exception as error:  # noqa: BLE001 — whatever it is, and whoever catches it: site.py would go on
-        os.write(2, f"spanreplay: nothing can be replayed in {sys.executable}: {type(error).__name__}: {error}; install it again\n".encode())
+        why = f"{type(error).__name__}: {error}"
+        os.write(2, f"spanreplay: nothing can be replayed in {sys.executable}: {why}; install it again\n".encode())
         os._exit(125)
     start()

@@ -24,7 +24,7 @@ from spanreplay.store.folder import JOURNALS, make_folder
 from spanreplay.store.journal import get_writer
 
 _UNSEEDED: Final = "0" * 32
-_all: "Final[WeakSet[Keeping]]" = WeakSet()
+_all: WeakSet["Keeping"] = WeakSet()
 
 
 def real_time_ns() -> int:

@@ -332,9 +332,7 @@ class Live:
 
     def _is_changed_result(self, step: LiveStep, run_id: str | None, expected: Step | None) -> bool:
         changes, at = self.policy.changes, self.policy.at
-        return (
-            RESULT in changes and expected is not None and run_id == self._run and expected.seq == at and step.call.kind != _MODEL
-        )
+        return RESULT in changes and expected is not None and run_id == self._run and expected.seq == at and step.call.kind != _MODEL
 
     def _passes(self, step: LiveStep) -> bool:
         return step.call.passed or step.call.kind in ("agent", "handoff")

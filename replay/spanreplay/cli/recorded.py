@@ -88,10 +88,11 @@ def _lost_code(code: Json) -> str | None:
 
 def summary(store: "Store", command_id: str) -> Kept:
     """Collect what ``store`` has of a recorded command."""
-    traces = store.traces_of_command(command_id)
-    records = records_of(store, traces) if traces else []
-    runs = [r for r in runs_of(store, records) if r.command_id == command_id] if records else []
-    of_them = {t for run in runs for t in run.trace_ids}
-    processes = processes_of([r for r in records if r.trace_id in of_them])
-    losses = store.losses(processes) if processes else {}
+    with store.reading():
+        traces = store.traces_of_command(command_id)
+        records = records_of(store, traces) if traces else []
+        runs = [r for r in runs_of(store, records) if r.command_id == command_id] if records else []
+        of_them = {t for run in runs for t in run.trace_ids}
+        processes = processes_of([r for r in records if r.trace_id in of_them])
+        losses = store.losses(processes) if processes else {}
     return Kept(runs=runs, processes=len(processes), dropped=max(sum(losses.values()), max((r.dropped for r in runs), default=0)))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 import click
 
 from spanreplay.cli.options import WrongUse
+from spanreplay.cli.sections import under
 
 if TYPE_CHECKING:
     from spanreplay.replay.inputs.remote import Access
@@ -23,10 +24,8 @@ _FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 def fetching(function: F) -> F:
     """``--header``, ``--bearer-token-env``, ``--basic-auth-env``, ``--tenant``, ``--ca``, ``--cert``, ``--key``, ``--timeout``."""
-    made: Any = function
-    for name, options in reversed(_OPTIONS):
-        made = click.option(*name, expose_value=False, callback=_keep, **options)(made)
-    return cast("F", made)
+    made = (click.option(*name, expose_value=False, callback=_keep, **options) for name, options in _OPTIONS)
+    return cast("F", under("Back ends", *made)(function))
 
 
 def sending_to(function: F) -> F:

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar, cast, get_args
 import click
 
 from spanreplay.boundary.call import OutcomeName
+from spanreplay.cli.sections import under
 from spanreplay.cli.when import moment
 from spanreplay.replay.model import GRADE_ORDER
 
@@ -51,7 +52,4 @@ def filtering(function: F) -> F:
         filters = Filters(agent=agent, since_ns=since_ns, outcome=outcome, grade=grade, tool=tool, session=session)
         return function(*args, filters=filters, **kwargs)
 
-    made: Any = gathered
-    for option in reversed(_OPTIONS):
-        made = option(made)
-    return cast("F", made)
+    return cast("F", under("Which runs", *_OPTIONS)(gathered))

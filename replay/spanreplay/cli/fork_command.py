@@ -11,12 +11,13 @@ from spanreplay.cli.judged import Reports
 from spanreplay.cli.living import forking, of_target
 from spanreplay.cli.main import user_command
 from spanreplay.cli.options import common
+from spanreplay.cli.sections import Sectioned
 
 if TYPE_CHECKING:
     from spanreplay.replay.reexecution.options import Options
 
 
-@click.command("fork")
+@click.command("fork", cls=Sectioned)
 @click.argument("target", default="last")
 @click.option("--rerun", is_flag=True, help="Execute the recorded command instead of one given after --.")
 @click.option("--yes", is_flag=True, help="Do not ask before --rerun.")

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import click
 
+from spanreplay.cli.sections import under
+
 if TYPE_CHECKING:
     from spanreplay.replay.reexecution.comparing import Comparing
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_OPTIONS: Final = (
+_SAFETY: Final = (
     click.option(
         "--allow-write",
         "allow_write",
@@ -29,6 +31,8 @@ _OPTIONS: Final = (
         help="auto: all that this machine offers to stop the command from acting outside, also in C code. net: besides that a network of "
         "its own, or nothing is run. hook: Python's audit hook only.",
     ),
+)
+_COMPARING: Final = (
     click.option(
         "--accept-incomplete",
         is_flag=True,
@@ -93,7 +97,5 @@ def how(function: F) -> F:
             options = replace(options, policy=Policy(leave=True))
         return function(*args, options=options, **kwargs)
 
-    made: Any = gathered
-    for option in reversed(_OPTIONS):
-        made = option(made)
+    made = under("What it may do", *_SAFETY)(under("Comparing", *_COMPARING)(gathered))
     return cast("F", made)

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import click
 
+from spanreplay.cli.sections import under
+
 if TYPE_CHECKING:
     from spanreplay.replay.model import Run
     from spanreplay.replay.rebuilding.joins import Join
@@ -28,7 +30,7 @@ def joining(function: F) -> F:
 
     text = "Make one run of traces that share a conversation, or of which one holds calls that another asked for."
     option = click.option("--join", type=click.Choice(NAMES), expose_value=False, callback=keep, help=text)
-    return option(function)
+    return cast("F", under("Which runs", option)(function))
 
 
 def asked_join() -> "Join | None":

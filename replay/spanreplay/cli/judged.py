@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from spanreplay.cli.options import WrongUse
+from spanreplay.cli.sections import under
 
 if TYPE_CHECKING:
     from spanreplay.replay.case import Case
@@ -58,12 +59,11 @@ def reporting(function: F) -> F:
     def gathered(*args: Any, junit: Path | None, github: bool, **kwargs: Any) -> Any:
         return function(*args, reports=Reports(junit=junit, github=github), **kwargs)
 
-    made: Any = gathered
-    made = click.option("--github", is_flag=True, help="Print annotations for GitHub Actions as well.")(made)
-    made = click.option(
+    junit = click.option(
         "--junit", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write JUnit XML for a CI system to FILE."
-    )(made)
-    return cast("F", made)
+    )
+    github = click.option("--github", is_flag=True, help="Print annotations for GitHub Actions as well.")
+    return cast("F", under("Result", junit, github)(gathered))
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 import click
 
 from spanreplay.cli.options import WrongUse
+from spanreplay.cli.sections import under
 
 if TYPE_CHECKING:
     from spanreplay.cli.target import Loaded
@@ -90,7 +91,7 @@ def mixing(function: F) -> F:
             raise click.UsageError("--set, --allow-effect and --target are for what is live: name that with --live, --live-read or --only")
         return function(*args, options=options, **kwargs)
 
-    return cast("F", _decorated(gathered, _MIXED))
+    return cast("F", under("Live", *_MIXED)(gathered))
 
 
 def forking(function: F) -> F:
@@ -110,7 +111,7 @@ def forking(function: F) -> F:
             raise click.UsageError("say where it is to leave the record: --at N, the first live step")
         return function(*args, options=_with(options, kwargs, at=at, faults=faults, stub=stub), **kwargs)
 
-    return cast("F", _decorated(gathered, _FORKED))
+    return cast("F", under("Live", *_FORKED)(gathered))
 
 
 def not_from_here(options: "Options") -> None:
@@ -164,10 +165,3 @@ def of_target(options: "Options", loaded: "Loaded") -> "Options":
     except PolicyError as error:
         raise WrongUse(str(error)) from error
     return replace(options, policy=policy)
-
-
-def _decorated(function: Callable[..., Any], options: tuple[Callable[[Any], Any], ...]) -> Any:
-    made: Any = function
-    for option in reversed(options):
-        made = option(made)
-    return made

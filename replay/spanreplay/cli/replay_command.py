@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -15,6 +15,7 @@ from spanreplay.cli.judged import Reports, reporting
 from spanreplay.cli.living import mixing, of_target
 from spanreplay.cli.main import user_command
 from spanreplay.cli.options import common, complain, many, print_json, print_text, say
+from spanreplay.cli.sections import Sectioned, under
 from spanreplay.cli.stepping import check_terminal, shown_part, stepping
 from spanreplay.replay.model import GRADE_ORDER
 
@@ -23,25 +24,33 @@ if TYPE_CHECKING:
     from spanreplay.replay.reexecution.options import Options
 
 
-@click.command("replay")
+_RESULT: Final = (
+    click.option("--require", type=click.Choice(GRADE_ORDER), help="Exit 125 unless every run has this grade or a better one."),
+    click.option(BISECT, is_flag=True, help="Exit as git bisect run wants it: 0 equal, 1 different or refused, 125 skip, 128 stop."),
+    click.option(
+        "--check-determinism",
+        "replays",
+        type=click.IntRange(1),
+        metavar="K",
+        help="Replay K times, scheduling, day and machine shuffled, and say what still differs.",
+    ),
+)
+_MANY: Final = (
+    click.option("--all", "every", is_flag=True, help="Re-execute every run of the store, or of a SOURCE, several at once."),
+    click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="With --all: so many at once. Default: one for each core."),
+)
+
+
+@click.command("replay", cls=Sectioned)
 @click.argument("target", required=False)
 @click.option("--rerun", is_flag=True, help="Re-execute the recorded command instead of one given after --.")
 @click.option("--yes", is_flag=True, help="Do not ask before --rerun.")
 @how
 @stepping
 @mixing
-@click.option("--require", type=click.Choice(GRADE_ORDER), help="Exit 125 unless every run has this grade or a better one.")
-@click.option(BISECT, is_flag=True, help="Exit as git bisect run wants it: 0 equal, 1 different or refused, 125 skip, 128 stop.")
-@click.option(
-    "--check-determinism",
-    "replays",
-    type=click.IntRange(1),
-    metavar="K",
-    help="Replay K times, scheduling, day and machine shuffled, and say what still differs.",
-)
+@under("Result", *_RESULT)
 @reporting
-@click.option("--all", "every", is_flag=True, help="Re-execute every run of the store, or of a SOURCE, several at once.")
-@click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="With --all: so many at once. Default: one for each core.")
+@under("Many runs", *_MANY)
 @filtering
 @joining
 @fetching

@@ -12,6 +12,7 @@ from spanreplay.cli.judged import Reports
 from spanreplay.cli.living import not_from_here, of_target
 from spanreplay.cli.main import user_command
 from spanreplay.cli.options import WrongUse, common, complain, many, print_json
+from spanreplay.cli.sections import Sectioned
 from spanreplay.replay.showing import safe, short_id
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from spanreplay.replay.reexecution.options import Options
 
 
-@click.command("resume")
+@click.command("resume", cls=Sectioned)
 @click.argument("target", default="last")
 @click.option("--rerun", is_flag=True, help="Execute the recorded command instead of one given after --.")
 @click.option("--yes", is_flag=True, help="Do not ask before --rerun.")

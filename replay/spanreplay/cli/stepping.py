@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 import click
 
 from spanreplay.cli.options import WrongUse
+from spanreplay.cli.sections import under
 
 if TYPE_CHECKING:
     from spanreplay.cli.target import Loaded
@@ -38,10 +39,7 @@ def stepping(function: F) -> F:
         comparing = replace(options.comparing, all_differences=True) if asked.since > 1 else options.comparing
         return function(*args, options=replace(options, stepping=asked, fast=fast, comparing=comparing), **kwargs)
 
-    made: Any = gathered
-    for option in reversed(_OPTIONS):
-        made = option(made)
-    return cast("F", made)
+    return cast("F", under("Step by step", *_OPTIONS)(gathered))
 
 
 def check_terminal(options: "Options", *, as_json: bool) -> None:

@@ -134,3 +134,13 @@ def test_verdict_is_where_a_file_would_appear(tmp_path_factory: pytest.TempPathF
     (made,) = top.rglob("leaf")
     made.unlink()
     assert made.is_relative_to(root / "scratch") is allowed
+
+
+def test_the_journals_of_an_allowed_database_are_allowed_too(tmp_path: Path) -> None:
+    territory = Territory(tmp_path / "scratch", [tmp_path / "ck.sqlite", tmp_path])
+    only = Territory(tmp_path / "scratch", [tmp_path / "ck.sqlite"])
+    for end in ("-journal", "-wal", "-shm"):
+        assert only.outside(tmp_path / f"ck.sqlite{end}") is None
+    for other in ("ck.sqlite-other", "ck.sqlite-journal/x", "other-journal"):
+        assert only.outside(tmp_path / other) is not None
+    assert territory.outside(tmp_path.parent / f"{tmp_path.name}-journal") is not None, "a folder is no database"

@@ -12,11 +12,13 @@ from typing import Final
 
 _DEVICES: Final = frozenset({"/dev/null", "/dev/tty"})
 _STANDARD_STREAMS: Final = frozenset({1, 2})
+_JOURNALS: Final = ("-journal", "-wal", "-shm")
+"""What SQLite writes beside a database (https://sqlite.org/tempfiles.html)."""
 _DESCRIPTOR: Final = re.compile(r"/proc/(?:\d+|self|thread-self)(?:/task/\d+)?/fd/(\d+)|/dev/fd/(\d+)")
 
 
 class Territory:
-    """Scratch, the paths of ``--allow-write``, the few devices that are no file at all, and restored state.
+    """Scratch, the paths of ``--allow-write`` with the journals of databases, the few devices that are no file at all, and restored state.
 
     Around a file of the state, whatever has its name in its own may be written: journals of databases, locks, the new version of a file
     that then replaces it.
@@ -24,7 +26,9 @@ class Territory:
 
     def __init__(self, scratch: Path, allow_write: Sequence[Path], state: Sequence[Path] = ()) -> None:
         self._state: Final = tuple(os.path.split(path) for path in state)
-        self._roots: Final = tuple(os.path.realpath(path) for path in (scratch, *allow_write))
+        allowed = [os.path.realpath(path) for path in allow_write]
+        self._roots: Final = (os.path.realpath(scratch), *allowed)
+        self._journals: Final = frozenset(path + end for path in allowed if not os.path.isdir(path) for end in _JOURNALS)  # noqa: PTH112
 
     def outside(self, path: object, *, dir_fd: object = -1, follow: bool = True) -> str | None:
         """Tell whether a write to ``path`` would reach outside.
@@ -71,7 +75,7 @@ class Territory:
 
     def holds(self, located: str) -> bool:
         """Tell whether a path without symbolic links is one that may be written."""
-        if any(located == root or located.startswith(root.rstrip("/") + "/") for root in self._roots):
+        if located in self._journals or any(located == root or located.startswith(root.rstrip("/") + "/") for root in self._roots):
             return True
         return bool(self._state) and self._is_state(located)
 

@@ -58,11 +58,11 @@ def command(
         raise click.UsageError("give the command after --, or --rerun for the recorded one")
     loaded = load(target, store)
     about(loaded)
+    options = of_target(options, loaded)
     cwd = None
     if argv is None or rerun:
         from spanreplay.cli.rerunning import confirmed_command
 
         argv, cwd = confirmed_command(loaded, yes=yes)
-    options = of_target(options, loaded)
     done = re_execute(loaded, argv, options, reports=Reports(junit=None, github=False), as_json=as_json, cwd=cwd, store=store)
     context.exit(done.verdict.exit_code)

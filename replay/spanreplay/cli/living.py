@@ -125,11 +125,13 @@ def not_from_here(options: "Options") -> None:
 
 
 def _with(options: "Options", given: dict[str, Any], **policy: Any) -> "Options":
+    from spanreplay.replay.reexecution.contradictions import once
     from spanreplay.replay.reexecution.hosts import address
     from spanreplay.replay.reexecution.policy import PolicyError, read_change
 
     try:
-        changes = dict(read_change(text) for text in given.pop("changes"))
+        read = [read_change(text) for text in given.pop("changes")]
+        changes = dict(once(((key, (key, value)) for key, value in read), lambda key: f"--set {key} has more than one value"))
     except PolicyError as error:
         raise click.UsageError(str(error)) from error
     hosts = []

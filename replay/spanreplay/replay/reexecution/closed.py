@@ -17,6 +17,7 @@ from spanreplay.boundary.errors import ControlSignal
 from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.replay.isolation.callers import thread_name, user_line
 from spanreplay.replay.model import Run
+from spanreplay.replay.reexecution.contradictions import acts_as_recorded, targets_of
 from spanreplay.replay.reexecution.ledger import Ledger
 from spanreplay.replay.reexecution.policy import Policy
 from spanreplay.semconv import attributes as names
@@ -42,12 +43,6 @@ def effect_of(step: LiveStep) -> Effect:
     return "read" if str(step.call.attributes.get(names.HTTP_REQUEST_METHOD)).upper() in _SAFE_METHODS else "unknown"
 
 
-def targets_of(runs: Sequence[Run], name: str) -> set[str]:
-    """Where the calls of a tool acted when they were recorded; of all tools, where none of that name says so."""
-    told = [(s.name, s.target) for run in runs for s in run.steps if s.target]
-    return {target for tool, target in told if tool == name} or {target for _, target in told}
-
-
 def why_closed(step: LiveStep, policy: Policy, runs: Sequence[Run]) -> str | None:
     """Why a live call may not act, with the line that would let it; ``None`` where it may."""
     name = step.call.name
@@ -66,10 +61,7 @@ def why_closed(step: LiveStep, policy: Policy, runs: Sequence[Run]) -> str | Non
     if name not in policy.allow_effect:
         where = f", where NAME is not {recorded}" if recorded else ""
         return f"{what}, so it stays closed; to let it act: {line} --target NAME{where}"
-    if policy.target is None:
-        where = f", which is not {recorded}" if recorded else ""
-        return f"{what} and may act, but it is not said where; add --target NAME, the place where it acts now{where}"
-    if policy.target in targets_of(runs, name):
+    if acts_as_recorded(policy, runs, name):
         return f"{what} and would act where it was recorded, on {policy.target}; let the agent act elsewhere, and name that with --target"
     return None
 

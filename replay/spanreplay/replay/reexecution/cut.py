@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from spanreplay.replay.model import Run, Step
+from spanreplay.replay.reexecution import contradictions
 from spanreplay.replay.reexecution.ledger import Totals
 from spanreplay.replay.reexecution.policy import RESULT, Policy, PolicyError
 from spanreplay.replay.showing import short_id
@@ -52,8 +53,9 @@ def cut_of(runs: Sequence[Run], policy: Policy) -> Cut | None:
         policy: what is live.
 
     Raises:
-        PolicyError: the run has no such step, or it happened inside one that is answered whole.
+        PolicyError: it contradicts itself, the run has no such step, or it happened inside one that is answered whole.
     """
+    contradictions.check(policy, runs)
     if policy.finish:
         return Cut(run_id=policy.run or "", step=0, moment_ns=0, unfinished=True)
     numbers = {policy.at, policy.only, *(fault.step for fault in policy.faults)} - {None}

@@ -4,7 +4,7 @@ BIN := .venv/bin
 # The tests start hundreds of processes: what all of them import is compiled once, and not by each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check fix bench conformance fuzz foreign frameworks full wheel clean
+.PHONY: demo test backends check fix bench conformance fuzz foreign frameworks full wheel clean
 
 .venv/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -20,7 +20,10 @@ demo: .venv/.ready ## Record a small agent, replay it, change it.
 	@$(BIN)/spanreplay demo
 
 test: .venv/.dev ## Run the tests.
-	$(BIN)/pytest --numprocesses auto
+	$(BIN)/pytest --numprocesses auto --ignore tests/backends
+
+backends: .venv/.dev ## Through a real Collector into a real Jaeger and back; skipped where they could not be built.
+	$(BIN)/pytest tests/backends --numprocesses auto
 
 check: .venv/.dev ## Style, types, layers.
 	$(BIN)/ruff check

@@ -177,7 +177,7 @@ def test_own_recordings_replay_from_json_protobuf_and_file(desk: Desk) -> None:
         for mode in (modes if FULL else modes[place % 2 :][:1])
     }
 
-    talks = dict(zip(wanted, _carried_over_and_replayed(desk, wanted, every_way=True), strict=True))
+    talks = dict(zip(wanted, _carried_over_and_replayed(desk, wanted, every_way=FULL), strict=True))
 
     for each, talk in talks.items():
         if each.endswith("refused"):

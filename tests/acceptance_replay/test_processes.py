@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from acceptance.commands import Desk
-from support.size import first_of
+from support.size import FULL, first_of
 
 AGENT = Path(__file__).parent / "one_of_several.py"
 
@@ -48,15 +48,17 @@ def found(desk: Desk, command: list[str], target: str = "last") -> tuple[int, li
 @pytest.mark.parametrize("how", first_of("untold", "told", "bare"))
 def test_each_process_is_answered_by_its_own(desk_of: Callable[[str], Desk], how: str) -> None:
     desk = desk_of(how)
-    assert found(desk, several(how, "1", "2")) == (0, [])
+    if FULL:
+        assert found(desk, several(how, "1", "2")) == (0, [])
     assert found(desk, several(how, "2", "1")) == (0, [])
     assert found(desk, ["sh", "-c", f"{shlex.join(one(how, '1'))} & {shlex.join(one(how, '2'))}; wait"]) == (0, [])
     code, differences = found(desk, several(how, "1", "2", "2"))
     assert (code, [d[0] for d in differences]) == (1, ["never_recorded"])
     code, differences = found(desk, several(how, "1", "3"))
     assert (code, [(d[0], d[2]) for d in differences]) == (1, [("input", '"3"')])
-    code, differences = found(desk, one(how, "2"))
-    assert (code, {d[0] for d in differences}) == (1, {"unreached"})
+    if FULL:
+        code, differences = found(desk, one(how, "2"))
+        assert (code, {d[0] for d in differences}) == (1, {"unreached"})
 
 
 @pytest.mark.parametrize("how", first_of("told", "untold"))
@@ -64,7 +66,7 @@ def test_a_run_asked_for_by_its_id_is_the_one_that_is_compared(desk_of: Callable
     desk = desk_of(how)
     runs = json.loads(desk.spanreplay("runs", "--json").out)["runs"]
     ids = {json.loads(desk.spanreplay("replay", r["run_id"], "--json").out)["runs"][0]["output"]: r["run_id"] for r in runs}
-    for question in "12":
+    for question in "12" if FULL else "2":
         run_id = ids[f"{question}!"][:12]
         assert found(desk, one(how, question), run_id) == (0, [])
         assert found(desk, several(how, "1", "2"), run_id) == (0, [])

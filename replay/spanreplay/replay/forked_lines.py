@@ -16,12 +16,21 @@ _NAMED: Final = 6
 def fork_notes(step: Step) -> list[str]:
     """What a fork did at one of its steps: nothing of a step in any other run."""
     notes = [f"answered from step {step.answered_from[1]}"] if step.answered_from is not None else []
-    notes += (
-        [f"live for step {step.stands_for}"] if step.stands_for is not None and not step.injected and step.answered_from is None else []
-    )
+    if step.stands_for is not None and not step.injected and step.answered_from is None:
+        notes.append(f"{_how(step)} for step {step.stands_for}")
     notes += [f"{safe(step.injected)} injected"] if step.injected else []
     notes += [f"changed: {safe(', '.join(step.changed))}"] if isinstance(step.changed, dict) else []
     return notes
+
+
+def _how(step: Step) -> str:
+    changed = step.changed if isinstance(step.changed, dict) else {}
+    return "decided" if "decision" in changed else "given" if "result" in changed and step.kind != "model_call" else "live"
+
+
+def ran_live(verdict: "Verdict") -> int:
+    """How many calls were live, or failed on purpose: not those that were given a result."""
+    return sum(not call.get("given") for call in verdict.live)
 
 
 def live_lines(verdict: "Verdict") -> list[Line]:
@@ -31,12 +40,13 @@ def live_lines(verdict: "Verdict") -> list[Line]:
     for left in verdict.left:
         place = "" if left["step"] is None else f" at step {left['step']}"
         lines.append([Piece(safe(f"left the record{place}, {left['name']}: live from there"), LOUD)])
-    ran = Counter(call["name"] for call in verdict.live if not call["injected"])
-    if ran:
-        told = [name if number == 1 else f"{name} (x{number})" for name, number in ran.items()]
-        more = f" and {len(told) - _NAMED} more" if len(told) > _NAMED else ""
-        lines.append([Piece(safe(f"live: {', '.join(told[:_NAMED])}{more}"))])
-    changed = Counter(", ".join(call["changed"]) for call in verdict.live if call["changed"])
+    for how, words in (("set", "given by --set, not called"), ("decided", "decided, not called"), (None, "live")):
+        ran = Counter(call["name"] for call in verdict.live if not call["injected"] and call.get("given") == how)
+        if ran:
+            told = [name if number == 1 else f"{name} (x{number})" for name, number in ran.items()]
+            more = f" and {len(told) - _NAMED} more" if len(told) > _NAMED else ""
+            lines.append([Piece(safe(f"{words}: {', '.join(told[:_NAMED])}{more}"))])
+    changed = Counter(", ".join(call["changed"]) for call in verdict.live if call["changed"] and not call.get("given"))
     lines += [[Piece(safe(f"changed: {what}, in {number} call{'' if number == 1 else 's'}"))] for what, number in changed.items()]
     again = 0
     for call in reversed(verdict.live):

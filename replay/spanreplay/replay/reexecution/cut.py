@@ -122,6 +122,9 @@ def _check_changes(run: Run | None, policy: Policy) -> None:
             raise PolicyError("result is what the tool at the step of a fork gives; name that step: fork --at N")
         if kinds.get(policy.at, "model_call") in _NO_TOOLS:
             raise PolicyError(f"result is what a tool gives, and step {policy.at} is a {kinds.get(policy.at, 'new')} step")
+        step = next((s for s in run.steps if s.seq == policy.at), None) if run is not None else None
+        if step is not None and step.typed_items is not None and not isinstance(policy.changes[RESULT], list):
+            raise PolicyError(f"{step.name} is a generator: its result is given as the list of what it yields: --set result='[…]'")
     others = ", ".join(key for key in policy.changes if key != RESULT)
     model = policy.is_fork or policy.models or kinds.get(policy.only or 0) == "model_call"
     if others and not model:

@@ -6,7 +6,7 @@ recording; one that may not act is refused; one that a fork changes, or injects 
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from spanreplay.boundary.call import Answer
 from spanreplay.boundary.scope import current_scope
@@ -17,11 +17,12 @@ from spanreplay.instrumentation.mcp_connections import CONNECT
 from spanreplay.replay.isolation.reachable import Address
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reexecution import closed, faults, overrides
+from spanreplay.replay.reexecution.chosen import chosen
 from spanreplay.replay.reexecution.cut import cut_at, cut_of, is_passed, may_have_acted, run_of
 from spanreplay.replay.reexecution.foreign import ForeignRun
 from spanreplay.replay.reexecution.ledger import Ledger
 from spanreplay.replay.reexecution.matching import Found, Missed, RecordedRun
-from spanreplay.replay.reexecution.policy import RESULT, Decision, Fault, Policy, PolicyError
+from spanreplay.replay.reexecution.policy import RESULT, Fault, Policy, PolicyError
 from spanreplay.semconv import attributes as names
 
 _MODEL: Final = "model_call"
@@ -192,8 +193,9 @@ class Live:
         if self.policy.finish and at.recorded is not None and expected is not None and may_have_acted(at.recorded.run, expected):
             return self._decided(step, at, expected)
         if self._is_changed_result(step, at.run_id, expected):
-            self._enter(step, at.run_id, expected, changed={RESULT: self.policy.changes[RESULT]})
-            return Course(answer=Answer(outcome="ok", result=canonical_json(self.policy.changes[RESULT])))
+            answer = self._chosen(canonical_json(self.policy.changes[RESULT]), step)
+            self._enter(step, at.run_id, expected, changed={RESULT: self.policy.changes[RESULT]}, given="set")
+            return Course(answer=answer)
         return self._let(step, at)
 
     def _leaves_out(self, run_id: str | None, matched: Matched) -> bool:
@@ -241,8 +243,15 @@ class Live:
             raise closed.refused(step, why, self._ledger)
         if decision.choice == "again":
             return self._let(step, at)
-        self._enter(step, at.run_id, expected, changed={"decision": decision.choice})
-        return Course(answer=_as_decided(decision, step))
+        answer = self._chosen(decision.result, step) if decision.choice == "done" else _failed(step)
+        self._enter(step, at.run_id, expected, changed={"decision": decision.choice}, given="decided")
+        return Course(answer=answer)
+
+    def _chosen(self, text: str, step: LiveStep) -> Answer:
+        try:
+            return chosen(text, step)
+        except PolicyError as error:
+            raise closed.refused(step, str(error), self._ledger, action="change") from error
 
     # ---- mixes --------------------------------------------------------------------------------------------------
 
@@ -345,6 +354,7 @@ class Live:
         *,
         changed: dict[str, Any] | None = None,
         injected: str | None = None,
+        given: Literal["set", "decided"] | None = None,
     ) -> None:
         seq = None if expected is None else expected.seq
         kept: dict[str, Any] = {}
@@ -354,21 +364,19 @@ class Live:
             kept[names.STEP_CHANGED] = canonical_json(changed)
         if injected:
             kept[names.STEP_INJECTED] = injected
-        if self.policy.target is not None and step.call.kind != _MODEL:
+        if self.policy.target is not None and step.call.kind != _MODEL and given is None:
             kept[names.STEP_TARGET] = self.policy.target
         if kept:
             step.learn(kept)
         name = f"{step.call.kind} {step.call.name}"
-        self._ledger.enter("live", run=run_id, step=seq, name=name, changed=sorted(changed or ()), injected=injected)
+        self._ledger.enter("live", run=run_id, step=seq, name=name, changed=sorted(changed or ()), injected=injected, given=given)
 
 
 NOT_MISSED: Final = frozenset({"cancelled", "unknown", "abandoned"})
 """Outcomes of recorded calls that need not come again."""
 
 
-def _as_decided(decision: Decision, step: LiveStep) -> Answer:
-    if decision.choice == "done":
-        return Answer(outcome="ok", result=decision.result)
+def _failed(step: LiveStep) -> Answer:
     error = RuntimeError(f"{step.call.name} was interrupted by a crash, and is taken to have failed")
     return Answer(outcome="error", error=codec.encode_exception(error).text)
 

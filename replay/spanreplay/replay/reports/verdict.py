@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Sequence
 
-from spanreplay.replay.forked_lines import kept_lines, live_lines
+from spanreplay.replay.forked_lines import kept_lines, live_lines, ran_live
 from spanreplay.replay.isolation.refusal import FILES
 from spanreplay.replay.lines import BAD, DIM, GOOD, LOUD, Line, Piece, rendered
 from spanreplay.replay.model import GRADE_ORDER, GRADE_WORDS, Grade, Run
@@ -108,8 +108,8 @@ def _paths(action: str, target: str) -> list[str]:
 
 def _answered(verdict: Verdict) -> str:
     text = f"{verdict.matched} of {verdict.recorded} recorded steps answered a call"
-    if verdict.live:
-        text += f", {len(verdict.live)} {'was' if len(verdict.live) == 1 else 'were'} live"
+    if live := ran_live(verdict):
+        text += f", {live} {'was' if live == 1 else 'were'} live"
     if verdict.matched_by_meaning:
         text += (
             ", found by their meaning" if verdict.matched_by_meaning == verdict.matched else f", {verdict.matched_by_meaning} by meaning"

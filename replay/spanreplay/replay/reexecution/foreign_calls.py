@@ -43,7 +43,7 @@ class ForeignCalls:
         ledger: what is matched is entered there.
         stop: enters a difference and gives what is to be raised.
         live: what of the replay is live.
-        begun: told of each call that a recorded run answers.
+        begun: told of each call that a recorded run answers, or is expected to.
         comparing: what inputs may differ in.
     """
 
@@ -86,9 +86,9 @@ class ForeignCalls:
         found, ignored = self._let_differ(pool, self._matched(step, pool, asked, request))
         delay = None
         if self._live is not None:
-            course = self._live.course_of_others(step, found.run, found.step if isinstance(found, Match) else None)
-            if isinstance(found, Match):
+            if found.run is not None:
                 self._begun(step, found.run.run)
+            course = self._live.course_of_others(step, found.run, found.step if isinstance(found, Match) else None)
             if course is not None and course.delay is None:
                 return course.answer
             delay = None if course is None else course.delay

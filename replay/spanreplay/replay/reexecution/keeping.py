@@ -137,11 +137,17 @@ class Keeping:
         """A run of the new command stands for this one.
 
         Args:
-            root: the step that is the new run.
+            root: the step that is the new run; a call outside every agent run for what is the command itself.
             run: the recorded one.
         """
-        if root.run is not None:
+        if root.run is None:
+            return
+        if not root.run.fallback:
             self._link(root.trace_id, root.span_id, root.run.run_id, run)
+        elif self.place.top:
+            self._link(self.place.trace_id, self.place.span_id, self.place.command_run, run)
+        else:
+            self._ledger.enter("begun", run=self.place.command_run, of=run.run_id)
 
     def _link(self, trace_id: str, span_id: str, run_id: str, of: Run | None) -> None:
         if of is None:

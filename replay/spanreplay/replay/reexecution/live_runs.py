@@ -33,7 +33,7 @@ class LiveRuns:
         recording: what spanreplay recorded.
         of_others: what others did.
         ledger: each recorded run that is met is entered there.
-        begun: told of each live run that a recorded one stands for, as its root step and that one.
+        begun: told of each live run that a recorded one stands for, as its root step, or its first call where it has none, and that one.
     """
 
     def __init__(self, recording: Recording, of_others: ForeignRecording, ledger: Ledger, begun: Callable[[LiveStep, Run], None]) -> None:
@@ -43,6 +43,8 @@ class LiveRuns:
         self._begun: Final = begun
         self._known: dict[str, RecordedRun | Pool | Undecided | None] = {}
         self._roots: dict[str, LiveStep] = {}
+        self._outside = False
+        """What the calls outside every agent run stand for has been told."""
 
     def __len__(self) -> int:
         return len(self._known)
@@ -98,8 +100,11 @@ class LiveRuns:
         return found if isinstance(found, RecordedRun) else None
 
     def answered_by(self, step: LiveStep, run: Run) -> None:
-        """A run of others has answered a call: it is what the live run around the call stands for."""
-        root = self._roots.pop(_key(step.run), None)
+        """A run of others has answered a call, or would have: it is what the live run around the call stands for."""
+        key = _key(step.run)
+        root = self._roots.pop(key, None)
+        if not key and not self._outside:
+            root, self._outside = step, True
         if root is not None:
             self._begun(root, run)
 

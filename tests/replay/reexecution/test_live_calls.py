@@ -175,7 +175,7 @@ def test_the_result_of_a_tool_is_changed(scene: Made) -> None:
     result = made.fork(at=1, changes={"result": "z"})
     assert (result.value, RAN) == (["z", "b"], ["b"])
     step = made.made(result).steps[0]
-    assert (step.changed, step.output) == ({"result": {"said": ["z", 1]}}, {"result": {"said": ["z", 1]}})
+    assert (step.changed, step.output) == ({"result": "z"}, {"result": "z"})
 
 
 # ---- what is sent ---------------------------------------------------------------------------------------------------

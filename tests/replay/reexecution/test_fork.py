@@ -8,7 +8,7 @@ import pytest
 from spanreplay.replay.model import Run
 from spanreplay.replay.reexecution.engine import Replayer
 from spanreplay.replay.reexecution.policy import PolicyError
-from support.forking import CALLS, TURNS, Echo, agent_of, recorded_into, runs_in
+from support.forking import CALLS, TURNS, WRITES, Echo, agent_of, recorded_into, runs_in
 
 STEPS = 2 * TURNS
 
@@ -80,3 +80,14 @@ def test_effects_stay_closed(scene: Scene) -> None:
 def test_a_step_that_is_not_there_is_refused(scene: Scene, at: int) -> None:
     with pytest.raises(PolicyError, match="has steps 1 to 20"):
         scene.replayer().fork(at=at)
+
+
+def test_a_recorded_tool_is_answered_at_the_first_live_step_too(scene: Scene) -> None:
+    result = scene.replayer().fork(at=WRITES[0], stub=["note"]).replay(scene.agent)
+    assert (result.verdict.exit_code, result.value) == (0, scene.told)
+    assert "note" not in dict(CALLS)
+
+
+def test_a_fault_of_a_recorded_tool_is_injected(scene: Scene) -> None:
+    result = scene.replayer().fork(at=WRITES[0], stub=["note"], faults=["timeout"]).replay(scene.agent)
+    assert type(result.error) is TimeoutError

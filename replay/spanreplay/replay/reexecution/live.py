@@ -113,7 +113,9 @@ class Live:
         """
         if isinstance(matched, Found):
             return matched
-        anywhere = (self.policy.models and step.call.kind in _RELAXED) or (self.gone and step.call.name in self.policy.stub)
+        leaves = self._cut is not None and there is not None and not self._is_before(recorded.run.run_id, there)
+        stubbed = step.call.name in self.policy.stub and (self.gone or leaves)
+        anywhere = stubbed or (self.policy.models and step.call.kind in _RELAXED)
         if anywhere:
             found = recorded.same(step.call.kind, step.call.name, asked)
             return matched if found is None else Found(step=found, by="input")
@@ -186,7 +188,7 @@ class Live:
             if expected is not None and self._passes(step):  # it had begun: what it was doing is looked at, call by call
                 return None if at.matched else self._let(step, at)
             self.leave(step, at.run_id, expected)
-        elif at.matched and expected is not None and (step.call.name in self.policy.stub or self._is_before(at.run_id, expected)):
+        elif at.matched and expected is not None and self._is_before(at.run_id, expected):
             return None
         if fault is not None:
             return self._inject(fault, step, expected)
@@ -196,6 +198,8 @@ class Live:
             answer = self._chosen(canonical_json(self.policy.changes[RESULT]), step)
             self._enter(step, at.run_id, expected, changed={RESULT: self.policy.changes[RESULT]}, given="set")
             return Course(answer=answer)
+        if at.matched and step.call.name in self.policy.stub:
+            return None
         return self._let(step, at)
 
     def _leaves_out(self, run_id: str | None, matched: Matched) -> bool:

@@ -16,7 +16,7 @@ from spanreplay.cli.living import mixing, of_target
 from spanreplay.cli.main import user_command
 from spanreplay.cli.options import common, complain, many, print_json, print_text, say
 from spanreplay.cli.sections import Sectioned, under
-from spanreplay.cli.stepping import check_terminal, shown_part, stepping
+from spanreplay.cli.stepping import check_steps, check_terminal, shown_part, stepping
 from spanreplay.replay.model import GRADE_ORDER
 
 if TYPE_CHECKING:
@@ -120,6 +120,7 @@ def command(
 
     loaded = load(target or "last", store)
     about(loaded)
+    check_steps(loaded, options)
     cwd = None
     if rerun:
         from spanreplay.cli.rerunning import confirmed_command

@@ -10,6 +10,7 @@ import click
 
 from spanreplay.cli.options import WrongUse
 from spanreplay.cli.sections import under
+from spanreplay.replay.showing import short_id
 
 if TYPE_CHECKING:
     from spanreplay.cli.target import Loaded
@@ -52,6 +53,23 @@ def check_terminal(options: "Options", *, as_json: bool) -> None:
         return
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise WrongUse("--break-at opens a debugger, which needs a terminal for input and output, and no --json")
+
+
+def check_steps(loaded: "Loaded", options: "Options") -> None:
+    """Steps that are asked for are there: what lies beyond the last would be neither compared nor stopped at.
+
+    Raises:
+        WrongUse: the run has no such step, or the TARGET has several runs.
+    """
+    asked = options.stepping
+    if not asked:
+        return
+    run = loaded.one()
+    last = max((step.seq for step in run.steps), default=0)
+    for option, number in (("--from", asked.since), ("--until", asked.until), ("--break-at", asked.break_at)):
+        if number is not None and number > max(last, 1 if option == "--from" else 0):
+            has = f"has steps 1 to {last}" if last else "has no steps"
+            raise WrongUse(f"run {short_id(run.run_id)} {has}; there is no step {number} ({option})")
 
 
 def shown_part(loaded: "Loaded", options: "Options") -> "Loaded":

@@ -166,3 +166,10 @@ def test_without_a_command_a_part_is_shown(demo: CommandLine) -> None:
 def test_options_that_do_not_go_together(spanreplay: CommandLine, arguments: list[str], says: str) -> None:
     done = spanreplay("replay", *arguments)
     assert (done.code, says in done.err) == (2, True), done
+
+
+@pytest.mark.parametrize("bisect", [(), ("--bisect",)])
+@pytest.mark.parametrize("option", ["--from", "--until"])
+def test_a_step_that_is_not_there_is_wrong_use(demo: CommandLine, option: str, bisect: tuple[str, ...]) -> None:
+    done = demo("replay", *bisect, option, "99", "--", "true")
+    assert (done.code, "has steps 1 to " in done.err, "there is no step 99" in done.err) == (128 if bisect else 2, True, True), done

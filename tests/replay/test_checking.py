@@ -55,6 +55,20 @@ def test_what_a_check_raises_names_its_line(tmp_path: Path) -> None:
     assert (case.group, case.ended, case.where, case.properties["run"]) == ("few", "failed", f"{file}:4", run.run_id)
 
 
+@pytest.mark.parametrize("raised", [SystemExit(0), GeneratorExit(), BaseExceptionGroup("both", [SystemExit(0)])])
+def test_a_check_that_exits_has_judged_nothing(raised: BaseException, tmp_path: Path) -> None:
+    def leaves(run: object) -> None:
+        raise raised
+
+    (run,) = build_runs([chat(1)])
+    found = judge(check(leaves), run)
+    assert (found.ended, found.detail.startswith(type(raised).__name__)) == ("error", True)
+    file = tmp_path / "leaving.py"
+    file.write_text("raise SystemExit(0)\n")
+    with pytest.raises(NoCheck, match="fails: SystemExit"):
+        load_check(f"{file}:f")
+
+
 @pytest.mark.parametrize(
     ("reference", "says"),
     [

@@ -117,7 +117,9 @@ def _module(path: Path) -> Any:
     sys.path.insert(0, str(path.parent.absolute()))
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise NoCheck(f"{path} fails: {type(error).__name__}: {error}") from error
     finally:
         sys.path.pop(0)
@@ -138,7 +140,9 @@ def judge(check: Check, run: Run, *, at_least: float | None = None) -> Judgement
     except AssertionError as error:
         where, line = _last_line(error)
         return Judgement(check=check.name, run=run, ended="failed", detail=str(error) or line, where=where)
-    except Exception as error:  # noqa: BLE001 — whatever the check raises
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 — whatever the check raises, an exit too: the others are judged
         where, _ = _last_line(error)
         return Judgement(check=check.name, run=run, ended="error", detail=f"{type(error).__name__}: {error}", where=where)
     return Judgement(check=check.name, run=run, ended=ended, score=score, detail=detail)

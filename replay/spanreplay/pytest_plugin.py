@@ -54,8 +54,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """The mark."""
     config.addinivalue_line("markers", f"{_MARK}(path, allow_write=(), ignore=()): answer the test's calls from this recording")
-    if config.getoption(_REASON) is not None and _mode(config) != "record":
+    reason = config.getoption(_REASON)
+    if reason is not None and _mode(config) != "record":
         raise pytest.UsageError(f"{_REASON} is for {_OPTION}=record")
+    if reason is not None and not reason.strip():
+        raise pytest.UsageError(f"{_REASON} is empty: say why what has changed is right now")
 
 
 @pytest.hookimpl(wrapper=True)

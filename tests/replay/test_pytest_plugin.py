@@ -196,6 +196,13 @@ def test_a_changed_recording_is_accepted_with_a_reason_that_it_keeps(suite: Suit
     assert decision["when"].endswith("+00:00")
 
 
+@pytest.mark.parametrize("reason", ["", " \t"])
+def test_a_reason_says_something(suite: Suite, reason: str) -> None:
+    code, said = suite.run(TESTS, "--spanreplay=record", f"--spanreplay-reason={reason}")
+    assert code == int(pytest.ExitCode.USAGE_ERROR)
+    assert "--spanreplay-reason is empty" in said
+
+
 def test_a_reason_is_for_recording(suite: Suite) -> None:
     code, said = suite.run(TESTS, "--spanreplay-reason", "why")
     assert (code, "is for --spanreplay=record" in said) == (4, True)

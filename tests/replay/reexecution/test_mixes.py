@@ -230,3 +230,49 @@ def test_what_is_live_after_a_difference_may_not_act(scene: Scene, server: Echo)
     result = scene.mixed(agent=agent, leave=True)
     assert result.verdict.exit_code == 1
     assert CALLS == [("look", 99)]
+
+
+# ---- what comes of a live model -------------------------------------------------------------------------------------
+
+
+def telling(server: Echo, tool_argument: Callable[[str], int]) -> Callable[[], str]:
+    def agent() -> str:
+        with agent_run("telling", input="go") as run, httpx.Client(base_url=server.url, verify=False) as client:
+            asked = {"model": "small-1", "messages": [{"role": "user", "content": "Go."}]}
+            said = str(client.post("/v1/chat/completions", json=asked).raise_for_status().json()["choices"][0]["message"]["content"])
+            look(tool_argument(said))
+            run.output = said
+            return said
+
+    return agent
+
+
+def test_what_a_run_gives_after_a_live_model_is_drift_too(server: Echo, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Scene(telling(server, lambda _: 1), monkeypatch)
+    result = made.mixed(models=True, changes={"model": "other-1"})
+    assert ([d.name for d in result.verdict.drift], result.differences) == (["model_call small-1", "agent telling"], ())
+    assert result.verdict.exit_code == 0
+    assert result.verdict.drift[1].cause == "model_call small-1, live for step 1, asked with --set model, gave something else"
+
+
+def test_without_another_word_of_the_model_what_a_run_gives_is_a_difference(server: Echo, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Scene(telling(server, lambda _: 1), monkeypatch)
+
+    def other() -> None:
+        with agent_run("telling", input="go") as run, httpx.Client(base_url=server.url, verify=False) as client:
+            client.post("/v1/chat/completions", json={"model": "small-1", "messages": [{"role": "user", "content": "Go."}]})
+            look(1)
+            run.output = "of my own"
+
+    result = made.mixed(agent=other, models=True)
+    assert ([d.kind for d in result.differences], result.verdict.exit_code) == (["output"], 1)
+
+
+def test_what_a_live_model_asks_for_may_have_no_answer_in_the_record(server: Echo, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Scene(telling(server, lambda said: len(said) + int(said[-8:], 16)), monkeypatch)
+    result = made.mixed(models=True, changes={"model": "other-1"})
+    assert [(d.kind, d.cause_kind) for d in result.differences] == [("input", "live")]
+    assert result.verdict.exit_code == 125
+    opened = made.mixed(models=True, live=("look",), changes={"model": "other-1"})
+    assert [d.name for d in opened.verdict.drift] == ["model_call small-1", "tool_call look", "agent telling"]
+    assert (opened.differences, opened.verdict.exit_code) == ((), 0)

@@ -3,7 +3,7 @@
 import sys
 import threading
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from http import HTTPStatus
 from typing import Final, NoReturn
 
@@ -17,6 +17,7 @@ from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reading.meaning import answer_meaning
 from spanreplay.replay.rebuilding.origin import is_foreign
 from spanreplay.replay.reexecution import differing, faults, turns
+from spanreplay.replay.reexecution.blame import LIVE
 from spanreplay.replay.reexecution.candidates import Recording
 from spanreplay.replay.reexecution.claims import Claims
 from spanreplay.replay.reexecution.clock import RecordedClock
@@ -242,6 +243,9 @@ class RecordedCalls:
             with self._lock:
                 drift = drifted(step, found, recorded.run.run_id)
                 if drift is not None:
+                    asked = recorded.asked(step.call.kind, step.call.name, step.input)
+                    if part.policy.models and part.drifted and asked != recorded.input_of(found):
+                        drift = replace(drift, cause="asked for by a live model, with other arguments", cause_kind=LIVE)
                     part.drifted = True
                     self.ledger.enter("drift", **asdict(drift))
 

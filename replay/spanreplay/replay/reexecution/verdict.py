@@ -8,8 +8,11 @@ from typing import Any
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.rebuilding.origin import is_foreign, told_by_others
 from spanreplay.replay.reexecution import ledger as ledgers
+from spanreplay.replay.reexecution.blame import is_asked_for, is_of_model, of_live_calls
+from spanreplay.replay.reexecution.intended import never_reached
 from spanreplay.replay.reexecution.ledger import Difference, Totals, unreached
 from spanreplay.replay.reexecution.missing_state import missing_state
+from spanreplay.replay.reexecution.policy import NOTHING, Policy
 from spanreplay.replay.reexecution.versions_now import Comparison
 
 
@@ -73,6 +76,8 @@ class Verdict:
     """Where it left the record, in each process that did."""
     drift: tuple[Difference, ...] = ()
     """What live calls gave otherwise than the recorded ones."""
+    never_reached: tuple[Mapping[str, Any], ...] = ()
+    """What was to be live, changed or failed, and was not come to, see :mod:`spanreplay.replay.reexecution.intended`."""
     begun: Mapping[str, str] = field(default_factory=dict)
     """Id of each run that the re-execution was recorded as, to that of the run it was forked from."""
 
@@ -83,13 +88,18 @@ class Verdict:
 
     @property
     def exit_code(self) -> int:
-        """0 equal, 1 a difference, 4 an action on the outside was attempted, 125 cannot be judged."""
+        """0 equal, 1 a difference, 4 an action on the outside was attempted, 125 cannot be judged.
+
+        What a live model says is no difference; where it asks for what the record has no answer to, it cannot be judged.
+        """
         if self.refusals:
             return ledgers.EXIT_REFUSED
         if self.processes == 0 or any(d.kind == "not_replayable" for d in self.differences):
             return ledgers.EXIT_CANNOT_JUDGE
-        if self.differences or any(not d.name.startswith("model_call ") for d in self.drift):
+        if any(not is_asked_for(d) for d in self.differences) or any(not is_of_model(d) for d in self.drift):
             return ledgers.EXIT_DIFFERENT
+        if self.differences:
+            return ledgers.EXIT_CANNOT_JUDGE
         return ledgers.EXIT_CANNOT_JUDGE if self.cut_short and not self.accept_incomplete else ledgers.EXIT_EQUAL
 
     def to_json(self) -> dict[str, Any]:
@@ -128,6 +138,7 @@ class Verdict:
             "live": [dict(call) for call in self.live],
             "left": [dict(place) for place in self.left],
             "drift": [d.to_json() for d in self.drift],
+            "never_reached": [dict(unmet) for unmet in self.never_reached],
             "runs": [{"run_id": run_id, "forked_from": of} for run_id, of in self.begun.items()],
         }
 
@@ -142,7 +153,9 @@ def _last_inside(run: Run) -> dict[int, int]:
     return last
 
 
-def verdict(totals: Totals, runs: Sequence[Run], *, accept_incomplete: bool = False, command: Run | None = None) -> Verdict:
+def verdict(
+    totals: Totals, runs: Sequence[Run], *, accept_incomplete: bool = False, command: Run | None = None, policy: Policy = NOTHING
+) -> Verdict:
     """Sum up a ledger.
 
     Args:
@@ -150,6 +163,7 @@ def verdict(totals: Totals, runs: Sequence[Run], *, accept_incomplete: bool = Fa
         runs: the runs it is judged against.
         accept_incomplete: judge records that are known to lack something too, as far as they go.
         command: the run that knows the versions of the recorded command, which need not be judged itself.
+        policy: what was to be live.
     """
     from spanreplay.replay.reexecution.causes import Causes
 
@@ -164,7 +178,8 @@ def verdict(totals: Totals, runs: Sequence[Run], *, accept_incomplete: bool = Fa
         at_end = difference.kind in ("output", "outcome")  # behind what happened inside the step
         return False, last.get(difference.run_id or "", {}).get(step, step) + 0.5 if at_end else step
 
-    ordered = sorted(totals.differences, key=place)
+    differences, drift = of_live_calls(totals.differences, sorted(totals.drift, key=place), totals.live)
+    ordered = sorted(differences, key=place)
     isolation = totals.isolation[0] if totals.isolation else "none"
     of_command = [run for run in (*runs, command) if run is not None and (run.untaped or run.state is not None)]
     return Verdict(
@@ -194,7 +209,7 @@ def verdict(totals: Totals, runs: Sequence[Run], *, accept_incomplete: bool = Fa
         inside=tuple((r.run_id, seq) for r in runs for seq in sorted(totals.covered.get(r.run_id, ()))),
         live=tuple(totals.live),
         left=tuple(totals.left),
-        drift=tuple(sorted(totals.drift, key=place)),
+        drift=tuple(drift),
         begun=dict(totals.begun),
         passed=Counter(step.kind for run in runs if is_foreign(run) for step in _passed(run, totals)),
         told_by_others=sum(len(told_by_others(run) - totals.covered.get(run.run_id, set())) for run in runs),

@@ -1,7 +1,8 @@
 """What was live in a re-execution, where it left the record, and what it was kept as, as lines for people."""
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from spanreplay.replay.lines import DIM, LOUD, Line, Piece
 from spanreplay.replay.model import Step
@@ -56,7 +57,25 @@ def live_lines(verdict: "Verdict") -> list[Line]:
             attempts = f", and into {again} further attempt{'' if again == 1 else 's'}" if again else ""
             faults.append([Piece(safe(f"injected at step {call['step']}: {call['injected']}, into {call['name']}{attempts}"))])
             again = 0
-    return [*lines, *reversed(faults)]
+    return [*lines, *reversed(faults), *map(_unmet, verdict.never_reached)]
+
+
+def _unmet(unmet: Mapping[str, Any]) -> Line:
+    step, value = unmet["step"], unmet["value"]
+    match unmet["what"]:
+        case "fork":
+            return [Piece(f"step {step} was never reached: everything was answered from the record, and nothing was live", LOUD)]
+        case "fault":
+            what = f"the fault {value} at step {step}"
+        case "set":
+            what = f"a call to change {value} in" if step is None else f"step {step}, to give the {value} of"
+        case "decide":
+            what = f"step {step}, decided as {value}"
+        case "only":
+            what = f"step {step}, to be live"
+        case _:
+            what = f"a call of {value}, to be live"
+    return [Piece(safe(f"never reached: {what}: the run ended before, or went another way"), LOUD)]
 
 
 def kept_lines(verdict: "Verdict") -> list[Line]:

@@ -137,7 +137,8 @@ def replay_command(
     judged = window(judged_part(expected_runs(runs, totals, focus), policy, totals), totals, options.stepping, focus)
     whole = not policy and totals.enough is None and (all(r.run_id in totals.runs_matched or r.is_command for r in runs) if focus else True)
     _finish(totals, judged, code, options, None if not whole else next((r.exit_code for r in runs if r.is_command), None))
-    judgement = verdict(totals, judged, accept_incomplete=options.accept_incomplete or policy.is_fork, command=recorded_command(runs))
+    whole_enough = options.accept_incomplete or policy.is_fork
+    judgement = verdict(totals, judged, accept_incomplete=whole_enough, command=recorded_command(runs), policy=policy)
     made = None if kept is None else command_id
     return CommandReplay(argv=tuple(argv), exit_code=code, verdict=judgement, runs=tuple(judged), command_id=made)
 

@@ -374,7 +374,7 @@ class Execution:
             code = present_code(self._runs, Path.cwd())
             totals.versions = compare(self._runs, recorded_redactor(self._runs), code, in_process=True)
         whole = options.accept_incomplete or options.policy.is_fork
-        return verdict(totals, self._judged, accept_incomplete=whole, command=command)
+        return verdict(totals, self._judged, accept_incomplete=whole, command=command, policy=options.policy)
 
 
 _empty: Final[dict[int, Path]] = {}

@@ -210,6 +210,7 @@ def verdict(
         live=tuple(totals.live),
         left=tuple(totals.left),
         drift=tuple(drift),
+        never_reached=never_reached(policy, totals),
         begun=dict(totals.begun),
         passed=Counter(step.kind for run in runs if is_foreign(run) for step in _passed(run, totals)),
         told_by_others=sum(len(told_by_others(run) - totals.covered.get(run.run_id, set())) for run in runs),

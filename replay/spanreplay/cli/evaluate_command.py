@@ -16,6 +16,7 @@ from spanreplay.replay.case import Ended
 
 if TYPE_CHECKING:
     from spanreplay.replay.checking import Judgement
+    from spanreplay.replay.inputs.report import UnreadableSource
     from spanreplay.replay.model import Run
 
 _EXIT: Final[Mapping[Ended, int]] = {"passed": 0, "failed": 1, "error": 125}
@@ -57,7 +58,8 @@ def command(
     spanreplay evaluate last --check checks.py:polite
     spanreplay evaluate --all --since 7d --check checks.py:grounded --at-least 0.8 --junit checks.xml
     """  # noqa: D301
-    from spanreplay.replay.case import worst
+    from spanreplay.cli.target import why_unreadable
+    from spanreplay.replay.case import Case, worst
     from spanreplay.replay.checking import NoCheck, judge, load_check
 
     if filters.asked() and not every:
@@ -67,45 +69,60 @@ def command(
     except NoCheck as error:
         raise WrongUse(f"--check: {error}") from error
     judgements: list[Judgement] = []
-    for run in _all_runs(target, store, filters) if every else _runs(target, store):
+    unreadable: list[UnreadableSource] = []
+    for run in _all_runs(target, store, filters, unreadable) if every else _runs(target, store, unreadable):
         for check in loaded:
             judgement = judge(check, run, at_least=at_least)
             judgements.append(judgement)
             if not as_json and not (quiet() and judgement.ended == "passed"):
                 print_text(_line(judgement))
-    found = Counter(judgement.ended for judgement in judgements)
+    cases = [one.case() for one in judgements]
+    for error in unreadable:
+        cases.append(Case(group="recording", name=error.file, ended="error", word="error", message=why_unreadable(error)))
+        if not as_json:
+            print_text(_row("error", error.file, f"  {why_unreadable(error)}"))
+    found = Counter(case.ended for case in cases)
     if as_json:
-        print_json({"schema": 1, "counts": {word: found[word] for word in _EXIT}, "results": [one.to_json() for one in judgements]})
-    elif judgements:
+        results = [one.to_json() for one in judgements]
+        told = [{"file": error.file, "detail": why_unreadable(error)} for error in unreadable]
+        print_json({"schema": 1, "counts": {word: found[word] for word in _EXIT}, "results": results, "unreadable": told})
+    elif cases:
         rest = [f"{found[word]} {word}" for word in _EXIT if found[word] and word != "passed"]
-        print_text(", ".join([f"{found['passed']} of {len(judgements)} passed", *rest]))
+        print_text(", ".join([f"{found['passed']} of {len(cases)} passed", *rest]))
     else:
         say("no run was judged")
-    reports.write([one.case() for one in judgements], name="spanreplay evaluate", as_json=as_json)
-    context.exit(worst([_EXIT[one.ended] for one in judgements]))
+    reports.write(cases, name="spanreplay evaluate", as_json=as_json)
+    context.exit(worst([_EXIT[case.ended] for case in cases]))
 
 
-def _runs(target: str | None, store: Path | None) -> "Sequence[Run]":
+def _runs(target: str | None, store: Path | None, unreadable: "list[UnreadableSource]") -> "Sequence[Run]":
     from spanreplay.cli.target import is_bare_command, load
 
     loaded = load(target or "last", store)
+    unreadable += loaded.unreadable
     return [run for run in loaded.runs if not is_bare_command(run, loaded.siblings)]
 
 
-def _all_runs(target: str | None, store: Path | None, filters: Filters) -> "Iterator[Run]":
+def _all_runs(target: str | None, store: Path | None, filters: Filters, unreadable: "list[UnreadableSource]") -> "Iterator[Run]":
     from spanreplay.cli.progress import counted, working
     from spanreplay.cli.units import every_run
 
     with every_run(target, store, filters, apart=True) as units, working("judging", total=len(units)) as advance:
+        unreadable += units.unreadable
         yield from counted(units.every(), advance)
 
 
 def _line(judgement: "Judgement") -> str:
-    from spanreplay.replay.lines import BAD, DIM, GOOD, Piece, rendered
-    from spanreplay.replay.showing import safe, short_id
+    from spanreplay.replay.showing import short_id
 
-    style = GOOD if judgement.ended == "passed" else BAD
     score = "" if judgement.score is None else f"  {judgement.score:g}"
     told = f"  {judgement.detail}" + (f"  ({judgement.where})" if judgement.where else "") if judgement.detail else ""
     who = f"{short_id(judgement.run.run_id)}  {judgement.run.agent_name or '-'}  {judgement.check}{score}"
-    return rendered([[Piece(f"{judgement.ended:<6}  ", style), Piece(safe(who)), Piece(safe(told), DIM)]], None)
+    return _row(judgement.ended, who, told)
+
+
+def _row(ended: Ended, who: str, told: str) -> str:
+    from spanreplay.replay.lines import BAD, DIM, GOOD, Piece, rendered
+    from spanreplay.replay.showing import safe
+
+    return rendered([[Piece(f"{ended:<6}  ", GOOD if ended == "passed" else BAD), Piece(safe(who)), Piece(safe(told), DIM)]], None)

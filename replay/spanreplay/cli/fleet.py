@@ -6,6 +6,7 @@ import signal
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +15,7 @@ from spanreplay.cli.judged import Reports
 from spanreplay.cli.options import WrongUse, complain, detail, many, print_json, print_text, quiet, say
 from spanreplay.cli.progress import working
 from spanreplay.cli.rerunning import agree, own_command
+from spanreplay.cli.target import why_unreadable
 from spanreplay.cli.units import Unit, Units, every_run
 
 if TYPE_CHECKING:
@@ -71,8 +73,9 @@ def replay_all(
         if argv is None and not yes:
             _confirm(units)
         with working("replaying", total=len(units)) as advance:
-            for result in executed(_jobs(units, Path(folder), argv, options), max(1, min(workers, len(units)))):
-                advance(1)
+            replayed = executed(_jobs(units, Path(folder), argv, options), max(1, min(workers, len(units))))
+            for result in chain(_unreadable(units), replayed):
+                advance(int(result.file is None))
                 results.append(result)
                 if not as_json and not (quiet() and result.exit_code == 0):
                     print_text(render_result(result))
@@ -99,6 +102,14 @@ def _ended_by_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _unreadable(units: Units) -> "Iterator[Result]":
+    """Recordings of which nothing can be judged: they count all the same."""
+    from spanreplay.replay.reexecution.fleet import CANNOT_JUDGE, Result
+
+    for number, error in enumerate(units.unreadable, len(units)):
+        yield Result(number=number, runs=(), exit_code=CANNOT_JUDGE, failed=why_unreadable(error), file=error.file)
 
 
 def _jobs(units: Units, folder: Path, argv: Sequence[str] | None, options: "Options") -> "Iterator[Job]":

@@ -116,7 +116,7 @@ def command(
         code = replay_all(target, store, filters, argv, options, yes=yes, workers=workers, reports=reports, as_json=as_json)
         context.exit(code)
     from spanreplay.cli.about import about
-    from spanreplay.cli.target import load
+    from spanreplay.cli.target import load, why_unreadable
 
     loaded = load(target or "last", store)
     about(loaded)
@@ -140,6 +140,9 @@ def command(
         options = of_target(options, loaded)
         done = re_execute(loaded, argv, options, reports=reports, as_json=as_json, cwd=cwd, store=store)
         code = 125 if bisect and never_began(done) else done.verdict.exit_code
+        if code == 0 and loaded.unreadable:
+            complain(f"{loaded.unreadable[0].file} cannot be judged: {why_unreadable(loaded.unreadable[0])}")
+            code = 125
     worst = max((GRADE_ORDER.index(r.grade) for r in loaded.runs), default=0)
     if require is not None and worst > GRADE_ORDER.index(require) and code == 0:
         complain(f"the grade {require} is required; found {GRADE_ORDER[worst]}")

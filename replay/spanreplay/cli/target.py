@@ -17,6 +17,7 @@ from spanreplay.replay.showing import begins, short_id
 from spanreplay.spans.record import Record, SpanRecord
 
 if TYPE_CHECKING:
+    from spanreplay.replay.inputs.report import ReadReport, UnreadableSource
     from spanreplay.replay.inputs.source import Opened
     from spanreplay.store.store import Store
 
@@ -24,6 +25,8 @@ TARGET_HELP: Final = "TARGET is last, last~2, a run id or its beginning, a file 
 
 _LAST: Final = re.compile(r"last(?:~(\d{1,9}))?")
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_NO_RECORDINGS: Final = frozenset({".md", ".rst", ".py", ".toml", ".ini", ".cfg", ".yaml", ".yml", ".html", ".xml", ".sh"})
+"""Names of files that may lie beside recordings and are none; any other file that cannot be read is one that cannot be judged."""
 _NAMED: Final = 6
 """How many runs an error lists."""
 
@@ -46,6 +49,8 @@ class Loaded:
     store: Path | None = None
     ours: bool = False
     """They were recorded into this store, and not brought to it."""
+    unreadable: Sequence["UnreadableSource"] = ()
+    """Recordings of a folder that cannot be read, where no run was named: nobody knows what their runs were."""
 
     def one(self) -> Run:
         """The run, where the command works on one.
@@ -263,7 +268,19 @@ def _from_source(where: str, name: str) -> Loaded:
         asked=_by_id(name),
         fidelity=[*opened.report.fidelity],
         warnings=opened.report.warnings(full=verbose()),
+        unreadable=() if name else unreadable_recordings(opened.report),
     )
+
+
+def unreadable_recordings(report: "ReadReport") -> list["UnreadableSource"]:
+    """The recordings of a folder that cannot be read."""
+    return [error for error in report.unreadable if Path(error.file).suffix.lower() not in _NO_RECORDINGS]
+
+
+def why_unreadable(error: "UnreadableSource") -> str:
+    """What is wrong with a recording, which is named beside it."""
+    place = f"{error.place}: " if error.place else ""
+    return f"the recording cannot be read: {place}expected {error.expected}, found {error.found}"
 
 
 def _in_archive(where: str, name: str) -> str:

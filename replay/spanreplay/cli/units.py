@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,9 +11,10 @@ from spanreplay.cli.filtering import Filters
 from spanreplay.cli.options import WrongUse, say_some, store_path, verbose
 from spanreplay.cli.rerunning import recorded_here
 from spanreplay.cli.stored import ready_store, records_of, runs_of
-from spanreplay.cli.target import is_bare_command, is_source, is_store, open_any, split
+from spanreplay.cli.target import is_bare_command, is_source, is_store, open_any, split, unreadable_recordings
 
 if TYPE_CHECKING:
+    from spanreplay.replay.inputs.report import UnreadableSource
     from spanreplay.replay.model import Run
     from spanreplay.spans.record import Record
     from spanreplay.store.rows import RunRow
@@ -71,6 +72,8 @@ class Units:
     """Every chosen run, in the order they began."""
     apart: bool
     """Each run by itself."""
+    unreadable: Sequence["UnreadableSource"] = ()
+    """Recordings of a folder that cannot be read: nobody knows what their runs were."""
 
     def __len__(self) -> int:
         return len(self.found)
@@ -126,12 +129,12 @@ def every_run(target: str | None, store: Path | None, filters: Filters, *, apart
             yield _chosen(opened, Path(where), filters, apart=apart)
         return
     with tempfile.TemporaryDirectory(prefix="spanreplay-") as folder, ready_store(Path(folder) / "store", create=True) as into:
-        _read(where, into)
-        yield _chosen(into, Path(where), filters, apart=apart)
+        unreadable = _read(where, into)
+        yield replace(_chosen(into, Path(where), filters, apart=apart), unreadable=unreadable)
 
 
-def _read(where: str, into: "Store") -> None:
-    """A SOURCE into a store of its own: whatever its size, its runs are then read one by one."""
+def _read(where: str, into: "Store") -> "Sequence[UnreadableSource]":
+    """A SOURCE into a store of its own: whatever its size, its runs are then read one by one. Gives what of it cannot be read."""
     from spanreplay.cli.progress import counted, working
     from spanreplay.replay.importing import import_records
 
@@ -139,6 +142,7 @@ def _read(where: str, into: "Store") -> None:
     with working(f"reading {where}") as advance:
         import_records(into, counted(opened.records, advance), opened.report.losses)
     say_some(opened.report.warnings(full=verbose()))
+    return unreadable_recordings(opened.report)
 
 
 def _chosen(store: "Store", path: Path, filters: Filters, *, apart: bool) -> Units:

@@ -86,6 +86,23 @@ def test_a_source_and_nothing_that_meets_the_filters(looked: Path, spanreplay: C
     assert spanreplay("replay", "--all", path, "--rerun").code == 2
 
 
+def test_a_recording_that_cannot_be_read_is_not_judged_and_counts(spanreplay: CommandLine) -> None:
+    folder = spanreplay.folder / "runs"
+    folder.mkdir()
+    (folder / "good.json").write_bytes(Path(spanreplay.file("good.json", chat(1))).read_bytes())
+    (folder / "torn.json").write_text("{")
+    (folder / "README.md").write_text("# Recordings")
+    (spanreplay.folder / "checks.py").write_text("def fine(run): ...\n")
+    for arguments, suffix in ((["replay", "--all", "runs", "-j", "1"], ["--", "no-such-program"]), (["evaluate", "--all", "runs"], [])):
+        line = [*arguments, *(["--check", "checks.py:fine"] if arguments[0] == "evaluate" else []), "--json", "--junit", "out.xml", *suffix]
+        done = spanreplay(*line)
+        told = str(done.json)
+        assert (done.code, "torn.json" in told, "README.md" in told) == (125, True, False), done
+        names = [case.get("name", "") for case in ET.parse(spanreplay.folder / "out.xml").iter("testcase")]
+        assert [name.endswith("torn.json") for name in names] == [False, True]
+    assert spanreplay("evaluate", "runs", "--check", "checks.py:fine").code == 125
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -78,6 +78,8 @@ class Result:
     """The end of what the command printed."""
     failed: str | None = None
     """Why there is no verdict."""
+    file: str | None = None
+    """A recording that cannot be read, so that nobody knows its runs."""
 
     @property
     def word(self) -> str:
@@ -86,7 +88,9 @@ class Result:
 
     @property
     def label(self) -> str:
-        """The runs, short, and their agents."""
+        """The runs, short, and their agents; or the recording."""
+        if self.file is not None:
+            return self.file
         ids = [short_id(run) for run in self.runs[:1]] + ([f"and {len(self.runs) - 1} more"] if len(self.runs) > 1 else [])
         return "  ".join([" ".join(ids), ", ".join(dict.fromkeys(self.agents)) or "-"])
 
@@ -123,7 +127,9 @@ class Result:
             properties = {"run": ", ".join(self.runs), "behaviour": next(iter(self.behaviours.values()))}
         return Case(
             group=", ".join(dict.fromkeys(self.agents)) or "replay",
-            name=" ".join([f"run {short_id(run)}" for run in self.runs[:3]] + (["…"] if len(self.runs) > 3 else [])) or "replay",
+            name=self.file
+            or " ".join([f"run {short_id(run)}" for run in self.runs[:3]] + (["…"] if len(self.runs) > 3 else []))
+            or "replay",
             ended=ended,
             word=word,
             message="" if ended == "passed" else self.message(),
@@ -145,6 +151,7 @@ class Result:
             "seconds": round(self.seconds, 3),
             "behaviours": dict(self.behaviours),
             "failed": self.failed,
+            "file": self.file,
             "replay": dict(self.verdict) or None,
         }
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import click
 
-from spanreplay.cli.options import WrongUse
+from spanreplay.cli.options import WrongUse, say
 from spanreplay.cli.sections import under
 
 if TYPE_CHECKING:
@@ -166,4 +166,8 @@ def of_target(options: "Options", loaded: "Loaded") -> "Options":
         cut_of(loaded.siblings, policy)
     except PolicyError as error:
         raise WrongUse(str(error)) from error
+    for option, named in (("--allow-effect", policy.allow_effect), ("--refuse", policy.refuse)):
+        for name in dict.fromkeys(named):
+            if name not in tools:
+                say(f"{option} {name}: the record has no call of it; it has those of {', '.join(sorted(tools)) or 'no tool'}")
     return replace(options, policy=policy)

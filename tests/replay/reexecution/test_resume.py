@@ -37,6 +37,12 @@ def test_what_has_to_be_decided_is_known_before_anything_runs(scene: Scene) -> N
     assert undecided([scene.run], Policy(finish=True, decisions=(Decision.read(f"{ACTED}=again"),))) == []
 
 
+@pytest.mark.parametrize("step", [ACTED - 1, 99])
+def test_a_decision_on_what_is_not_open_is_refused(scene: Scene, step: int) -> None:
+    with pytest.raises(PolicyError, match=rf"step {step} is no call .* to be decided: step {ACTED} \(tool_call note\)"):
+        resumed(scene, f"{step}=again")
+
+
 def test_without_a_decision_it_stops_there(scene: Scene, server: Echo) -> None:
     result = resumed(scene)
     assert (result.value, result.verdict.exit_code, server.requests, CALLS) == (None, 4, [], [])

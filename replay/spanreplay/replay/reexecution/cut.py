@@ -57,6 +57,7 @@ def cut_of(runs: Sequence[Run], policy: Policy) -> Cut | None:
     """
     contradictions.check(policy, runs)
     if policy.finish:
+        _check_decisions(runs, policy)
         return Cut(run_id=policy.run or "", step=0, moment_ns=0, unfinished=True)
     numbers = {policy.at, policy.only, *(fault.step for fault in policy.faults)} - {None}
     run = run_of(runs, policy) if numbers or policy.run is not None else None
@@ -132,6 +133,15 @@ def _check_changes(run: Run | None, policy: Policy) -> None:
 
 
 # ---- unfinished runs -----------------------------------------------------------------------------------------------
+
+
+def _check_decisions(runs: Sequence[Run], policy: Policy) -> None:
+    """Refuse decisions on calls that nobody has to decide on: they would do nothing."""
+    open_ = {s.seq: s for run in runs if policy.run in (None, run.run_id) for s in run.steps if may_have_acted(run, s)}
+    for decision in policy.decisions:
+        if decision.step not in open_:
+            named = ", ".join(f"step {seq} ({s.kind} {s.name})" for seq, s in sorted(open_.items())) or "none"
+            raise PolicyError(f"step {decision.step} is no call that began, may have acted and never ended; to be decided: {named}")
 
 
 def undecided(runs: Sequence[Run], policy: Policy) -> list[Step]:

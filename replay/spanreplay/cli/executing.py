@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spanreplay.cli.ended import exit_code, failed, say_failed
 from spanreplay.cli.joining import asked_join
 from spanreplay.cli.judged import Reports
 from spanreplay.cli.options import WrongUse, complain, detail, many, print_json, print_text, quiet, say, store_path, verbose
@@ -69,10 +70,14 @@ def re_execute(
         raise WrongUse(str(error)) from error
     if as_json:
         made = document(loaded.runs, format=loaded.format, spans=loaded.spans, fidelity=loaded.fidelity)
-        print_json({**made, "replay": {**done.verdict.to_json(), "command": list(done.argv), "command_exit_code": done.exit_code}})
+        code = exit_code(done, loaded.siblings, options.policy)
+        told = {**done.verdict.to_json(), "exit_code": code, "command": list(done.argv), "command_exit_code": done.exit_code}
+        print_json({**made, "replay": told})
     else:
         print_text(render_verdict(done.verdict, done.runs, whole=verbose()))
     _remark(done, options, as_json=as_json)
+    if failed(done, loaded.siblings, options.policy) and not done.verdict.exit_code:
+        say_failed(done, loaded.store or store_path(store))
     if reports.asked:
         _report(loaded, done, reports, seconds=time.monotonic() - began, as_json=as_json)
     return done
@@ -105,9 +110,8 @@ def _remark(done: "CommandReplay", options: "Options", *, as_json: bool) -> None
             f"cannot be judged: the record of run {short_id(run_id)} is cut short {where}, and what came then is not known; "
             "--accept-incomplete judges as far as it goes"
         )
-    elif verdict.exit_code == 0 and done.exit_code != 0 and not as_json and not options.stepping:
-        every = "every call of it is" if done.command_id is None else "what was answered is"
-        say(f"the command itself exited with {done.exit_code}; {every} as recorded")
+    elif verdict.exit_code == 0 and done.exit_code != 0 and done.command_id is None and not as_json and not options.stepping:
+        say(f"the command itself exited with {done.exit_code}; every call of it is as recorded")
     detail(f"the command exited with {done.exit_code}; {many(verdict.processes, 'Python process', 'Python processes')} took part")
 
 

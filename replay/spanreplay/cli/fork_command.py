@@ -41,7 +41,8 @@ def command(
     that they act elsewhere than when they were recorded. Every other tool stays closed: a call of one ends the run, and the line to
     add is said. What is executed is kept as a new run, which spanreplay show and replay take as any.
 
-    Exit code: 0 done, 1 a difference before step N, 2 wrong use, 3 the input cannot be read, 4 an action was refused.
+    Exit code: 0 done, 1 a difference before step N, or the command itself ended otherwise than with 0, also by a fault, a signal or
+    Ctrl-C, 2 wrong use, 3 the input cannot be read, 4 an action was refused.
 
     \b
     spanreplay fork last --at 5 --set model=gpt-5 -- python agent.py
@@ -50,6 +51,7 @@ def command(
     spanreplay fork 4f2a --at 4 --allow-effect send_email --target sandbox -- python agent.py
     """  # noqa: D301
     from spanreplay.cli.about import about
+    from spanreplay.cli.ended import exit_code
     from spanreplay.cli.executing import re_execute
     from spanreplay.cli.target import load
 
@@ -65,4 +67,4 @@ def command(
 
         argv, cwd = confirmed_command(loaded, yes=yes)
     done = re_execute(loaded, argv, options, reports=Reports(junit=None, github=False), as_json=as_json, cwd=cwd, store=store)
-    context.exit(done.verdict.exit_code)
+    context.exit(exit_code(done, loaded.siblings, options.policy))

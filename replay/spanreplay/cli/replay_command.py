@@ -85,7 +85,8 @@ def command(
     answered whatever it is, and what differs counts from there on. Without a command both say which steps are shown.
 
     With --live models the models are asked, and tools are answered from the record; with --live TOOL that tool runs; with --only N one
-    step does. What they give is compared, and kept as a new run.
+    step does. What they give is compared, and kept as a new run; a command that then ends with another exit code than 0, and than
+    when it was recorded, is a difference.
 
     With --all every run that meets --agent, --since … is re-executed: with --rerun the command that each was recorded in, else the
     command after --; {input} and {run} in it stand for a run's input and id. A line for each, then a summary by cause.
@@ -135,11 +136,12 @@ def command(
         code = 0
     else:
         from spanreplay.cli.bisecting import never_began
+        from spanreplay.cli.ended import exit_code
         from spanreplay.cli.executing import re_execute
 
         options = of_target(options, loaded)
         done = re_execute(loaded, argv, options, reports=reports, as_json=as_json, cwd=cwd, store=store)
-        code = 125 if bisect and never_began(done) else done.verdict.exit_code
+        code = 125 if bisect and never_began(done) else exit_code(done, loaded.siblings, options.policy)
         if code == 0 and loaded.unreadable:
             complain(f"{loaded.unreadable[0].file} cannot be judged: {why_unreadable(loaded.unreadable[0])}")
             code = 125

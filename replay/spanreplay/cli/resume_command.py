@@ -52,7 +52,8 @@ def command(
     and what has to be decided is listed. From the first step that is not in the record on, the command is live and acts as it would have.
     What is executed is kept as a new run.
 
-    Exit code: 0 done, 1 a difference in what had ended, 2 wrong use, 3 the input cannot be read, 125 a decision is missing.
+    Exit code: 0 done, 1 a difference in what had ended, or the command itself ended otherwise than with 0, also by a signal or Ctrl-C,
+    2 wrong use, 3 the input cannot be read, 4 what --decide gives does not fit the tool, 125 a decision is missing.
 
     \b
     spanreplay resume 4f2a -- python agent.py
@@ -60,6 +61,7 @@ def command(
     spanreplay resume 4f2a --decide '6=done:{"id": 17}' -- python agent.py
     """  # noqa: D301
     from spanreplay.cli.about import about
+    from spanreplay.cli.ended import exit_code
     from spanreplay.cli.executing import re_execute
     from spanreplay.cli.target import load
     from spanreplay.replay.reexecution.cut import undecided
@@ -88,7 +90,7 @@ def command(
 
         argv, cwd = confirmed_command(loaded, yes=yes)
     done = re_execute(loaded, argv, options, reports=Reports(junit=None, github=False), as_json=as_json, cwd=cwd, store=store)
-    context.exit(done.verdict.exit_code)
+    context.exit(exit_code(done, loaded.siblings, options.policy))
 
 
 def _ask(open_: "list[tuple[Run, Step]]", *, as_json: bool) -> None:

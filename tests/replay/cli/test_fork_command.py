@@ -84,8 +84,10 @@ def test_a_command_is_forked_and_acts_only_where_it_is_let(ran: CommandLine, tmp
     assert "to let it act: --allow-effect note --target NAME" in closed.out
     assert (tmp_path / "production").read_text() == "1\n"
     run_id = str(before["run_id"])
-    opened = spanreplay("fork", run_id, "--at", "2", "--allow-effect", "note", "--target", "sandbox", "--", *agent, "2")
+    allowed = ["--allow-effect", "note", "--target", "sandbox", "--allow-effect", "nosuch"]
+    opened = spanreplay("fork", run_id, "--at", "2", *allowed, "--", *agent, "2")
     assert opened.code == 0
+    assert "--allow-effect nosuch: the record has no call of it; it has those of look, note" in opened.err
     assert ((tmp_path / "production").read_text(), (tmp_path / "sandbox").read_text()) == ("1\n", "2\n")
     made = last(spanreplay)
     assert f"kept as run {made['run_id'][:12]}, forked from {run_id[:12]}" in opened.out
@@ -133,6 +135,20 @@ def test_a_killed_command_is_resumed_as_it_is_decided(spanreplay: CommandLine, a
     assert made["output"] == [{"x": 1, "of": "old"}, "by hand", {"x": 2, "of": "old"}]
     ended = spanreplay("resume", "last", "--", *agent, "1")
     assert (ended.code, "spanreplay fork" in ended.err) == (2, True)
+
+
+def test_what_is_killed_in_a_fork_is_not_done_and_may_have_acted(ran: CommandLine, tmp_path: Path, set_: SetEnv) -> None:
+    set_("CRASH", "1")
+    done = ran("fork", "last", "--at", "2", "--allow-effect", "note", "--target", "sandbox", "--", *PROGRAM, "2")
+    assert (done.code, (tmp_path / "sandbox").read_text()) == (1, "2\n"), done
+    assert "the command itself exited with 137: ended by SIGKILL" in done.err
+    assert "step 2, tool_call note: " in done.err
+    assert "may have acted" in done.err
+
+
+def test_an_agent_that_does_not_survive_a_fault_is_said(ran: CommandLine) -> None:
+    done = ran("fork", "last", "--fault", "error@2", "--", *PROGRAM, "2")
+    assert (done.code, "the agent did not survive the fault: the command itself exited with 1" in done.err) == (1, True), done
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
+from spanreplay.semconv import attributes as names
 from spanreplay.store.encoding import Json, to_readable_json
 from spanreplay.store.extents import stretches
 from spanreplay.store.histories import Histories
@@ -249,6 +250,16 @@ def traces_of_command(connection: "Connection", command_id: str) -> list[str]:
         "SELECT trace_id FROM run_traces SEMI JOIN (SELECT run_id FROM runs WHERE command_id = $1) USING (run_id)"
         " UNION SELECT trace_id FROM extents WHERE command_id = $1 ORDER BY trace_id",
         [command_id],
+    ).fetchall()
+    return [trace_id for (trace_id,) in rows]
+
+
+def traces_of_forks(connection: "Connection", run_ids: Sequence[str], since_ns: int) -> list[str]:
+    """Traces of what was forked from these runs."""
+    rows = connection.execute(
+        "SELECT DISTINCT trace_id FROM spans WHERE start_ns >= $2 AND contains(attributes, $3)"
+        " AND EXISTS (SELECT 1 FROM (SELECT unnest($1) AS run_id) WHERE contains(attributes, run_id)) ORDER BY trace_id",
+        [list(run_ids), since_ns, f'"{names.FORKED_FROM}"'],
     ).fetchall()
     return [trace_id for (trace_id,) in rows]
 

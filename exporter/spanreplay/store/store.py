@@ -315,6 +315,11 @@ class Store:
         with self._database.reading() as connection:
             return derived.traces_of_command(connection, command_id)
 
+    def traces_of_forks(self, run_ids: Sequence[str], since_ns: int) -> list[str]:
+        """Ids of the traces of runs that were forked from one of these, since a moment, nanoseconds since the epoch."""
+        with self._database.reading() as connection:
+            return derived.traces_of_forks(connection, run_ids, since_ns)
+
     def query(self, sql: str) -> QueryResult:
         """Runs one SQL statement that reads; it cannot reach files or the network, nor change the store.
 

@@ -11,11 +11,12 @@ from spanreplay.cli.how import how
 from spanreplay.cli.judged import Reports
 from spanreplay.cli.living import not_from_here, of_target
 from spanreplay.cli.main import user_command
-from spanreplay.cli.options import WrongUse, common, complain, many, print_json
+from spanreplay.cli.options import WrongUse, common, complain, many, print_json, store_path
 from spanreplay.cli.sections import Sectioned
 from spanreplay.replay.showing import safe, short_id
 
 if TYPE_CHECKING:
+    from spanreplay.cli.target import Loaded
     from spanreplay.replay.model import Run, Step
     from spanreplay.replay.reexecution.options import Options
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     help="What became of a call that began and never ended: STEP=done:JSON, it acted and gave that; STEP=again, it did not, and is made "
     "now; STEP=fail, the agent is told that it failed. May be repeated.",
 )
+@click.option("--again", is_flag=True, help="Resume it though an earlier resumption has acted: what that did is done again.")
 @how
 @fetching
 @common
@@ -42,6 +44,7 @@ def command(
     rerun: bool,
     yes: bool,
     decided: tuple[str, ...],
+    again: bool,
     options: "Options",
     store: Path | None,
     as_json: bool,
@@ -50,7 +53,7 @@ def command(
 
     A call that had begun, may have acted and never ended is nobody's to guess at: each needs a decision. Without it nothing is executed,
     and what has to be decided is listed. From the first step that is not in the record on, the command is live and acts as it would have.
-    What is executed is kept as a new run.
+    What is executed is kept as a new run. A run that was resumed already is resumed again only with --again, where that has acted.
 
     Exit code: 0 done, 1 a difference in what had ended, or the command itself ended otherwise than with 0, also by a signal or Ctrl-C,
     2 wrong use, 3 the input cannot be read, 4 what --decide gives does not fit the tool, 125 a decision is missing.
@@ -84,6 +87,7 @@ def command(
     if open_:
         _ask(open_, as_json=as_json)
         context.exit(125)
+    _tell_earlier(loaded, store, again=again)
     cwd = None
     if argv is None or rerun:
         from spanreplay.cli.rerunning import confirmed_command
@@ -91,6 +95,38 @@ def command(
         argv, cwd = confirmed_command(loaded, yes=yes)
     done = re_execute(loaded, argv, options, reports=Reports(junit=None, github=False), as_json=as_json, cwd=cwd, store=store)
     context.exit(exit_code(done, loaded.siblings, options.policy))
+
+
+def _tell_earlier(loaded: "Loaded", store: Path | None, *, again: bool) -> None:
+    """Say which runs go on from the crashed one already.
+
+    Raises:
+        WrongUse: one has acted, and that was not allowed to happen again.
+    """
+    from datetime import UTC, datetime
+
+    from spanreplay.cli.stored import ready_store, records_of, runs_of
+    from spanreplay.replay.reexecution.resumed import acted_in, continued
+    from spanreplay.store.folder import is_store
+
+    path, crashed = loaded.store or store_path(store), loaded.siblings
+    if not is_store(path):
+        return
+    with ready_store(path) as opened:
+        traces = opened.traces_of_forks([run.run_id for run in crashed], min(run.started_ns for run in crashed))
+        later = continued(crashed, runs_of(opened, records_of(opened, traces)) if traces else [])
+    for run in later:
+        when = datetime.fromtimestamp(run.started_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M UTC")
+        told = f"already resumed or forked as run {short_id(run.run_id)} ({when})"
+        acted = acted_in(run, crashed)
+        if acted and not again:
+            steps = ", ".join(f"{s.kind} {s.name}" for s in acted[:3]) + (f" and {len(acted) - 3} more" if len(acted) > 3 else "")
+            raise WrongUse(safe(f"{told}, which has acted, or may have: {steps}; --again does it again. To go on from that: {_show(run)}"))
+        complain(told)
+
+
+def _show(run: "Run") -> str:
+    return f"spanreplay show {short_id(run.run_id)}"
 
 
 def _ask(open_: "list[tuple[Run, Step]]", *, as_json: bool) -> None:

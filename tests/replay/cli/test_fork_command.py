@@ -135,6 +135,12 @@ def test_a_killed_command_is_resumed_as_it_is_decided(spanreplay: CommandLine, a
     assert made["output"] == [{"x": 1, "of": "old"}, "by hand", {"x": 2, "of": "old"}]
     ended = spanreplay("resume", "last", "--", *agent, "1")
     assert (ended.code, "spanreplay fork" in ended.err) == (2, True)
+    twice = ("resume", str(crashed["run_id"]), "--decide", "2=again")
+    told = f"already resumed or forked as run {made['run_id'][:12]} ("
+    done = spanreplay(*twice, "--", *agent, "1")
+    assert (done.code, told in done.err, (tmp_path / "production").read_text()) == (0, True, "1\n1\n"), done
+    refused = spanreplay(*twice, "--", *agent, "1")
+    assert (refused.code, "which has acted, or may have: tool_call note; --again does it again" in refused.err) == (2, True), refused
 
 
 def test_what_is_killed_in_a_fork_is_not_done_and_may_have_acted(ran: CommandLine, tmp_path: Path, set_: SetEnv) -> None:

@@ -74,12 +74,13 @@ def targets_of(runs: Sequence[Run], name: str) -> set[str]:
 
 
 def acts_as_recorded(policy: Policy, runs: Sequence[Run], name: str) -> bool:
-    """Whether a tool would act where it was recorded: the name of a place is the same in any letter case."""
-    return policy.target is not None and _place(policy.target) in map(_place, targets_of(runs, name))
+    """Whether a tool would act where it was recorded."""
+    return policy.target is not None and same_place(policy.target, targets_of(runs, name))
 
 
-def _place(target: str) -> str:
-    return target.strip().casefold()
+def same_place(target: str, others: Iterable[str]) -> bool:
+    """Whether a place is one of these: its name is the same in any letter case."""
+    return target.strip().casefold() in {other.strip().casefold() for other in others}
 
 
 def _check_names(policy: Policy) -> None:

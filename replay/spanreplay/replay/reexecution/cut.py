@@ -152,11 +152,16 @@ def undecided(runs: Sequence[Run], policy: Policy) -> list[Step]:
 
 def may_have_acted(run: Run, step: Step) -> bool:
     """Whether it is not known if a call that began has acted. What ran inside such a call is a part of it."""
-    if has_ended(step) or is_passed(step) or step.kind in _HARMLESS or step.effect == "read":
+    if has_ended(step) or is_harmless(step):
         return False
     by_seq = {s.seq: s for s in run.steps}
     around = by_seq.get(step.parent_seq or 0)
     return around is None or is_passed(around)
+
+
+def is_harmless(step: Step) -> bool:
+    """Whether a second such call does no harm."""
+    return is_passed(step) or step.kind in _HARMLESS or step.effect == "read"
 
 
 # ---- what is judged -------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, Self, TypeAlias
 from spanreplay.replay.isolation.refusal import Refusal
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.rebuilding.origin import is_foreign, judged
+from spanreplay.replay.reexecution.stopped import was_stopped
 from spanreplay.replay.reexecution.versions_now import Comparison
 
 DifferenceKind: TypeAlias = Literal[
@@ -211,12 +212,13 @@ _EVENTS: Final[Mapping[str, Callable[[Totals, Mapping[str, Any]], None]]] = {
 
 
 def unreached(run: Run, totals: Totals) -> list[Step]:
-    """The steps of a run that no call asked for, in order. A call that was cancelled, or never ended, need not come again."""
+    """The steps of a run that no call asked for, in order. A call that was cancelled or stopped, or never ended, need not come again."""
     used = totals.used.get(run.run_id, set()) | {facts["step"] for facts in totals.live if facts["run"] == run.run_id}
     spoken = used | totals.covered.get(run.run_id, set())
     if is_foreign(run):
         spoken |= _excused(run, used, spoken)
-    return [step for step in judged(run) if step.seq not in spoken and step.outcome not in ("cancelled", "unknown")]
+    missed = (step for step in judged(run) if step.seq not in spoken and step.outcome not in ("cancelled", "unknown"))
+    return [step for step in missed if not was_stopped(step)]
 
 
 def _excused(run: Run, used: Collection[int], spoken: Collection[int]) -> set[int]:

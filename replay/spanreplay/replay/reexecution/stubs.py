@@ -37,6 +37,7 @@ from spanreplay.replay.reexecution.matching import RecordedRun
 from spanreplay.replay.reexecution.options import STRICT, Options
 from spanreplay.replay.reexecution.run_order import RunOrder
 from spanreplay.replay.reexecution.standing import duration_ns, forked_by, passes, sub_agent_of
+from spanreplay.replay.reexecution.stopped import WHY, was_stopped
 from spanreplay.replay.reexecution.tasks import StoppedTasks
 
 _NO_RUN: Final = "the record has no further run of this agent"
@@ -179,6 +180,10 @@ class RecordedCalls:
             recorded.claimed(found, step.path, user_line(sys._getframe(1)))
             facts["by_chance"] = recorded.is_one_of_several(found)
         self.ledger.enter("used", run=recorded.run.run_id, step=found.seq, by=by, **facts)
+        if was_stopped(found) and not passes(step):
+            error = CallRefused(WHY)
+            step.fail(error, outcome=found.outcome)
+            raise error
         begun = self.recording.begun_in(found)
         if passes(step) or (step.call.layer == COMMAND and takes_part(step, recorded, found, begun)):
             return None

@@ -1,0 +1,15 @@
+"""Calls at which an earlier re-execution was stopped: what is kept of a fork ends there, and so does a replay of it."""
+
+from typing import Final
+
+from spanreplay.replay.model import Step
+
+_STOPS: Final = frozenset({"interrupted", "rejected"})
+
+WHY: Final = "the recorded run was stopped at this call: it was refused, or had no answer; nothing is known of what would follow"
+
+
+def was_stopped(step: Step) -> bool:
+    """Whether a call was stopped by spanreplay, and so gave nothing: neither a result, nor an exception that an agent could see."""
+    given = (step.typed_result, step.typed_items, step.typed_error, step.wire)
+    return step.outcome in _STOPS and step.dialect == "spanreplay" and all(value is None for value in given)

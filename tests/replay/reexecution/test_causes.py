@@ -1,6 +1,7 @@
 """What explains a difference."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -128,6 +129,35 @@ def test_the_change_that_reached_a_difference_is_named(changed: list[Change], ev
     difference = Difference(kind="input", run_id="r", step=1, name="tool_call t", field="arguments.x", evidence=evidence)
     found = Causes([], Comparison(changed=tuple(changed))).explain(difference)
     assert (found.cause_kind, found.cause) == (kind, cause)
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "recorded", "actual", "kind", "named"),
+    [
+        ("greetings of department seven", ["variable", "dependency"], "hello bob", "greetings of department seven evelina", "untold", 2),
+        ("greetings of department seven", ["variable", "dependency"], "hello bob", "greetings of department seven bob", "dependency", 1),
+        ("something else", ["variable", "dependency"], "hello bob", "hello evelina", "variable", 1),
+        ("two", ["commit", "dependency"], "one", "two", "dependency", 1),
+        ("two", ["commit", "dependency"], "say one now", "say two now", "dependency", 1),
+    ],
+)
+def test_all_that_reached_a_difference_is_known_before_one_is_named(
+    text: str, changes: list[str], recorded: str, actual: str, kind: str, named: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WHO", "evelina")
+    (tmp_path / "dep.py").write_text(f'def greet():\n    return "{text}"\n')
+    known: dict[str, Change] = {
+        "variable": Change(kind="variable", name="WHO"),
+        "dependency": Change(kind="dependency", name="dep", recorded="1", actual="2", modules=("dep",), places=(str(tmp_path / "dep.py"),)),
+        "commit": Change(kind="commit", name="commit", recorded="a", actual="b"),
+    }
+    removed, added = fragments(recorded, actual)
+    evidence = {"added": added, "removed": removed}
+    difference = Difference(kind="input", run_id="r", step=1, name="tool_call t", field="arguments.x", evidence=evidence)
+    found = Causes([], Comparison(changed=tuple(known[name] for name in changes))).explain(difference)
+    told = str(found.cause)
+    assert (found.cause_kind, ("variable WHO" in told) + ("dependency dep" in told)) == (kind, named), told
+    assert kind != "untold" or "each of them reached it" in told
 
 
 def test_the_instructions_of_an_agent_are_named_where_their_words_differ() -> None:

@@ -24,10 +24,15 @@ from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reexecution.code_changes import ChangedLine, CodeChanges, code_changes
 from spanreplay.replay.reexecution.evidence import fragments
 from spanreplay.replay.reexecution.ledger import Difference
+from spanreplay.replay.reexecution.looking import SHORT, Looked, holds
 from spanreplay.replay.reexecution.versions_now import Change, Comparison, recorded_command
 
 NONE: Final = "no version in the record explains it: the agent's own code, or what it was given, has changed"
 _SAME: Final = "no version that is kept has changed: what differs comes from chance, time, or something outside"
+
+_EACH: Final = "it cannot be told which of these it was, each of them reached it: "
+_OF_TEXTS: Final = frozenset({"prompt", "skill", "instructions"})
+"""What a text is made of, as it is of variables and of what dependencies give."""
 
 _SEEN, _LINE, _CALLED, _POSSIBLE = 3, 2, 1, 0
 """How a change is tied to a difference: by the words that differ, by the line of the call, by being called from there, or not at all."""
@@ -38,8 +43,6 @@ _SETTINGS: Final = re.compile(
     r"^(temperature|top_p|top_k|max_\w*tokens|seed|stop\w*|reasoning\w*|thinking|response_format|text|tool_choice|parallel_tool_calls"
     r"|frequency_penalty|presence_penalty|service_tier|stream\w*|n|options|generationConfig|inferenceConfig)\b"
 )
-_SHORT: Final = 4
-"""Words shorter than this are found everywhere."""
 _LINE_LENGTH: Final = 60
 _NAMED: Final = 4
 _FILES: Final = 300
@@ -97,14 +100,20 @@ class Causes:
 
     def _told(self, what: _Hit | None, reached: list[_Hit], hits: list[_Hit]) -> tuple[str, str] | None:
         code = [hit for hit in reached if hit.kind in ("commit", "diff", "file")]
+        others = [hit for hit in reached if hit not in code and hit.strength == _SEEN]
         if what is not None and what.strength == _SEEN:  # the field is the changed thing: what it came with is told beside it
-            return what.kind, what.text + (f": {code[0].text}" if len(code) == 1 else "")
+            if others and what.kind in _OF_TEXTS:
+                return "untold", f"{_EACH}{_listed([what, *others])}"
+            beside = others + code
+            if len(beside) > 1:
+                return what.kind, f"{what.text}; {_EACH}{_listed(beside)}" if others else what.text
+            return what.kind, what.text + (f": {beside[0].text}" if beside else "")
         if reached:
             if what is not None and len(code) == len(reached) == 1:
                 return what.kind, f"{what.text}: {code[0].text}"
             if len(reached) == 1:
                 return reached[0].kind, reached[0].text
-            return "untold", f"it cannot be told which of these it was, each of them reached it: {_listed(reached)}"
+            return "untold", f"{_EACH}{_listed(reached)}"
         if what is not None:
             more = f"; {_listed(hits)}, and whether that did it cannot be told" if len(hits) > 1 else f": {hits[0].text}" if hits else ""
             return what.kind, what.text + more
@@ -158,7 +167,7 @@ class Causes:
     def _in_skill(self, run_id: str | None, name: str, removed: Sequence[str]) -> bool:
         """Did the words that are gone stand in the recorded texts of a skill?"""
         steps = (step for run in self._runs if run.run_id == run_id for step in run.steps if step.name == f"skill {name}")
-        return any(_holds(step.typed_result or "", json.dumps(text, ensure_ascii=False)[1:-1]) for step in steps for text in removed)
+        return any(holds(step.typed_result or "", json.dumps(text, ensure_ascii=False)[1:-1]) for step in steps for text in removed)
 
     def _step(self, difference: Difference) -> Step | None:
         run = next((r for r in self._runs if r.run_id == difference.run_id), None)
@@ -178,13 +187,15 @@ class Causes:
             removed = [] if step is None else [step.name]
         elif difference.kind in ("never_recorded", "already_used"):
             added = [*added, difference.name.partition(" ")[2]]
+        values = [value for change in self._comparison.changed for value in _values_of(change)]
+        looked = Looked(added, removed, values)
         for change in self._comparison.changed:
             if change.kind not in ("commit", "diff"):
-                yield _Hit(change.kind, _said(change), self._strength(change, added, removed, evidence), change.name)
+                yield _Hit(change.kind, _said(change), self._strength(change, added, removed, looked, evidence), change.name)
         code = self._code
         if code is not None:
             for source in code.sources:
-                place = self._place(code, source, added, removed, difference.where)
+                place = self._place(code, source, looked, difference.where)
                 strength = _POSSIBLE if place is None else place[1]
                 yield _Hit(source, _of_code(code, source, None if place is None else place[0]), strength)
         else:  # known by the commits alone
@@ -192,7 +203,7 @@ class Causes:
                 _Hit(change.kind, _said(change), _POSSIBLE) for change in self._comparison.changed if change.kind in ("commit", "diff")
             )
 
-    def _strength(self, change: Change, added: list[str], removed: list[str], evidence: Mapping[str, Any]) -> int:
+    def _strength(self, change: Change, added: list[str], removed: list[str], looked: Looked, evidence: Mapping[str, Any]) -> int:
         match change.kind:
             case "variable":
                 value = os.environ.get(change.name)
@@ -205,11 +216,11 @@ class Causes:
             case "cwd":
                 seen = any(change.actual is not None and change.actual in text for text in added)
             case "dependency":
-                seen = bool(added) and any(_holds(self._text_of(change), text) for text in added)
+                seen = bool(added) and looked.in_file(self._text_of(change))
                 if not seen and not set(change.modules).isdisjoint(evidence.get("packages", ())):
                     return _CALLED
             case "file":
-                seen = bool(added) and any(_holds(_read(Path(change.name)), text) for text in added)
+                seen = bool(added) and looked.in_file(_read(Path(change.name)))
             case "python":
                 seen = any(change.actual is not None and change.actual in text for text in added)
             case _:
@@ -229,16 +240,14 @@ class Causes:
             self._texts[change.name] = "\n".join(parts)
         return self._texts[change.name]
 
-    def _place(
-        self, code: CodeChanges, source: str, added: list[str], removed: list[str], where: str | None
-    ) -> tuple[ChangedLine, int] | None:
+    def _place(self, code: CodeChanges, source: str, looked: Looked, where: str | None) -> tuple[ChangedLine, int] | None:
         """The changed line that reached a difference, and how that is known."""
         lines = [line for line in code.lines or () if line.source == source]
         file, number = _of_call(code.root, where)
-        for texts, there in ((added, True), (removed, False)):
+        for texts, there in ((looked.added, True), (looked.removed, False)):
             for text in texts:
                 for line in lines:
-                    if (line.number is not None) == there and _holds(line.text, text, same_file=line.file == file):
+                    if (line.number is not None) == there and holds(line.text, text, same_file=line.file == file):
                         return line, _SEEN
         called = next((line for line in lines if line.file == file and line.number == number and number is not None), None)
         return None if called is None else (called, _LINE)
@@ -281,18 +290,24 @@ def _in_template(prompt: Mapping[str, Any], evidence: Mapping[str, Any]) -> bool
     return any(text in word or word in text for text in (*removed, *added) for word in words if min(len(text), len(word)) >= 2)
 
 
+def _values_of(change: Change) -> Iterator[str]:
+    """What of a change stands in a text as it is."""
+    match change.kind:
+        case "variable":
+            yield os.environ.get(change.name) or ""
+        case "argv":
+            yield from (word for word in (change.actual or "").split() if word not in (change.recorded or "").split())
+        case "cwd" | "python":
+            yield change.actual or ""
+        case _:
+            pass
+
+
 def _reaches(value: str, texts: Sequence[str]) -> bool:
     """Is a value among words that differ?"""
-    if len(value) < _SHORT - 1:
+    if len(value) < SHORT - 1:
         return any(re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text) for text in texts if value and len(text) <= _LINE_LENGTH)
-    return any(value in text or (len(text) >= _SHORT and text in value) for text in texts)
-
-
-def _holds(where: str, text: str, *, same_file: bool = False) -> bool:
-    """Does a line, or a file, hold words that differ? Short ones count as whole words, in the file that made the call."""
-    if len(text) >= _SHORT:
-        return text in where
-    return same_file and bool(text) and re.search(rf"(?<![\w.]){re.escape(text)}(?![\w.])", where) is not None
+    return any(value in text or (len(text) >= SHORT and text in value) for text in texts)
 
 
 def _read(path: Path, room: int = _BYTES) -> str:

@@ -76,15 +76,15 @@ def command(
             judgements.append(judgement)
             if not as_json and not (quiet() and judgement.ended == "passed"):
                 print_text(_line(judgement))
-    cases = [one.case() for one in judgements]
-    for error in unreadable:
-        cases.append(Case(group="recording", name=error.file, ended="error", word="error", message=why_unreadable(error)))
+    cases = [judgement.case() for judgement in judgements]
+    for one in unreadable:
+        cases.append(Case(group="recording", name=one.file, ended="error", word="error", message=why_unreadable(one)))
         if not as_json:
-            print_text(_row("error", error.file, f"  {why_unreadable(error)}"))
+            print_text(_row("error", one.file, f"  {why_unreadable(one)}"))
     found = Counter(case.ended for case in cases)
     if as_json:
-        results = [one.to_json() for one in judgements]
-        told = [{"file": error.file, "detail": why_unreadable(error)} for error in unreadable]
+        results = [judgement.to_json() for judgement in judgements]
+        told = [{"file": one.file, "detail": why_unreadable(one)} for one in unreadable]
         print_json({"schema": 1, "counts": {word: found[word] for word in _EXIT}, "results": results, "unreadable": told})
     elif cases:
         rest = [f"{found[word]} {word}" for word in _EXIT if found[word] and word != "passed"]

@@ -380,6 +380,20 @@ def test_session_and_user_come_from_the_environment_and_arguments(tmp_path: Path
         assert (span.attributes["session.id"], span.attributes["user.id"]) == ("s-1", "bob")
 
 
+def test_attributes_of_a_later_start_are_on_the_steps_that_follow(tmp_path: Path) -> None:
+    recording.start(store=tmp_path, session_attributes={"user.id": "bob"})
+    agent()
+    recording.start(store=tmp_path, session_attributes={"spanreplay.target": "production"})
+    agent()
+    recording.stop()
+    steps = [span for span in kept(tmp_path) if "spanreplay.step.kind" in span.attributes]
+    targets = [span.attributes.get("spanreplay.target") for span in sorted(steps, key=lambda span: span.start_ns)]
+    half = len(targets) // 2
+    assert targets == [None] * half + ["production"] * half
+    assert half
+    assert {span.attributes["user.id"] for span in steps} == {"bob"}
+
+
 # ---- weather -----------------------------------------------------------------------------------------------------
 
 

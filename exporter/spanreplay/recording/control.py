@@ -117,7 +117,10 @@ def start(
     durability: Durability | None = None,
     seed_random: bool = False,
 ) -> None:
-    """Record every run of this process from now on. Does nothing while one is being recorded, or replayed, already.
+    """Record every run of this process from now on. Does nothing while one is replayed.
+
+    While one is being recorded already, as under ``spanreplay record``, ``session_attributes`` are added to the steps that follow, and
+    nothing else is done.
 
     The application's own telemetry is left as it is: the global tracer provider is never set, and the recorder is told of the spans of
     every provider that exists or comes.
@@ -148,7 +151,10 @@ def start(
         session_attributes=session_attributes,
         durability=durability,
     )
-    begin(config, tracer_provider=tracer_provider, command=False, seed_random=seed_random)
+    with _lock:
+        if _current is not None and session_attributes:  # another dict: calls are being made
+            _current.session.attributes = {**_current.session.attributes, **session_attributes}
+        begin(config, tracer_provider=tracer_provider, command=False, seed_random=seed_random)
 
 
 def begin(config: Config, *, tracer_provider: object = None, command: bool, seed_random: bool = False) -> None:

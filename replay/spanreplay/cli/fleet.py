@@ -5,7 +5,7 @@ import shlex
 import signal
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from spanreplay.replay.reexecution.options import Options
 
 _NAMED: Final = 5
+_TIMES, _LEAST_S = 10, 60
+"""A run has so many times the seconds that were recorded, and so many at least."""
 _PLACES: Final = ("{input}", "{run}")
 """What stands in a command for something of one run."""
 
@@ -36,6 +38,7 @@ def replay_all(
     *,
     yes: bool,
     workers: int,
+    limit: float | None,
     reports: Reports,
     as_json: bool,
 ) -> int:
@@ -50,11 +53,13 @@ def replay_all(
         options: how each is replayed.
         yes: do not ask before the runs' own commands are executed.
         workers: how many at once.
+        limit: seconds that each has; 0: no limit; ``None``: by how long it took when it was recorded.
         reports: what to write besides.
         as_json: one JSON document instead of lines.
 
     Raises:
         WrongUse: the runs' own commands were not agreed to.
+        KeyboardInterrupt, SystemExit: it was told to end; what had been judged until then is summed up.
     """
     from spanreplay.replay.case import worst
     from spanreplay.replay.reexecution.fleet import executed
@@ -63,6 +68,7 @@ def replay_all(
 
     apart = argv is not None and any(name in word for word in argv for name in _PLACES)
     results: list[Result] = []
+    stopped: BaseException | None = None
     with (
         _ended_by_sigterm(),
         every_run(target, store, filters, apart=apart) as units,
@@ -73,20 +79,27 @@ def replay_all(
         if argv is None and not yes:
             _confirm(units)
         with working("replaying", total=len(units)) as advance:
-            replayed = executed(_jobs(units, Path(folder), argv, options), max(1, min(workers, len(units))))
-            for result in chain(_unreadable(units), replayed):
-                advance(int(result.file is None))
-                results.append(result)
-                if not as_json and not (quiet() and result.exit_code == 0):
-                    print_text(render_result(result))
-                if result.exit_code:
-                    detail(result.text + ("\n" + result.said if result.said else ""))
+            jobs = _jobs(units, Path(folder), argv, options, limit)
+            try:
+                with closing(executed(jobs, max(1, min(workers, len(units))))) as replayed:
+                    for result in chain(_unreadable(units), replayed):
+                        advance(int(result.file is None))
+                        results.append(result)
+                        if not as_json and not (quiet() and result.exit_code == 0):
+                            print_text(render_result(result))
+                        if result.exit_code:
+                            detail(result.text + ("\n" + result.said if result.said else ""))
+            except (KeyboardInterrupt, SystemExit) as error:
+                stopped = error
+                results.append(_rest(units, len(results)))
     results.sort(key=lambda result: result.number)
     if as_json:
         print_json(document(results))
     elif results:
         print_text("\n" + render_summary(results))
     reports.write([result.case() for result in results], name="spanreplay replay", as_json=as_json)
+    if stopped is not None:
+        raise stopped
     return worst([result.exit_code for result in results])
 
 
@@ -112,7 +125,25 @@ def _unreadable(units: Units) -> "Iterator[Result]":
         yield Result(number=number, runs=(), exit_code=CANNOT_JUDGE, failed=why_unreadable(error), file=error.file)
 
 
-def _jobs(units: Units, folder: Path, argv: Sequence[str] | None, options: "Options") -> "Iterator[Job]":
+def _rest(units: Units, done: int) -> "Result":
+    """What was not judged because the whole was told to end."""
+    from spanreplay.replay.reexecution.fleet import CANNOT_JUDGE, Result
+
+    every = len(units) + len(units.unreadable)
+    told = f"stopped: {every - done} of {every} were not judged"
+    return Result(number=every, runs=(), exit_code=CANNOT_JUDGE, failed=told, file=str(units.path))
+
+
+def _seconds(unit: Unit, limit: float | None) -> float:
+    from spanreplay.replay.reexecution.fleet import FOREVER
+
+    if limit is not None:
+        return limit or FOREVER
+    took = max((run.ended_ns - run.started_ns for run in unit.siblings if run.ended_ns is not None), default=0)
+    return float(max(_LEAST_S, _TIMES * took // 10**9))
+
+
+def _jobs(units: Units, folder: Path, argv: Sequence[str] | None, options: "Options", limit: float | None) -> "Iterator[Job]":
     from spanreplay.replay.outgoing import of_runs
     from spanreplay.replay.reexecution.fleet import Job
     from spanreplay.spans import otlp_json
@@ -135,6 +166,7 @@ def _jobs(units: Units, folder: Path, argv: Sequence[str] | None, options: "Opti
             argv=tuple(words),
             cwd=cwd,
             options=options.to_json(),
+            limit=_seconds(unit, limit),
             failed=failed,
         )
 

@@ -38,6 +38,12 @@ _RESULT: Final = (
 _MANY: Final = (
     click.option("--all", "every", is_flag=True, help="Re-execute every run of the store, or of a SOURCE, several at once."),
     click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="With --all: so many at once. Default: one for each core."),
+    click.option(
+        "--limit",
+        type=click.FloatRange(0),
+        metavar="SECONDS",
+        help="With --all: how long a run may take; 0: for ever. Default: ten times as long as recorded, and 60 at least.",
+    ),
 )
 
 
@@ -68,6 +74,7 @@ def command(
     reports: Reports,
     every: bool,
     jobs: int | None,
+    limit: float | None,
     filters: Filters,
     store: Path | None,
     as_json: bool,
@@ -107,6 +114,8 @@ def command(
     if options.policy and (every or (argv is None and not rerun)):
         raise click.UsageError("what is live is executed, one command at a time: give it after --, or --rerun, and leave out --all")
     _checked(argv, options, rerun=rerun, every=every, bisect=bisect, require=require, jobs=jobs, filters=filters, reports=reports)
+    if limit is not None and not every:
+        raise click.UsageError("--limit goes with --all")
     if replays is not None and (every or bisect or reports.asked or options.stepping or options.policy or (argv is None and not rerun)):
         raise click.UsageError("--check-determinism replays one command: give it after --, or --rerun, without other ways of replaying")
     check_terminal(options, as_json=as_json)
@@ -114,7 +123,7 @@ def command(
         from spanreplay.cli.fleet import replay_all
 
         workers = jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else jobs or os.cpu_count() or 1
-        code = replay_all(target, store, filters, argv, options, yes=yes, workers=workers, reports=reports, as_json=as_json)
+        code = replay_all(target, store, filters, argv, options, yes=yes, workers=workers, limit=limit, reports=reports, as_json=as_json)
         context.exit(code)
     from spanreplay.cli.about import about
     from spanreplay.cli.target import load, why_unreadable

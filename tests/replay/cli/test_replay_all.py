@@ -1,6 +1,7 @@
 """``replay --all`` and ``--bisect``: real processes."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -84,6 +85,35 @@ def test_a_source_and_nothing_that_meets_the_filters(looked: Path, spanreplay: C
     refused = spanreplay("replay", "--all", path, "--rerun", "--yes")
     assert "--rerun takes runs of your own store only" in refused.out
     assert spanreplay("replay", "--all", path, "--rerun").code == 2
+
+
+HANGS = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("it hangs", flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_run_that_does_not_end_cannot_be_judged(spanreplay: CommandLine) -> None:
+    path = spanreplay.file("t.json", chat(1))
+    done = spanreplay("replay", "--all", path, "--limit", "0.5", "-v", "--", sys.executable, "-c", HANGS.replace("SIG_IGN", "SIG_DFL"))
+    assert (done.code, "cannot judge" in done.out, "no end after 0.5 s" in done.out) == (125, True, True), done
+    assert "it hangs" in done.err
+    assert spanreplay("replay", path, "--limit", "1", "--", "true").code == 2
+
+
+def test_what_was_judged_is_summed_up_when_it_is_told_to_end(looked: Path) -> None:
+    (looked / "hangs.py").write_text(f"import sys\nif sys.argv[1] != 'tea':\n    exec({HANGS!r})\nexec({AGENT!r})\n")
+    line = ["replay", "--all", "--junit", "cut.xml", "-j", "1", "--", sys.executable, "hangs.py", "{input}"]
+    words = [sys.executable, "-m", "spanreplay", line[0], "--store", "store", *line[1:]]
+    with subprocess.Popen(words, cwd=looked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("equal")
+        process.send_signal(signal.SIGTERM)
+        rest = process.stdout.read()
+    assert (process.returncode, "1 of 2 equal, 1 cannot judge" in rest, "2 of 3 were not judged" in rest) == (143, True, True), rest
+    assert ET.parse(looked / "cut.xml").getroot().get("errors") == "1"
 
 
 def test_a_recording_that_cannot_be_read_is_not_judged_and_counts(spanreplay: CommandLine) -> None:

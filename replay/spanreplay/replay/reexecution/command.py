@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Collection, Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Final
@@ -33,6 +33,8 @@ from spanreplay.replay.reexecution.versions_now import present_code, recorded_co
 from spanreplay.spans.record import Record
 from spanreplay.store.folder import JOURNALS, make_folder
 
+_GRACE_S: Final = 3
+"""How long a command that is asked to end may take."""
 _QUICK_TELEMETRY: Final = {"OTEL_EXPORTER_OTLP_TIMEOUT": "1"}
 """Nothing is exported during a replay, so the command's own exporters need not try for long."""
 
@@ -42,6 +44,10 @@ _EXTRAS: Final = {"opentelemetry-instrument": 'it comes with the extra "auto": p
 
 class CommandMissing(Exception):  # noqa: N818 — reads as what happened
     """The command to run cannot be found."""
+
+
+class Overran(Exception):  # noqa: N818 — reads as what happened
+    """A command did not end in the time that it has, and was ended, with the processes of its group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +62,8 @@ class CommandReplay:
     """What it was judged against."""
     command_id: str | None = None
     """Of the command that this was recorded as, where anything was live."""
+    overran: bool = False
+    """It did not end in its time: the verdict knows what it had done until then, and not what it left undone."""
 
 
 def replay_command(
@@ -72,6 +80,7 @@ def replay_command(
     stdin: int | None = None,
     store: Path | None = None,
     announce: bool = False,
+    limit: float | None = None,
 ) -> CommandReplay:
     """Run ``argv`` with every call of its agents answered from ``runs``, but those that ``options.policy`` lets be live.
 
@@ -88,12 +97,13 @@ def replay_command(
         stdin: its standard input, as :class:`subprocess.Popen` takes it; ours by default.
         announce: say, before its first step, what has changed since the runs were recorded.
         store: where the run is kept that this is, if anything is live; ``SPANREPLAY_STORE``, else ``./.spanreplay``, by default.
+        limit: seconds that it has, see :func:`run_attached`.
 
     Raises:
         CommandMissing: there is no such program.
         PolicyError: what is to be live does not fit the runs.
     """
-    policy, command_id = options.policy, os.urandom(16).hex()
+    policy, command_id, overran = options.policy, os.urandom(16).hex(), False
     if policy:
         cut_of(runs, policy)  # raises before anything is executed
     kept = env.store_folder(store) if policy.is_kept else None
@@ -128,7 +138,10 @@ def replay_command(
             if options.isolate != "hook"
             else nullcontext()
         ):
-            code = run_attached(argv, environment, cwd, output=output, errors=errors, stdin=stdin)
+            try:
+                code = run_attached(argv, environment, cwd, output=output, errors=errors, stdin=stdin, limit=limit)
+            except Overran:
+                code, overran = 128 + signal.SIGTERM, True
         totals = read_ledgers(scratch / LEDGERS)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -136,11 +149,12 @@ def replay_command(
         finish_command(environment, code)
     judged = window(judged_part(expected_runs(runs, totals, focus), policy, totals), totals, options.stepping, focus)
     whole = not policy and totals.enough is None and (all(r.run_id in totals.runs_matched or r.is_command for r in runs) if focus else True)
-    _finish(totals, judged, code, options, None if not whole else next((r.exit_code for r in runs if r.is_command), None))
+    if not overran:
+        _finish(totals, judged, code, options, None if not whole else next((r.exit_code for r in runs if r.is_command), None))
     whole_enough = options.accept_incomplete or policy.is_fork
     judgement = verdict(totals, judged, accept_incomplete=whole_enough, command=recorded_command(runs), policy=policy)
     made = None if kept is None else command_id
-    return CommandReplay(argv=tuple(argv), exit_code=code, verdict=judgement, runs=tuple(judged), command_id=made)
+    return CommandReplay(argv=tuple(argv), exit_code=code, verdict=judgement, runs=tuple(judged), command_id=made, overran=overran)
 
 
 def _with_live(options: Options, runs: Sequence[Run], store: Path | None) -> Options:
@@ -204,6 +218,7 @@ def run_attached(
     output: IO[Any] | None = None,
     errors: IO[Any] | None = None,
     stdin: int | None = None,
+    limit: float | None = None,
 ) -> int:
     """Run a command on our own stdin, stdout and stderr; returns its exit code (128 + n for signal n, as shells do).
 
@@ -217,24 +232,35 @@ def run_attached(
         output: where its standard output goes; ours by default.
         errors: where its standard error goes; ours by default.
         stdin: its standard input, as :class:`subprocess.Popen` takes it; ours by default.
+        limit: seconds that it has; it is then a process group of its own, which is ended as a whole, also where we are told to end.
 
     Raises:
         CommandMissing: there is no such program, or no such folder to run it in.
+        Overran: it had not ended within ``limit``.
     """
     started: list[subprocess.Popen[bytes]] = []
 
     def hand_on(number: int, _: object) -> None:
         if number != signal.SIGINT:
             for child in started:
-                child.send_signal(number)
+                if limit is None:
+                    child.send_signal(number)
+                else:
+                    _end_group(child)
 
     # A handler, not SIG_IGN, which the command would inherit.
     before = {
         s: signal.signal(s, hand_on) for s in (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
     }
     try:
-        started.append(subprocess.Popen(list(argv), env=environment, cwd=cwd, stdin=stdin, stdout=output, stderr=errors))  # noqa: S603 — the user's own command
-        code = started[0].wait()
+        child = subprocess.Popen(  # noqa: S603 — the user's own command
+            list(argv), env=environment, cwd=cwd, stdin=stdin, stdout=output, stderr=errors, start_new_session=limit is not None
+        )
+        started.append(child)
+        code = child.wait(limit)
+    except subprocess.TimeoutExpired as error:
+        _end_group(started[0])
+        raise Overran(f"no end after {limit:g} s") from error
     except OSError as error:
         if cwd is not None and not cwd.is_dir():
             raise CommandMissing(f"{cwd}, where the command was recorded, is no folder any more") from error
@@ -246,3 +272,16 @@ def run_attached(
         for number, handler in before.items():
             signal.signal(number, handler)
     return 128 - code if code < 0 else code
+
+
+def _end_group(child: "subprocess.Popen[bytes]") -> None:
+    """A command and what it has started end: asked to, then made to."""
+    group = getattr(os, "killpg", None)
+    for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+        with suppress(ProcessLookupError, PermissionError):
+            if group is None:
+                child.send_signal(number)
+            else:
+                group(child.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(_GRACE_S)

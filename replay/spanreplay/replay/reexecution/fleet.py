@@ -21,6 +21,8 @@ from spanreplay.replay.showing import short_id
 
 _WORKER: Final = (sys.executable, "-P", "-m", "spanreplay.replay.reexecution.fleet_worker")
 CANNOT_JUDGE: Final = 125
+FOREVER: Final = 10.0**9
+"""Seconds: no limit that anybody sees."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,8 @@ class Job:
     argv: tuple[str, ...]
     cwd: str | None
     options: Mapping[str, Any]
+    limit: float = FOREVER
+    """Seconds that it has."""
     failed: str | None = None
     """Why it cannot be executed."""
 
@@ -54,6 +58,7 @@ class Job:
             "argv": self.argv,
             "cwd": self.cwd,
             "options": self.options,
+            "limit": self.limit,
         }
 
 

@@ -65,7 +65,10 @@ def _executed(asked: Mapping[str, Any], said: IO[bytes]) -> dict[str, Any]:
         output=said,
         errors=said,
         stdin=subprocess.DEVNULL,
+        limit=asked["limit"],
     )
+    if done.overran and done.verdict.exit_code in (0, 125):  # else what it had done until then tells enough
+        return {"exit_code": 125, "failed": f"no end after {asked['limit']:g} s; --limit says how long a run may take"}
     return {
         "exit_code": done.verdict.exit_code,
         "command_exit_code": done.exit_code,

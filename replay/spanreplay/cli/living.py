@@ -65,7 +65,7 @@ _FORKED: Final = (
         "injected",
         multiple=True,
         metavar="KIND[@N]",
-        help="What goes wrong at step N: timeout, error, malformed, rejected, or slow:SECONDS. Default: at --at. May be repeated.",
+        help="What goes wrong at step N: timeout, error, malformed, rejected, or slow:SECONDS (default 1). Default: at --at. May be repeated.",
     ),
     click.option(
         "--recorded",
@@ -166,8 +166,8 @@ def of_target(options: "Options", loaded: "Loaded") -> "Options":
         cut_of(loaded.siblings, policy)
     except PolicyError as error:
         raise WrongUse(str(error)) from error
-    for option, named in (("--allow-effect", policy.allow_effect), ("--refuse", policy.refuse)):
-        for name in dict.fromkeys(named):
+    for option, wanted in (("--allow-effect", policy.allow_effect), ("--refuse", policy.refuse)):
+        for name in dict.fromkeys(wanted):
             if name not in tools:
                 say(f"{option} {name}: the record has no call of it; it has those of {', '.join(sorted(tools)) or 'no tool'}")
     return replace(options, policy=policy)

@@ -178,6 +178,21 @@ def test_the_result_of_a_tool_is_changed(scene: Made) -> None:
     assert (step.changed, step.output) == ({"result": "z"}, {"result": "z"})
 
 
+def test_a_change_that_leads_nowhere_ends_the_fork(scene: Made, server: Echo) -> None:
+    def agent() -> Any:
+        with agent_run("changed", input="go"):
+            try:
+                return with_httpx(f"{server.url}/v1/chat/completions", {"model": "small-1", "temperature": 1, "messages": []})
+            except Exception:  # an agent that goes on whatever happens
+                return "went on"
+
+    made = scene(agent)
+    server.requests.clear()
+    result = made.fork(at=1, changes={"temperature.x": 1})
+    assert (result.value, result.verdict.exit_code, server.requests) == (None, 4, [])
+    assert "temperature is 1, which has no x" in result.verdict.refusals[0]["text"]
+
+
 # ---- what is sent ---------------------------------------------------------------------------------------------------
 
 

@@ -89,6 +89,28 @@ def test_any_field_can_be_set_and_taken_out() -> None:
     assert json.loads(made) == {"model": "m", "a": {"b": 1, "c": [1]}, "d": {"e": "ü"}}
 
 
+def test_a_number_leads_into_a_list() -> None:
+    body = json.dumps({"messages": [{"content": "a"}, {"content": "b"}], "stop": ["x", "y"]}).encode()
+    _, made = rewrite({"messages.1.content": "c", "stop.0": None}, "openai.chat")("/x", body)
+    assert json.loads(made) == {"messages": [{"content": "a"}, {"content": "c"}], "stop": ["y"]}
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("messages.1.content", "messages is a list of 1 items, counted from 0, which has no 1"),
+        ("messages.last", "which has no last"),
+        ("messages.0.content.x", 'messages.0.content is "a", which has no x'),
+        ("temperature.x", "temperature is 1, which has no x"),
+        ("input.0.content", "there is no input"),
+    ],
+)
+def test_nothing_is_replaced_on_the_way_to_a_place(place: str, told: str) -> None:
+    body = json.dumps({"messages": [{"content": "a"}], "temperature": 1}).encode()
+    with pytest.raises(PolicyError, match=told):
+        rewrite({place: 1}, "openai.chat")("/x", body)
+
+
 @pytest.mark.parametrize("body", [b"", b"[]", b"\xff", b'"x"'])
 def test_a_body_that_is_no_object_is_not_changed(body: bytes) -> None:
     with pytest.raises(PolicyError, match="wanted a JSON object"):
@@ -103,6 +125,21 @@ def test_a_signed_request_is_not_changed() -> None:
 def test_changes_are_json_or_text() -> None:
     texts = ("model=7", "prompt=null", "temperature=0", "stop=[1]", "user=ana", "x= ")
     assert [read_change(text)[1] for text in texts] == ["7", "null", 0, [1], "ana", " "]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["result={bad", "result=text", "result=", "result=NaN", "temperature=NaN", "x=[1e999]", "x={bad", "x=", "model=", "model= ", "=1", "x"],
+)
+def test_a_change_that_cannot_be_meant_is_refused(text: str) -> None:
+    with pytest.raises(PolicyError):
+        read_change(text)
+
+
+@pytest.mark.parametrize("text", ["5=done", "5=done:", "5=done:text", "5=done:NaN", "5=again:1", "x=again", "5"])
+def test_a_decision_that_says_nothing_is_refused(text: str) -> None:
+    with pytest.raises(PolicyError):
+        Decision.read(text)
 
 
 @pytest.mark.parametrize(

@@ -331,9 +331,17 @@ class Live:
             why = f"{', '.join(wanted)} of {step.call.name} cannot be changed: it is asked in this process, not over HTTP; change the agent"
             raise closed.refused(step, why, self._ledger, action="change")
         try:
-            step.rewrite = overrides.rewrite(wanted, provider)
+            made = overrides.rewrite(wanted, provider)
         except PolicyError as error:
             raise closed.refused(step, str(error), self._ledger, action="change") from error
+
+        def rewritten(target: str, body: bytes) -> tuple[str, bytes]:
+            try:
+                return made(target, body)
+            except PolicyError as error:
+                raise closed.refused(step, str(error), self._ledger, action="change") from error
+
+        step.rewrite = rewritten
         return wanted
 
     def _inject(self, fault: Fault, step: LiveStep, expected: Step | None) -> Course:

@@ -13,6 +13,8 @@ from spanreplay.replay.reexecution.policy import RESULT, PolicyError
 
 Body: TypeAlias = dict[str, Any]
 
+_SHOWN: Final = 60
+
 
 def rewrite(changes: Mapping[str, Any], provider: str) -> Rewrite:
     """What makes of target and body of a request those that are sent.
@@ -61,16 +63,43 @@ def _set_model(target: str, body: Body, model: str) -> str:
 
 
 def _set(body: Body, place: list[str], value: Any) -> None:
-    inner = body
-    for key in place[:-1]:
-        found = inner.get(key)
-        if not isinstance(found, dict):
-            found = inner[key] = {}
-        inner = found
+    """Set what stands at a place; a number in it is an index of a list. Objects that lead there are made, nothing else is replaced by one.
+
+    Raises:
+        PolicyError: something else stands on the way.
+    """
+    inner: Any = body
+    for depth, key in enumerate(place[:-1]):
+        if isinstance(inner, dict):
+            if inner.get(key) is None and place[depth + 1].isdecimal():
+                raise PolicyError(f"{'.'.join(place)} cannot be changed: there is no {'.'.join(place[: depth + 1])}")
+            if inner.get(key) is None:
+                inner[key] = {}
+            inner = inner[key]
+        else:
+            inner = inner[_index(inner, place, depth)]
+    last = place[-1]
+    if isinstance(inner, dict):
+        if value is None:
+            inner.pop(last, None)
+        else:
+            inner[last] = value
+        return
+    index = _index(inner, place, len(place) - 1)
     if value is None:
-        inner.pop(place[-1], None)
+        del inner[index]
     else:
-        inner[place[-1]] = value
+        inner[index] = value
+
+
+def _index(inner: Any, place: list[str], depth: int) -> int:
+    """Where in a list the key at this depth leads."""
+    key = place[depth]
+    if isinstance(inner, list) and key.isdecimal() and int(key) < len(inner):
+        return int(key)
+    around = ".".join(place[:depth])
+    found = f"a list of {len(inner)} items, counted from 0" if isinstance(inner, list) else json.dumps(inner, ensure_ascii=False)[:_SHOWN]
+    raise PolicyError(f"{'.'.join(place)} cannot be changed: {around} is {found}, which has no {key}")
 
 
 _SYSTEM: Final = frozenset({"system", "developer"})

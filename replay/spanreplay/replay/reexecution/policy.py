@@ -80,6 +80,8 @@ class Decision:
         choice, _, result = what.partition(":")
         if not equals or not step.isdigit() or choice not in CHOICES or (result and choice != "done"):
             raise PolicyError(f"a decision is STEP=done:JSON, STEP=again or STEP=fail; found {text!r}")
+        if choice == "done" and not result:
+            raise PolicyError(f"{text!r} does not say what the call gave: {step}=done:JSON, and {step}=done:null where it gave nothing")
         return cls(step=int(step), choice=choice, result=_json(result or "null", f"the result in {text!r}"))
 
 
@@ -158,25 +160,50 @@ NOTHING: Final = Policy()
 
 
 def read_change(text: str) -> tuple[str, Any]:
-    """``KEY=VALUE`` as people write it: the value is JSON where it is any, else the text itself.
+    """``KEY=VALUE`` as people write it: the value is JSON where it is any, else the text itself; that of ``result`` is JSON.
 
     Raises:
-        PolicyError: there is no ``=``, or no key.
+        PolicyError: there is no ``=``, no key, or no value; or it was meant to be JSON and is none.
     """
     key, equals, value = text.partition("=")
-    if not equals or not key.strip():
+    key = key.strip()
+    if not equals or not key:
         raise PolicyError(f"a change is KEY=VALUE, such as model=gpt-5-mini, prompt=…, temperature=0 or result=JSON; found {text!r}")
-    if key.strip() in ("model", "prompt"):
-        return key.strip(), value
+    if key == "prompt":
+        return key, value
+    if not value:
+        raise PolicyError(
+            f"{key}= has no value; {'name a model' if key == 'model' else 'null takes it out, and an empty text is written as JSON'}"
+        )
+    if key == "model":
+        if not value.strip():
+            raise PolicyError("model= has no value; name a model")
+        return key, value
+    if key == RESULT:
+        return key, json.loads(_json(value, f"the result in {text!r}"))
     try:
-        return key.strip(), json.loads(value)
-    except ValueError:
-        return key.strip(), value
+        known = json.loads(value)
+    except (ValueError, RecursionError):
+        if value.lstrip()[:1] in _OPENING:
+            _json(value, f"the value in {text!r}")
+        return key, value
+    _json(value, f"the value in {text!r}")
+    return key, known
+
+
+_OPENING: Final = frozenset('{["')
+"""What begins with these is meant as JSON."""
 
 
 def _json(text: str, what: str) -> str:
+    """The text, which is JSON.
+
+    Raises:
+        PolicyError: it is none, or has numbers that JSON has not.
+    """
     try:
-        json.loads(text)
-    except ValueError as error:
-        raise PolicyError(f"{what} is no JSON: {error}") from error
+        json.dumps(json.loads(text), allow_nan=False)
+    except (ValueError, RecursionError) as error:
+        quoted = "" if text.lstrip()[:1] in _OPENING else "; a text needs double quotes"
+        raise PolicyError(f"{what} is no JSON{quoted}: {error}") from error
     return text

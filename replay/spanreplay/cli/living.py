@@ -65,7 +65,7 @@ _FORKED: Final = (
         "injected",
         multiple=True,
         metavar="KIND[@N]",
-        help="What goes wrong at step N: timeout, error, malformed, rejected, or slow:SECONDS (default 1). Default: at --at. May be repeated.",
+        help="What goes wrong at step N: timeout, error, malformed, rejected, or slow:SECONDS (or 1). Default: at --at. May be repeated.",
     ),
     click.option(
         "--recorded",

@@ -1,6 +1,7 @@
 """Where two JSON values part, and how that is shown."""
 
 import copy
+import json
 from typing import Any
 
 import pytest
@@ -35,9 +36,29 @@ def test_one_changed_value_is_the_only_difference(value: list[Any], data: st.Dat
         assert '"changed": "here"' in str(unified(value, changed))
 
 
+@given(recorded=JSON, actual=JSON)
+def test_what_is_written_otherwise_differs_somewhere(recorded: Any, actual: Any) -> None:
+    same = json.dumps(recorded, sort_keys=True) == json.dumps(actual, sort_keys=True)
+    assert (first_difference(recorded, actual) is None) == same
+
+
+@pytest.mark.parametrize(
+    ("recorded", "actual"), [("caf\u00e9", "cafe\u0301"), ("a b", "a\u00a0b"), ("ab", "a\u200bb"), ("\u00e9" * 120, "e\u0301" * 120)]
+)
+def test_what_looks_alike_is_told_apart(recorded: str, actual: str) -> None:
+    (found,) = differences({"a": recorded}, {"a": actual})
+    left, right, _ = found.texts()
+    assert left != right
+    assert left.isascii()
+    assert right.isascii()
+    assert len(recorded) > 100 or str(unified({"a": recorded}, {"a": actual})).isascii()
+    assert differences("\u00e9", "\u00e8").__next__().texts()[0] == '"\u00e9"', "what looks otherwise is left as it is"
+
+
 @pytest.mark.parametrize(
     ("recorded", "actual", "path"),
     [
+        ({"a": 0.0}, {"a": -0.0}, "a"),
         ({"a": 1}, {"a": 1.0}, "a"),
         ({"a": True}, {"a": 1}, "a"),
         ({"a": [1, 2]}, {"a": [1]}, "a[1]"),

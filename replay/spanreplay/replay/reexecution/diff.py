@@ -2,8 +2,8 @@
 
 import difflib
 import json
-import math
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -38,7 +38,10 @@ class ValueDifference:
     def texts(self) -> tuple[str, str, str | None]:
         """The two values as short texts, and a unified diff where these lack something."""
         diff = unified(self.recorded, self.actual) if self.long else None
-        return shown(self.recorded, self.actual), shown(self.actual, self.recorded), diff
+        left, right = shown(self.recorded, self.actual), shown(self.actual, self.recorded)
+        if look(left) == look(right) or look(str(self.recorded)) == look(str(self.actual)):
+            left, right = escaped(left), escaped(right)
+        return left, right, diff
 
     @property
     def long(self) -> bool:
@@ -99,12 +102,25 @@ def differences(recorded: Any, actual: Any) -> Iterator[ValueDifference]:
             stack.extend(
                 (left[i] if i < len(left) else ABSENT, right[i] if i < len(right) else ABSENT, _Link(at, i)) for i in reversed(longest)
             )
-        elif type(left) is not type(right) or (left != right and not _both_nan(left, right)):
+        elif type(left) is not type(right) or not _same(left, right):
             yield ValueDifference(keys=_keys(at), recorded=left, actual=right)
 
 
-def _both_nan(left: Any, right: Any) -> bool:
-    return isinstance(left, float) and isinstance(right, float) and math.isnan(left) and math.isnan(right)
+def _same(left: Any, right: Any) -> bool:
+    """As the canonical text has it: ``-0.0`` is not ``0.0``, and what is no number is equal to itself."""
+    return repr(left) == repr(right) if isinstance(left, float) else bool(left == right)
+
+
+def look(text: str) -> str:
+    """A text as it looks: ``é`` in one character or two, other spaces, and characters that nobody sees, are told apart by no reader."""
+    if text.isascii():
+        return text
+    return "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
+
+
+def escaped(text: str) -> str:
+    """A text with all that is not ASCII written as its code points."""
+    return text.encode("ascii", "backslashreplace").decode("ascii")
 
 
 def first_difference(recorded: Any, actual: Any) -> ValueDifference | None:
@@ -128,6 +144,7 @@ def unified(recorded: Any, actual: Any) -> str | None:
         end += 1
     end = max(0, end - _CONTEXT)
     left, right = left[start : len(left) - end], right[start : len(right) - end]
+    left, right = _told_apart(left, right), _told_apart(right, left)
     beyond = max(len(left), len(right)) - _COMPARED
     diff = difflib.unified_diff(left[:_COMPARED], right[:_COMPARED], "recorded", "actual", lineterm="", n=_CONTEXT)
     made = [_HUNK.sub(lambda found: _moved(found, start), line) if line.startswith("@@") else line for line in diff]
@@ -136,6 +153,15 @@ def unified(recorded: Any, actual: Any) -> str | None:
     if beyond > 0:
         made.append(f"… and {beyond} lines that were not compared")
     return "\n".join(made)
+
+
+def _told_apart(lines: list[str], others: list[str]) -> list[str]:
+    """Lines of which one looks like another one of the other side, and is not, with its code points."""
+    if all(line.isascii() for line in (*lines, *others)):
+        return lines
+    there = set(others)
+    looks = {look(line) for line in others}
+    return [escaped(line) if line not in there and look(line) in looks else line for line in lines]
 
 
 def _moved(found: re.Match[str], by: int) -> str:

@@ -59,7 +59,19 @@ def of_input(
     ]
     if not made:  # they differ as texts only
         name = f"{expected.kind} {expected.name}"
-        made = [Difference(kind="input", run_id=recorded.run.run_id, step=expected.seq, name=name, field="input", where=where)]
+        left, right, _ = ValueDifference(keys=(), recorded=wanted, actual=asked).texts()
+        made = [
+            Difference(
+                kind="input",
+                run_id=recorded.run.run_id,
+                step=expected.seq,
+                name=name,
+                field="input",
+                recorded=left,
+                actual=right,
+                where=where,
+            )
+        ]
     changed = [*step_changes(expected, step, parsed(asked)), *recorded.changed]
     evidence = {"changed": changed, "packages": packages(sys._getframe(1))}
     return _whole(made, parsed(wanted), parsed(asked), evidence)

@@ -4,6 +4,7 @@ It opens at once, and not at the next line as ``breakpoint()`` does: the call is
 next line of the agent, ``q`` ends the replay there. Frames of spanreplay are not stepped into.
 """
 
+import asyncio
 import bdb
 import pdb  # noqa: T100 — it is what is offered
 import sys
@@ -13,6 +14,8 @@ from typing import Any, Final
 from spanreplay.replay.isolation.callers import is_ours, user_frame
 from spanreplay.replay.reexecution.stepping import Enough
 
+_DEEPEST: Final = 500
+"""Coroutines that wait for each other, of one task."""
 _CONTINUED: Final = -1
 """``bdb``'s mark for: stop at break points only."""
 
@@ -55,12 +58,62 @@ def debug(what: str) -> bool:
     Args:
         what: what there is to say first.
     """
-    frame = user_frame(sys._getframe(1)) or _not_ours(sys._getframe(1))
+    frame, remark = place(sys._getframe(1))
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
         print(f"spanreplay: no debugger {what}: this process has no terminal", file=sys.stderr)  # noqa: T201 — there is no other way out
         return True
-    print(f"spanreplay: {what}; c goes on, n to the next line, q ends here", flush=True)  # noqa: T201
+    print(f"spanreplay: {what}{remark}; c goes on, n to the next line, q ends here", flush=True)  # noqa: T201
     return _Debugger().open_in(frame)
+
+
+def place(inner: FrameType) -> tuple[FrameType, str]:
+    """The frame to look at, and what there is to say of it.
+
+    The frames around a task are those of the event loop, and whoever started that: none of them makes the call. Where the task has no frame
+    of the user's own, as one that is a call of an SDK and nothing else, it is the frame that waits for it.
+    """
+    task = _task()
+    if task is None:
+        return user_frame(inner) or _not_ours(inner), ""
+    outermost = getattr(task.get_coro(), "cr_frame", None)
+    found, frame = user_frame(inner), inner
+    while frame is not outermost and frame is not found and frame.f_back is not None:
+        frame = frame.f_back
+    if found is not None and frame is found:
+        return found, ""
+    for waiting in _waiting(task):
+        if (suspended := _suspended(waiting)) is not None:
+            return suspended, ", by a task without a frame of your own; this one waits for it"
+    return _not_ours(inner), ", by a task without a frame of your own"
+
+
+def _task() -> "asyncio.Task[Any] | None":
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
+
+
+def _waiting(task: "asyncio.Task[Any]") -> "list[asyncio.Task[Any]]":
+    """The tasks that wait for a task, by itself or among those of a ``gather``."""
+    found = []
+    for other in asyncio.all_tasks():
+        waits_for = getattr(other, "_fut_waiter", None)
+        if other is not task and (waits_for is task or task in (getattr(waits_for, "_children", None) or ())):
+            found.append(other)
+    return found
+
+
+def _suspended(task: "asyncio.Task[Any]") -> FrameType | None:
+    """The innermost frame of the user's own in a task that waits."""
+    found, inner = None, task.get_coro()
+    for _ in range(_DEEPEST):
+        frame = getattr(inner, "cr_frame", None)
+        if frame is None:
+            break
+        found = frame if user_frame(frame) is frame else found
+        inner = getattr(inner, "cr_await", None)
+    return found
 
 
 def _not_ours(frame: FrameType) -> FrameType:

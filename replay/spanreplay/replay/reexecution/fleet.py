@@ -9,7 +9,7 @@ import json
 import queue
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -161,7 +161,7 @@ class Result:
         }
 
 
-def executed(jobs: Iterable[Job], workers: int) -> Iterator[Result]:
+def executed(jobs: Iterable[Job], workers: int) -> Generator[Result, None, None]:
     """Every job done, each result as it comes.
 
     Args:

@@ -41,8 +41,8 @@ def render_verdict(verdict: Verdict, runs: Sequence[Run], *, colour: bool | None
         return rendered(lines, colour)
     number = sum(difference.same_as is None for difference in verdict.differences)
     lines.append([Piece(f"{number} difference{'' if number == 1 else 's'}", BAD if number else GOOD)])
-    if verdict.drift:
-        lines.append([Piece(f"{len(verdict.drift)} live call{'' if len(verdict.drift) == 1 else 's'} gave something else", BAD)])
+    if calls := sum(not difference.name.startswith("agent ") for difference in verdict.drift):
+        lines.append([Piece(f"{calls} live call{'' if calls == 1 else 's'} gave something else", BAD)])
     if verdict.refusals:
         lines.append([Piece(f"{len(verdict.refusals)} action{'' if len(verdict.refusals) == 1 else 's'} on the outside refused", BAD)])
     grades = {run.grade for run in runs}

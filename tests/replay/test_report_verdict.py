@@ -80,3 +80,15 @@ def test_what_was_let_differ_is_named_and_listed_on_request() -> None:
     assert "2 matched by renaming" in shown(**fields)[0]
     document = verdict(**fields).to_json()
     assert (document["ignored"], document["steps"]["matched_by_tolerance"], document["versions"]) == (list(ignored), 1, None)
+
+
+def test_a_fork_counts_what_answered_and_not_what_could_have() -> None:
+    left = {"run": "r", "step": 2, "name": "tool_call t"}
+    first = render_verdict(verdict(matched=3, left=(left,)), [], colour=False).splitlines()[0]
+    assert first == "3 recorded steps answered a call"
+    assert render_verdict(verdict(matched=1, left=(left,)), [], colour=False).startswith("1 recorded step answered a call\n")
+
+
+def test_what_ran_inside_an_answered_tool_behind_the_fork_is_named_by_its_numbers() -> None:
+    told = render_verdict(verdict(inside=(("r", 4), ("r", 5))), [], colour=False)
+    assert "the tool around it was answered whole: calls (steps 4, 5)" in told

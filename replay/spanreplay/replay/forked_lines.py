@@ -12,13 +12,20 @@ if TYPE_CHECKING:  # a list of runs need not wait for what re-executes them
     from spanreplay.replay.reexecution.verdict import Verdict
 
 _NAMED: Final = 6
+_NEVER_ANSWERED: Final = frozenset({"agent", "handoff", "decision"})
 
 
-def fork_notes(step: Step) -> list[str]:
-    """What a fork did at one of its steps: nothing of a step in any other run."""
+def fork_notes(step: Step, *, forked: bool = False) -> list[str]:
+    """What a fork did at one of its steps: nothing of a step in any other run.
+
+    Args:
+        step: the step.
+        forked: its run is a fork: what was answered from no record was live, also in the place of no recorded step.
+    """
     notes = [f"answered from step {step.answered_from[1]}"] if step.answered_from is not None else []
-    if step.stands_for is not None and not step.injected and step.answered_from is None:
-        notes.append(f"{_how(step)} for step {step.stands_for}")
+    if step.answered_from is None and not step.injected:
+        new = forked and not step.passed and step.kind not in _NEVER_ANSWERED
+        notes += [f"{_how(step)} for step {step.stands_for}"] if step.stands_for is not None else ["live"] if new else []
     notes += [f"{safe(step.injected)} injected"] if step.injected else []
     notes += [f"changed: {safe(', '.join(step.changed))}"] if isinstance(step.changed, dict) else []
     return notes

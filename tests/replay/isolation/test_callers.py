@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spanreplay.replay.isolation.callers import Caller, read, thread_name
+from spanreplay.replay.isolation.callers import Caller, read, thread_name, user_line, user_line_of_all
 
 SITE = "/v/lib/python3.11/site-packages/lib.py"
 USER = "/app/agent.py"
@@ -90,3 +90,11 @@ def test_thread_name_makes_no_thread_object() -> None:
     assert said[0].startswith("thread ")
     assert said[1] == "False"
     assert thread_name() == threading.current_thread().name
+
+
+def test_where_a_thread_has_no_frame_of_the_user_the_main_thread_tells() -> None:
+    found = user_line_of_all(None)
+    assert found is not None
+    assert found.startswith(f"{__file__}:")
+    assert found.endswith(" (where the main thread is)")
+    assert user_line_of_all(sys._getframe()) == user_line(sys._getframe())

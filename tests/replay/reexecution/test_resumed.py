@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from spanreplay.instrumentation import agent_run
+from spanreplay.replay.forked_lines import fork_notes
 from spanreplay.replay.model import Run
 from spanreplay.replay.reexecution.resumed import acted_in, continued
+from spanreplay.replay.reports.text import render_run
 from support.forking import Scene, note
 
 
@@ -45,3 +47,11 @@ def test_what_acted_where_it_was_recorded_is_told(run: Run, change: dict[str, An
     (step,) = run.steps
     crashed = replace(run, steps=(replace(step, target="production"),))
     assert bool(acted_in(replace(run, steps=(replace(step, **change),)), [crashed])) is acted
+
+
+def test_every_live_step_of_what_goes_on_is_marked(run: Run) -> None:
+    (step,) = run.steps
+    steps = [replace(step, answered_from=("r", 1)), replace(step, stands_for=2), step, replace(step, kind="agent")]
+    assert [fork_notes(s, forked=True) for s in steps] == [["answered from step 1"], ["live for step 2"], ["live"], []]
+    assert fork_notes(step) == []
+    assert "live" in render_run(replace(run, forked_from="r"), colour=False)

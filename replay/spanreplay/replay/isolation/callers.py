@@ -1,6 +1,7 @@
 """Who is acting: what the Python stack says about an audit event."""
 
 import os
+import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -72,6 +73,13 @@ def user_line(frame: FrameType | None) -> str | None:
     """``file:line`` of the nearest frame of the user's own code; ``None`` where there is none."""
     found = user_frame(frame)
     return None if found is None else f"{found.f_code.co_filename}:{found.f_lineno}"
+
+
+def user_line_of_all(frame: FrameType | None) -> str | None:
+    """The same; where it has none, as in a thread that a framework has started, that of the main thread, which waits for it."""
+    main = sys._current_frames().get(threading.main_thread().ident or 0)
+    waiting = user_line(main)
+    return user_line(frame) or (None if waiting is None else f"{waiting} (where the main thread is)")
 
 
 def user_frame(frame: FrameType | None) -> FrameType | None:

@@ -15,7 +15,7 @@ from typing import Final
 from spanreplay.boundary.call import Effect
 from spanreplay.boundary.errors import ControlSignal
 from spanreplay.boundary.step import Step as LiveStep
-from spanreplay.replay.isolation.callers import thread_name, user_line
+from spanreplay.replay.isolation.callers import thread_name, user_line_of_all
 from spanreplay.replay.model import Run
 from spanreplay.replay.reexecution.contradictions import acts_as_recorded, targets_of
 from spanreplay.replay.reexecution.ledger import Ledger
@@ -68,7 +68,7 @@ def why_closed(step: LiveStep, policy: Policy, runs: Sequence[Run]) -> str | Non
 
 def refused(step: LiveStep, why: str, ledger: Ledger, *, action: str = ACTION) -> CallRefused:
     """Enter a refusal, and give what is to be raised."""
-    where = user_line(sys._getframe(1)) or "unknown"
+    where = user_line_of_all(sys._getframe(1)) or "unknown"
     text = f"{step.call.kind.replace('_', ' ')} at {where}: {why}"
     ledger.enter("refused", event="call", action=action, target=step.call.name, fatal="True", where=where, thread=thread_name(), text=text)
     step.fail(CallRefused(why), outcome="rejected")

@@ -32,7 +32,7 @@ def render_run(run: Run, *, colour: bool | None = None) -> str:
     depths: dict[int, int] = {}
     for step in run.steps:
         depths[step.seq] = 0 if step.parent_seq is None else depths.get(step.parent_seq, -1) + 1
-        lines += _step_lines(step, number, min(depths[step.seq], _INDENT_LIMIT), graded=graded)
+        lines += _step_lines(step, number, min(depths[step.seq], _INDENT_LIMIT), graded=graded, forked=run.forked_from is not None)
     if not run.steps and run.grade != "exact":
         lines.append([Piece("  no steps", DIM)])
     if run.output is not None:
@@ -76,7 +76,7 @@ def _gist(value: Json, limit: int = 160) -> str:
     return short(said[-1] if said else value, limit)
 
 
-def _step_lines(step: Step, number: int, depth: int, *, graded: bool) -> list[Line]:
+def _step_lines(step: Step, number: int, depth: int, *, graded: bool, forked: bool) -> list[Line]:
     pad = "  " * depth
     beside = "┃" if step.overlaps else " "
     first: Line = [
@@ -92,7 +92,7 @@ def _step_lines(step: Step, number: int, depth: int, *, graded: bool) -> list[Li
     notes += [f"asked for by {step.requested_by}"] if step.requested_by is not None else []
     notes += [f"attempt {step.attempt}" + (f" after {step.retry_of}" if step.retry_of is not None else "")] if step.attempt > 1 else []
     notes += [f"beside {_numbers(step.overlaps)}"] if step.overlaps else []
-    notes += fork_notes(step)
+    notes += fork_notes(step, forked=forked)
     first.append(Piece("  " + " · ".join(notes), DIM))
     if step.outcome != "ok":
         first.append(Piece(f"  {step.outcome.replace('_', ' ')}", BAD if step.outcome not in ("abandoned", "deferred") else "yellow"))

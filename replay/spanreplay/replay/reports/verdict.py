@@ -88,7 +88,9 @@ def _inside(verdict: Verdict, runs: Sequence[Run]) -> str:
     steps = {(run.run_id, step.seq): step for run in runs for step in run.steps}
     for place in verdict.inside:
         step = steps.get(place)
-        if step is not None:
+        if step is None:  # it is behind the place where a fork left the record
+            places.setdefault("calls", []).append(place[1])
+        else:
             agent = f" of {step.agent}" if step.agent and step.kind != "agent" else ""
             places.setdefault(f"{step.kind} {step.name}{agent}", []).append(step.seq)
     told = [f"{what} (step{'s' if len(at) > 1 else ''} {_some(at)})" for what, at in places.items()]
@@ -107,7 +109,10 @@ def _paths(action: str, target: str) -> list[str]:
 
 
 def _answered(verdict: Verdict) -> str:
-    text = f"{verdict.matched} of {verdict.recorded} recorded steps answered a call"
+    if verdict.left:  # how many could have answered is not known: what comes after need not be as it was
+        text = f"{verdict.matched} recorded step{'' if verdict.matched == 1 else 's'} answered a call"
+    else:
+        text = f"{verdict.matched} of {verdict.recorded} recorded steps answered a call"
     if live := ran_live(verdict):
         text += f", {live} {'was' if live == 1 else 'were'} live"
     if verdict.matched_by_meaning:
@@ -159,7 +164,7 @@ def _difference(difference: Difference, what: str = "difference", *, whole: bool
     if difference.cause:
         lines.append([Piece(safe(f"  cause: {difference.cause}"))])
     if difference.where:
-        lines.append([Piece(safe(f"  called at {difference.where}"), DIM)])
+        lines.append([Piece(safe(f"  {'ended' if difference.kind in ('unreached', 'exit_code') else 'called'} at {difference.where}"), DIM)])
     return lines
 
 

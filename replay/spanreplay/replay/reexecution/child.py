@@ -9,7 +9,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,6 +32,7 @@ from spanreplay.replay.isolation.state import Restored, paths_of, put_back
 from spanreplay.replay.model import Run
 from spanreplay.replay.reexecution.claims import Claims
 from spanreplay.replay.reexecution.clock import RecordedClock
+from spanreplay.replay.reexecution.crashes import crash
 from spanreplay.replay.reexecution.engine import ISOLATION, finish, prepared, stopped_by_replay
 from spanreplay.replay.reexecution.forking import follow, may_start
 from spanreplay.replay.reexecution.keeping import Keeping
@@ -97,7 +99,7 @@ def _start(scratch: Path) -> None:
     command = RunContext(run_id=place.run_id, name="command", fallback=True) if kept is None else kept.context()
     plugins.install("auto", shortcuts=True)
     processes.complete_with(_child_environment)
-    _quiet_stops()
+    _quiet_stops(lambda error: ledger.enter("crashed", **crash(error)))
     seed = os.environ.pop(env.SPANREPLAY_SEED, None) if place.top else None
     if seed is not None:
         randomness.install(seed, fresh=True, secrets=os.environ.get(env.SPANREPLAY_SEED_SECRETS) == "1")
@@ -238,14 +240,20 @@ def _end_soon() -> None:
     threading.Thread(target=end, name="spanreplay-stop", daemon=True).start()
 
 
-def _quiet_stops() -> None:
-    """A process that the replay stops says so in one line; the command that started the replay prints the rest."""
+def _quiet_stops(on_crash: Callable[[BaseException], None]) -> None:
+    """A process that the replay stops says so in one line; the command that started the replay prints the rest.
+
+    Args:
+        on_crash: told of what else ends it.
+    """
     before, before_in_thread = sys.excepthook, threading.excepthook
 
     def stopped(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if stopped_by_replay(error):
             print(f"spanreplay: stopped here: {_first(error)}", file=sys.stderr)  # noqa: T201 — there is no other way out
         else:
+            with suppress(Exception):
+                on_crash(error)
             before(kind, error, trace)
 
     def stopped_in_thread(arguments: threading.ExceptHookArgs) -> None:

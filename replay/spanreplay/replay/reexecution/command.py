@@ -18,6 +18,7 @@ from spanreplay.replay.isolation import naming
 from spanreplay.replay.isolation.state import paths_of
 from spanreplay.replay.model import Run
 from spanreplay.replay.rebuilding.joins import Join
+from spanreplay.replay.reexecution.crashes import told
 from spanreplay.replay.reexecution.credentials import PLACEHOLDER, needed_credentials
 from spanreplay.replay.reexecution.cut import cut_of
 from spanreplay.replay.reexecution.cut import judged as judged_part
@@ -205,7 +206,15 @@ def _finish(totals: Totals, runs: Sequence[Run], code: int, options: Options, wa
     if wanted is not None and wanted != code and not totals.differences and not totals.refusals:
         ledger.differ(
             Difference(
-                kind="exit_code", run_id=None, step=None, name="the command", field="exit code", recorded=str(wanted), actual=str(code)
+                kind="exit_code",
+                run_id=None,
+                step=None,
+                name="the command",
+                field="exit code",
+                recorded=str(wanted),
+                actual=str(code),
+                detail=told(totals.crashes[0]) if totals.crashes else "",
+                where=totals.crashes[0].get("where") if totals.crashes else None,
             )
         )
 

@@ -34,6 +34,7 @@ from spanreplay.replay.model import Run
 from spanreplay.replay.reexecution.claims import Claims
 from spanreplay.replay.reexecution.clock import RecordedClock
 from spanreplay.replay.reexecution.comparing import Comparing
+from spanreplay.replay.reexecution.crashes import crash
 from spanreplay.replay.reexecution.cut import cut_of, judged
 from spanreplay.replay.reexecution.hosts import model_hosts
 from spanreplay.replay.reexecution.keeping import Keeping, new_place, real_time_ns
@@ -363,6 +364,8 @@ class Execution:
 
     def result(self) -> ReplayResult:
         """What it showed; the agent's own failure is a part of it."""
+        if self._error is not None:
+            self._ledger.enter("crashed", **crash(self._error))
         self._judged = judged(self._runs, self._options.policy, self._ledger.totals)
         enter_unreached(self._judged, self._ledger, all_differences=self._options.comparing.all_differences)
         return ReplayResult(value=self.value, error=self._error, verdict=self._verdict())

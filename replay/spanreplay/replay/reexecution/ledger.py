@@ -88,7 +88,9 @@ class Difference:
             place = "a call that is not in the record" if self.kind in ("never_recorded", "already_used") else "the run"
         what = f"{place}, {self.name}"
         if self.field is not None:
-            return f"{what}: {self.field} differs: recorded {self.recorded}, actual {self.actual}"
+            return (
+                f"{what}: {self.field} differs: recorded {self.recorded}, actual {self.actual}{f'; {self.detail}' if self.detail else ''}"
+            )
         return f"{what}: {self.detail}"
 
 
@@ -137,6 +139,8 @@ class Totals:
     """Id of each run that the re-execution was recorded as, to that of the run it was forked from."""
     enough: int | None = None
     """The step after which the agent was stopped because it was to come no further."""
+    crashes: list[Mapping[str, Any]] = field(default_factory=list)
+    """Exceptions of the agent's own that ended a process, see :mod:`spanreplay.replay.reexecution.crashes`."""
 
 
 class Ledger:
@@ -200,6 +204,7 @@ _EVENTS: Final[Mapping[str, Callable[[Totals, Mapping[str, Any]], None]]] = {
     "relaxed": lambda totals, _: setattr(totals, "order_relaxed", totals.order_relaxed + 1),
     "telemetry": lambda totals, facts: setattr(totals, "telemetry_dropped", totals.telemetry_dropped + facts.get("count", 1)),
     "difference": lambda totals, facts: totals.differences.append(Difference.of(facts)),
+    "crashed": lambda totals, facts: totals.crashes.append(facts),
     "enough": lambda totals, facts: setattr(totals, "enough", facts["step"]),
     "refused": lambda totals, facts: totals.refusals.append(facts),
     "notice": lambda totals, facts: totals.notices.append(facts),

@@ -1,10 +1,12 @@
 """What was recorded, and what no process of a replay asked for."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from spanreplay.replay.model import Run
 from spanreplay.replay.rebuilding.origin import is_foreign
+from spanreplay.replay.reexecution.crashes import told
 from spanreplay.replay.reexecution.ledger import Difference, Ledger, unreached
 
 _NAMED: Final = 3
@@ -20,10 +22,22 @@ def enter_unreached(runs: Sequence[Run], ledger: Ledger, *, all_differences: boo
         ledger: of all its processes.
         all_differences: calls that differed were answered all the same, and stopped nothing.
     """
-    totals = ledger.totals
+    totals, before = ledger.totals, len(ledger.totals.differences)
     passed = ("output", "outcome", *(("input", "order", "unreached") if all_differences else ()))
     if totals.refusals or any(d.kind not in passed for d in totals.differences):
         return
+    _enter_all(runs, ledger)
+    if totals.crashes:  # which is why, and where
+        crashed = totals.crashes[0]
+        for number, difference in enumerate(totals.differences[before:], before):
+            if difference.kind == "unreached":
+                detail = f"{told(crashed)}; {difference.detail}"
+                totals.differences[number] = replace(difference, detail=detail, where=difference.where or crashed.get("where"))
+                break
+
+
+def _enter_all(runs: Sequence[Run], ledger: Ledger) -> None:
+    totals = ledger.totals
     for run in runs:
         if is_foreign(run):
             _enter_uncalled(run, ledger, alone=len(runs) == 1)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from spanreplay.replay.isolation.guard import Guard
+from spanreplay.replay.isolation.refusal import Action, OutsideActionRefused, Refusal
 
 BATTERY = """
 import ctypes, io, multiprocessing, os, pathlib, shutil, signal, smtplib, socket, sqlite3, subprocess, sys, tempfile, zipfile
@@ -488,3 +489,18 @@ def test_hosts_that_are_named_are_looked_up_and_connected_to(run: Any, witness: 
     assert ran.result == ["ok", "OutsideActionRefused"]
     assert [refusal["target"] for refusal in ran.refusals] == [f"127.0.0.2:{witness.port}"]
     assert witness.visited()
+
+
+@pytest.mark.parametrize(
+    ("action", "target", "advice"),
+    [
+        ("connect", "example.com:443", "or, where it asks a model that is live, let it: --allow-host example.com:443."),
+        ("lookup", "example.com", "--allow-host example.com."),
+        ("connect", "/run/docker.sock", "answers it from the record."),
+        ("process", "ls", "answers it from the record."),
+        ("write", "/etc/x", "name the path with --allow-write."),
+    ],
+)
+def test_a_refusal_says_what_to_do(action: Action, target: str, advice: str) -> None:
+    refusal = Refusal(event="e", action=action, target=target, fatal=True, where="a.py:1", thread="MainThread")
+    assert str(OutsideActionRefused(refusal)).endswith(advice)

@@ -1,5 +1,6 @@
 """What the guard stopped: the entry in its list, and the exception that the acting code sees."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
@@ -96,17 +97,20 @@ class OutsideActionRefused(ControlSignal):
 
     def __init__(self, refusal: Refusal) -> None:
         self.refusal: Final = refusal
-        super().__init__(f"{self._said(refusal)}. {self._advice(refusal.action)}")
+        super().__init__(f"{self._said(refusal)}. {self._advice(refusal)}")
 
     @staticmethod
     def _said(refusal: Refusal) -> str:
         return f"a replay acts on nothing outside, but the code {refusal.describe()}"
 
     @staticmethod
-    def _advice(action: Action) -> str:
-        if action in FILES:
+    def _advice(refusal: Refusal) -> str:
+        if refusal.action in FILES:
             return "Write below TMPDIR, or name the path with --allow-write."
-        return "Make it part of a recorded step (for example a tool), so that the replay answers it from the record."
+        advice = "Make it part of a recorded step (for example a tool), so that the replay answers it from the record"
+        if refusal.action in ("connect", "lookup") and "/" not in refusal.target:  # no socket of this machine
+            return f"{advice}; or, where it asks a model that is live, let it: --allow-host {shlex.quote(refusal.target)}."
+        return f"{advice}."
 
 
 class RefusedInPoolError(RuntimeError):

@@ -86,6 +86,8 @@ def test_each_change_is_named_by_itself(repository: Repository, monkeypatch: pyt
     assert change.summary() == "variable TONE has another value (it was not set)"
     (change,) = compared(command(repository, {"TONE": "formal"}), repository).changed
     assert change.summary() == "variable TONE has another value"
+    of_git = {"TONE": "cheerful", "GIT_EXEC_PATH": "/usr/lib/git-core", "GIT_DIR": ".git", "TEXTDOMAIN": "git"}
+    assert compared(command(repository, of_git), repository).changed == (), "as of git bisect run"
 
 
 def test_another_commit_of_the_same_code_is_no_change(repository: Repository) -> None:

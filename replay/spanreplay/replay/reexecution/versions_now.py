@@ -21,7 +21,8 @@ Kind: TypeAlias = Literal["commit", "diff", "file", "dependency", "lock", "pytho
 
 _RESTORED: Final = frozenset({HASH_SEED, "TZ", "OTEL_EXPORTER_OTLP_TIMEOUT"})
 """Variables that a replay sets itself."""
-_OWN: Final = "SPANREPLAY_"
+_NOT_THE_AGENTS: Final = ("SPANREPLAY_", "GIT_", "TEXTDOMAIN")
+"""Beginnings of variables that are ours, or that git sets for what it runs, such as ``git bisect run``."""
 _NAMED: Final = 8
 _PACKAGES: Final = 50
 """Changed distributions whose import names are looked up."""
@@ -258,11 +259,12 @@ def _of_distribution(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def _variables(was: Json, now: Json, recorded: Json, present: Mapping[str, str], equal: list[str]) -> Iterator[Change]:
     before, after = _map(was, "environment"), _map(now, "environment")
-    compared = sorted(name for name in before.keys() | after.keys() if name not in _RESTORED and not name.startswith(_OWN))
+    compared = sorted(name for name in before.keys() | after.keys() if name not in _RESTORED and not name.startswith(_NOT_THE_AGENTS))
     names = [name for name in compared if before.get(name) != after.get(name)]
     yield from (Change(kind="variable", name=name, recorded=before.get(name), actual=after.get(name)) for name in names)
     known = recorded if isinstance(recorded, dict) else {}
-    others = sorted(name for name in known.keys() | present.keys() if known.get(name) != present.get(name)) if known else []
+    marked = known.keys() | present.keys() if known else set()
+    others = sorted(name for name in marked if known.get(name) != present.get(name) and not name.startswith(_NOT_THE_AGENTS))
     for name in others:
         detail = "" if name in known and name in present else " (it was not set)" if name not in known else " (it is not set any more)"
         yield Change(kind="variable", name=name, detail=detail)

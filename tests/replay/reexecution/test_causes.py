@@ -9,7 +9,7 @@ import pytest
 from spanreplay.boundary import boundary
 from spanreplay.boundary.call import Call
 from spanreplay.content import codec
-from spanreplay.instrumentation import agent_run, prompt
+from spanreplay.instrumentation import agent_run, prompt, skill
 from spanreplay.instrumentation.providers import openai_chat
 from spanreplay.replay.reexecution.causes import NONE, Causes
 from spanreplay.replay.reexecution.evidence import fragments
@@ -178,3 +178,20 @@ def test_words_that_differ_are_whole_and_short_ones_have_company() -> None:
     assert fragments("one\ntwo\nthree", "one\nthree") == (["two"], [])
     assert fragments({"a": "same", "b": [1]}, {"a": "same", "b": ["new text"]}) == (["1"], ["new text"])
     assert fragments("x" * 5000, "y" * 5000)[0] == ["x" * 300]
+
+
+def test_a_skill_that_is_declared_and_opened_is_told_once(tmp_path: Path) -> None:
+    file = tmp_path / "s" / "SKILL.md"
+    file.parent.mkdir()
+
+    def agent() -> None:
+        with agent_run("a", input="q"):
+            skill("s", file.parent)
+            skill("s", file.parent)
+
+    file.write_text("---\nname: s\ndescription: d\n---\nBe kind.\n")
+    tape = recorded(agent)
+    file.write_text("---\nname: s\ndescription: d\n---\nBe harsh.\n")
+    result = replayed(tape, agent)
+    assert [one.same_as for one in result.differences] == [None, 1]
+    assert "\n1 difference\n" in str(result)

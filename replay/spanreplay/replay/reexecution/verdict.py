@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spanreplay.replay.model import Run, Step
@@ -179,7 +179,7 @@ def verdict(
         return False, last.get(difference.run_id or "", {}).get(step, step) + 0.5 if at_end else step
 
     differences, drift = of_live_calls(totals.differences, sorted(totals.drift, key=place), totals.live)
-    ordered = sorted(differences, key=place)
+    ordered = _told_once(sorted(differences, key=place))
     isolation = totals.isolation[0] if totals.isolation else "none"
     of_command = [run for run in (*runs, command) if run is not None and (run.untaped or run.state is not None)]
     return Verdict(
@@ -215,6 +215,19 @@ def verdict(
         passed=Counter(step.kind for run in runs if is_foreign(run) for step in _passed(run, totals)),
         told_by_others=sum(len(told_by_others(run) - totals.covered.get(run.run_id, set())) for run in runs),
     )
+
+
+def _told_once(differences: Sequence[Difference]) -> list[Difference]:
+    """What a step gave otherwise, as an earlier one of that name did already, such as a skill that is read twice, names that one."""
+    known: dict[tuple[str | None, ...], int] = {}
+    made = []
+    for difference in differences:
+        step = difference.step
+        if difference.kind == "output" and step is not None and difference.same_as is None:
+            first = known.setdefault((difference.run_id, difference.name, difference.field, difference.recorded, difference.actual), step)
+            difference = difference if first == step else replace(difference, same_as=first)  # noqa: PLW2901
+        made.append(difference)
+    return made
 
 
 def _passed(run: Run, totals: Totals) -> Iterator[Step]:

@@ -51,6 +51,8 @@ def test_what_a_check_raises_names_its_line(tmp_path: Path) -> None:
     assert judge(load_check(f"{file}:said"), run).detail == "too many"
     broken = judge(load_check(f"{file}:broken"), run)
     assert (broken.ended, broken.where) == ("error", f"{file}:10")
+    bare = judge(check(lambda run: False), run)
+    assert (bare.detail, str(bare.where).startswith(f"{__file__}:")) == ("the check gave False", True)
     case = few.case()
     assert (case.group, case.ended, case.where, case.properties["run"]) == ("few", "failed", f"{file}:4", run.run_id)
 

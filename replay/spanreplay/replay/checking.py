@@ -145,7 +145,15 @@ def judge(check: Check, run: Run, *, at_least: float | None = None) -> Judgement
     except BaseException as error:  # noqa: BLE001 — whatever the check raises, an exit too: the others are judged
         where, _ = _last_line(error)
         return Judgement(check=check.name, run=run, ended="error", detail=f"{type(error).__name__}: {error}", where=where)
+    if ended == "failed":
+        return Judgement(check=check.name, run=run, ended=ended, score=score, detail=detail or "the check gave False", where=_begins(check))
     return Judgement(check=check.name, run=run, ended=ended, score=score, detail=detail)
+
+
+def _begins(check: Check) -> str | None:
+    """``file:line`` of a check."""
+    code = getattr(inspect.unwrap(check.function), "__code__", None)
+    return None if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def _read(given: object, at_least: float | None) -> tuple[Ended, float | None, str]:

@@ -22,7 +22,7 @@ def annotations(cases: Sequence[Case]) -> Iterator[str]:
         level = "error" if case.ended == "failed" else "warning"
         named = {**_place(case.where), "title": safe(f"{case.group} {case.name}: {case.word}")}
         settings = ",".join(f"{key}={_property(value)}" for key, value in named.items())
-        text = "\n".join(map(safe, (case.text or case.message)[:_LONGEST].splitlines()))
+        text = "\n".join(map(safe, (case.text or case.message or case.word)[:_LONGEST].splitlines()))
         yield f"::{level} {settings}::{_data(text)}"
 
 

@@ -106,7 +106,8 @@ def _waiting(task: "asyncio.Task[Any]") -> "list[asyncio.Task[Any]]":
 
 def _suspended(task: "asyncio.Task[Any]") -> FrameType | None:
     """The innermost frame of the user's own in a task that waits."""
-    found, inner = None, task.get_coro()
+    found: FrameType | None = None
+    inner: Any = task.get_coro()
     for _ in range(_DEEPEST):
         frame = getattr(inner, "cr_frame", None)
         if frame is None:

@@ -1,6 +1,7 @@
 """A crashed run is finished: what had ended from the record, the rest live, and what may have acted only as it is decided."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -67,6 +68,12 @@ def test_the_run_is_finished_as_decided(scene: Scene, server: Echo, decision: st
     made = scene.made(result)
     assert (made.grade, made.outcome, made.forked_from, len(made.steps)) == ("exact", "ok", scene.run.run_id, 2 * TURNS)
     assert [step.answered_from is not None for step in made.steps] == [step.seq < ACTED for step in made.steps]
+
+
+def test_what_goes_on_acts_where_it_was_recorded(scene: Scene) -> None:
+    scene.run = replace(scene.run, steps=tuple(replace(step, target="production") for step in scene.run.steps))
+    made = scene.made(resumed(scene, f"{ACTED}=again"))
+    assert {step.target for step in made.steps if step.kind == "tool_call" and step.answered_from is None} == {"production"}
 
 
 def test_the_agent_is_told_that_it_failed(scene: Scene) -> None:

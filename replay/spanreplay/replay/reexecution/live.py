@@ -18,6 +18,7 @@ from spanreplay.replay.isolation.reachable import Address
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reexecution import closed, faults, overrides
 from spanreplay.replay.reexecution.chosen import chosen
+from spanreplay.replay.reexecution.contradictions import targets_of
 from spanreplay.replay.reexecution.cut import cut_at, cut_of, is_passed, may_have_acted, run_of
 from spanreplay.replay.reexecution.foreign import ForeignRun
 from spanreplay.replay.reexecution.ledger import Ledger
@@ -376,12 +377,20 @@ class Live:
             kept[names.STEP_CHANGED] = canonical_json(changed)
         if injected:
             kept[names.STEP_INJECTED] = injected
-        if self.policy.target is not None and step.call.kind != _MODEL and given is None:
-            kept[names.STEP_TARGET] = self.policy.target
+        target = self._target(step)
+        if target is not None and step.call.kind != _MODEL and given is None:
+            kept[names.STEP_TARGET] = target
         if kept:
             step.learn(kept)
         name = f"{step.call.kind} {step.call.name}"
         self._ledger.enter("live", run=run_id, step=seq, name=name, changed=sorted(changed or ()), injected=injected, given=given)
+
+    def _target(self, step: LiveStep) -> str | None:
+        """Where a live call acts; what is finished goes on where it was recorded, if that is one place."""
+        if not self.policy.finish:
+            return self.policy.target
+        recorded = targets_of(self._runs, step.call.name)
+        return next(iter(recorded)) if len(recorded) == 1 else None
 
 
 NOT_MISSED: Final = frozenset({"cancelled", "unknown", "abandoned"})

@@ -64,14 +64,16 @@ def live_lines(verdict: "Verdict") -> list[Line]:
             attempts = f", and into {again} further attempt{'' if again == 1 else 's'}" if again else ""
             faults.append([Piece(safe(f"injected at step {call['step']}: {call['injected']}, into {call['name']}{attempts}"))])
             again = 0
-    return [*lines, *reversed(faults), *map(_unmet, verdict.never_reached)]
+    return [*lines, *reversed(faults), *(_unmet(unmet, whole=verdict.equal) for unmet in verdict.never_reached)]
 
 
-def _unmet(unmet: Mapping[str, Any]) -> Line:
+def _unmet(unmet: Mapping[str, Any], *, whole: bool) -> Line:
     step, value = unmet["step"], unmet["value"]
     match unmet["what"]:
-        case "fork":
+        case "fork" if whole:
             return [Piece(f"step {step} was never reached: everything was answered from the record, and nothing was live", LOUD)]
+        case "fork":
+            what = f"step {step}, from where on it was to be live"
         case "fault":
             what = f"the fault {value} at step {step}"
         case "set":

@@ -48,5 +48,13 @@ def test_a_fork_behind_the_last_step_says_that_nothing_was_live() -> None:
     )
 
 
+def test_a_fork_that_was_stopped_before_is_not_said_to_be_answered_whole() -> None:
+    totals = did(left=False)
+    apply(totals, "refused", {"event": "e", "action": "write", "target": "/x", "text": "tried"})
+    told = render_verdict(verdict(totals, (), policy=Policy(at=9)), (), colour=False)
+    assert "never reached: step 9, from where on it was to be live: the run ended before" in told
+    assert "everything was answered" not in told
+
+
 def test_nothing_is_told_where_nothing_was_to_be_live() -> None:
     assert never_reached(Policy(), did(left=False)) == ()

@@ -52,7 +52,8 @@ def command(
     TARGET is last, last~2, a run id or its beginning, a file or folder of traces, - for standard input, a
     URL such as jaeger+http://localhost:16686/TRACEID, or SOURCE#RUN.
 
-    Exit code: 0 all passed, 1 one failed, 2 wrong use, 3 the input cannot be read, 125 a check raised, a recording cannot be read, or there was no run.
+    Exit code: 0 all passed, 1 one failed, 2 wrong use, 3 the input cannot be read, 125 a check raised,
+    a recording cannot be read, or there was no run.
 
     \b
     spanreplay evaluate last --check checks.py:polite

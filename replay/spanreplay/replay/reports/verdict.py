@@ -164,7 +164,8 @@ def _difference(difference: Difference, what: str = "difference", *, whole: bool
     if difference.cause:
         lines.append([Piece(safe(f"  cause: {difference.cause}"))])
     if difference.where:
-        lines.append([Piece(safe(f"  {'ended' if difference.kind in ('unreached', 'exit_code') else 'called'} at {difference.where}"), DIM)])
+        did = "ended" if difference.kind in ("unreached", "exit_code") else "called"
+        lines.append([Piece(safe(f"  {did} at {difference.where}"), DIM)])
     return lines
 
 

@@ -6,6 +6,7 @@ is the list of what it yields. What is declared as nothing gets the JSON as it i
 
 import dataclasses
 import enum
+import inspect
 import json
 import sys
 import types
@@ -71,7 +72,8 @@ def _by_pydantic(text: str, declared: object) -> object:
     try:
         return adapter.validate_json(text, strict=True)
     except Exception as error:
-        found = error.errors()[0] if hasattr(error, "errors") else {"msg": str(error), "loc": ()}
+        errors: Any = getattr(error, "errors", None)
+        found = {"msg": str(error), "loc": ()} if errors is None else errors()[0]
         place = ".".join(map(str, found["loc"]))
         raise _DoesNotFitError(f"{place}: {found['msg']}" if place else found["msg"]) from error
 
@@ -95,7 +97,7 @@ def _fitting(value: Any, declared: Any) -> object:
         return {key: _fitting(inner, of[1]) if of else inner for key, inner in value.items()}
     if isinstance(value, dict) and (dataclasses.is_dataclass(origin) or is_typeddict(origin)):
         return _with_fields(value, origin)
-    if isinstance(origin, type) and issubclass(origin, enum.Enum) and value in [member.value for member in origin]:
+    if inspect.isclass(origin) and issubclass(origin, enum.Enum) and value in [member.value for member in origin]:
         return origin(value)
     raise _DoesNotFitError(f"{_name(declared)} is not made of {type(value).__name__}")
 

@@ -97,8 +97,9 @@ def _fitting(value: Any, declared: Any) -> object:
         return {key: _fitting(inner, of[1]) if of else inner for key, inner in value.items()}
     if isinstance(value, dict) and (dataclasses.is_dataclass(origin) or is_typeddict(origin)):
         return _with_fields(value, origin)
-    if inspect.isclass(origin) and issubclass(origin, enum.Enum) and value in [member.value for member in origin]:
-        return origin(value)
+    kind: Any = origin
+    if inspect.isclass(kind) and issubclass(kind, enum.Enum) and value in [member.value for member in kind]:
+        return kind(value)
     raise _DoesNotFitError(f"{_name(declared)} is not made of {type(value).__name__}")
 
 

@@ -20,7 +20,9 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import CodeType
 from typing import Any, Final
 
 from spanreplay.replay.case import Case, Ended
@@ -107,9 +109,16 @@ def load_check(reference: str) -> Check:
     return Check(name=name, function=function, of_steps=len(parameters) == 1 and parameters[0].name == _STEPS)
 
 
+class _AsItIs(SourceFileLoader):
+    """Neither takes nor leaves compiled code beside the file: its time has seconds, and the file may just have been changed."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 def _module(path: Path) -> Any:
     name = f"spanreplay_check_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=_AsItIs(name, str(path)))
     if spec is None or spec.loader is None:
         raise NoCheck(f"{path} cannot be imported")
     module = importlib.util.module_from_spec(spec)

@@ -213,3 +213,28 @@ def test_steps_of_the_command_and_runs_of_one_process_go_together() -> None:
 def test_ten_thousand_identical_calls_take_no_longer_each_than_ten() -> None:
     recorded = RecordedRun(run(*(step(i + 1, f"tool_call:t#{i}", "1") for i in range(10_000))))
     assert all(ask(recorded, f"tool_call:t#{i}", "1") == ("path", i + 1) for i in range(10_000))
+
+
+def of_workers() -> RecordedRun:
+    """Two threads that take from a queue: the first took 3 and 4, the other 5."""
+    return RecordedRun(run(step(1, "~w#0/tool_call:t#0", "3"), step(2, "~w#0/tool_call:t#1", "4"), step(3, "~w#1/tool_call:t#0", "5")))
+
+
+def test_a_worker_may_take_its_second_item_before_another_takes_its_first() -> None:
+    found = of_workers()
+    assert ask(found, "~w#0/tool_call:t#0", "4") == ("input", 2)
+    assert ask(found, "~w#1/tool_call:t#0", "3") == ("input", 1)
+    assert ask(found, "~w#0/tool_call:t#1", "5") == ("input", 3)
+
+
+def test_two_calls_of_one_task_in_turned_order_are_found_beside_others_of_their_kind_too() -> None:
+    found = of_workers()
+    assert ask(found, "~w#0/tool_call:t#0", "4") == ("input", 2)
+    missed = found.match("tool_call", "t", "~w#0/tool_call:t#1", "3")
+    assert isinstance(missed, Missed)
+    assert (missed.kind, missed.step and missed.step.seq, missed.instead and missed.instead.seq) == ("order", 1, 2)
+
+
+def test_two_calls_of_the_only_task_in_turned_order_are_found_at_once() -> None:
+    found = RecordedRun(run(step(1, "~w#0/tool_call:t#0", "3"), step(2, "~w#0/tool_call:t#1", "4")))
+    assert ask(found, "~w#0/tool_call:t#0", "4") == ("order", 1)

@@ -23,6 +23,7 @@ from spanreplay.replay.reexecution.forks import FORK, NOT_AWAITED, Forked, comes
 from spanreplay.replay.reexecution.forms import comparable, parsed
 from spanreplay.replay.reexecution.likening import Likening
 from spanreplay.replay.reexecution.matched import Claim, Found, Like, MatchedBy, Missed, stub_grades, unable
+from spanreplay.replay.reexecution.overtaking import Overtaking
 
 __all__ = ["Found", "MatchedBy", "Missed", "RecordedRun", "comparable", "owner_of", "parsed", "stub_grades", "unable"]
 
@@ -105,6 +106,7 @@ class RecordedRun:
         self._claims: dict[int, Claim] = {}
         self._shuffled: set[str] = set()
         """Scopes in which which call comes first is chance: one of them was answered by input."""
+        self._overtaking = Overtaking()
         for step in self.steps:
             self._alike[_sort(step.kind, step.name)].append(step)
             if step.path is not None:
@@ -205,6 +207,9 @@ class RecordedRun:
             if guilty is not None:
                 return guilty
             later = next((s for s in self._alike_in(scope_of(path), kind, name) if self.free(s) and self.input_of(s) == asked), None)
+            if later is not None and self._is_one_of_many(path, kind, name):
+                self._overtaking.add(later)
+                return Found(step=later, by="input", away=True)
             if later is not None:
                 return Missed(kind="order", step=skipped or at_path, instead=later)
             if skipped is not None and kind == "model_call":  # it tells what the calls before it gave, and lacks that of the skipped one
@@ -212,7 +217,25 @@ class RecordedRun:
             if skipped is not None:  # what is asked is recorded nowhere, and something else was to come: one call more
                 return self._unknown(kind, name, path, asked, at_path)
             return Missed(kind="input", step=at_path, skipped=self._skipped_inside(at_path))
-        return self._elsewhere(kind, name, path, asked) or self._unknown(kind, name, path, asked, at_path)
+        return (
+            self._elsewhere(kind, name, path, asked)
+            or self._turned(kind, name, path, asked)
+            or self._unknown(kind, name, path, asked, at_path)
+        )
+
+    def _is_one_of_many(self, path: str, kind: str, name: str) -> bool:
+        """Do several tasks or threads of one place make calls of this sort, as workers do? See :class:`Overtaking`."""
+        here = scope_of(path)
+        others = (scope_of(s.path) for s in self._alike[_sort(kind, name)] if s.path is not None)
+        return FORK in here and any(there != here and FORK in there and owner_of(there) == owner_of(here) for there in others)
+
+    def _turned(self, kind: str, name: str, path: str, asked: str | None) -> Missed | None:
+        """A call that a task or thread makes after another that the record has after it."""
+        if not self._overtaking:
+            return None
+        alike = self._alike_in(scope_of(path), kind, name)
+        step = next((s for s in alike if self.free(s) and self._overtaking.passed(s) and self.input_of(s) == asked), None)
+        return None if step is None else Missed(kind="order", step=step, instead=self._overtaking.furthest(step))
 
     def _likened(self, kind: str, name: str, path: str, asked: str | None) -> Found | Missed | None:
         """Where nothing was asked just so: the step at the place of the call, or the nearest elsewhere, whose input counts as equal."""
@@ -271,6 +294,9 @@ class RecordedRun:
         for seq, claim in self._claims.items():
             place = self.by_path.get(claim.path)
             if place is not None and self.free(place) and _over_before(place, step):
+                answered = self.by_seq[seq]
+                if self._overtaking.passed(place) and scope_of(answered.path or "") == scope_of(claim.path):  # nobody else has come to it
+                    return Missed(kind="order", step=place, instead=answered)
                 return Missed(kind="input", step=place, claim=claim)
             if place is None and (self.by_seq[seq].seq_start or 0) > (step.seq_start or 0):
                 return Missed(kind="never_recorded", step=None, nearest=(self.by_seq[seq],), claim=claim)
@@ -387,7 +413,10 @@ class RecordedRun:
     def _elsewhere_free(self, kind: str, name: str, path: str) -> Iterator[Step]:
         here = scope_of(path)
         for step in self._alike[_sort(kind, name)]:
-            if self.free(step) and (step.path is None or self._may_be_elsewhere(here, scope_of(step.path))) and self.may_answer(step):
+            there = here if step.path is None else scope_of(step.path)
+            if step.path is not None and not self._may_be_elsewhere(here, there):
+                continue
+            if self.free(step) and self.may_answer(step) and not (there == here and self._overtaking.passed(step)):
                 yield step
 
     def _may_be_elsewhere(self, here: str, there: str) -> bool:

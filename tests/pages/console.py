@@ -21,6 +21,9 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent.parent
 _BLOCK = re.compile(r"^```(console|python)(?: title=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
+_CI = ("CI", "BUILD_NUMBER")
+"""Where one of them is set, pytest's summary is longer."""
+
 _VARYING = (
     (re.compile(r"\b[0-9a-f]{32}\b"), "<id>"),
     (re.compile(r"\b[0-9a-f]{12}\b"), "<run>"),
@@ -140,7 +143,7 @@ def model_server() -> Iterator[int]:
 
 def run(page: str, folder: Path) -> Iterator[tuple[Command, str]]:
     """Run a page in a folder; gives each command with what it printed (stdout and stderr as they came)."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPANREPLAY_", "OTEL_"))}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPANREPLAY_", "OTEL_")) and k not in _CI}
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
     environment |= {"OPENAI_API_KEY": "sk-readme-0123456789abcdef", "NO_COLOR": "1", "COLUMNS": "120", "PYTHONUNBUFFERED": "1"}
     (folder / "docs").mkdir()

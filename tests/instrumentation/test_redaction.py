@@ -499,12 +499,25 @@ def test_what_is_remembered_of_texts_is_bounded_and_forgotten_with_a_new_secret(
     for number in range(2000):
         redactor.text(f"text number {number}")
         assert redactor.text("text that is in use") == ("text that is in use", 0)
-    assert len(redactor._recent) + len(redactor._older) <= 512
+    assert len(redactor._answers.recent) + len(redactor._answers.older) <= 512
     redactor.learn("that is in use")
     assert redactor.text("text that is in use")[1] == 1
     for _ in range(200):
         redactor.text("x" * 60_000 + str(_))
-    assert sum(map(len, (*redactor._recent, *redactor._older))) <= 10_000_000
+    assert sum(map(len, (*redactor._answers.recent, *redactor._answers.older))) <= 10_000_000
+
+
+def test_redactors_that_share_know_the_same_until_one_learns_more() -> None:
+    first = Redactor(RedactionPolicy.default())
+    first.learn("hunter2-hunter2")
+    second = first.sharing()
+    text = "hunter2-hunter2 and correct-horse"
+    assert second.text(text) == first.text(text)
+    assert second.text(text)[1] == 1
+    second.learn("correct-horse")
+    assert second.text(text)[1] == 2
+    assert first.text(text)[1] == 1, "what the other has learnt is its own"
+    assert first.sharing().text(text)[1] == 1
 
 
 @pytest.mark.parametrize(

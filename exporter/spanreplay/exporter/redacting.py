@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from spanreplay.content.redaction import RedactionPolicy, Redactor, argument_secrets, environment_secrets
 from spanreplay.exporter.environment_variables import SPANREPLAY_REDACTION, warn_once
@@ -10,6 +10,8 @@ from spanreplay.exporter.environment_variables import SPANREPLAY_REDACTION, warn
 Redaction: TypeAlias = Literal["default", "none"] | RedactionPolicy
 
 _redactors: Final[dict[str, Redactor]] = {}
+_POLICIES: Final = 16
+"""How many policies are known together with the secrets of this process."""
 
 
 def policy_of(given: str | RedactionPolicy | None = None) -> RedactionPolicy:
@@ -31,14 +33,35 @@ def policy_of(given: str | RedactionPolicy | None = None) -> RedactionPolicy:
 
 
 def redactor_for(given: str | RedactionPolicy | None = None) -> Redactor:
-    """The process's redactor of that policy."""
+    """The process's redactor of that policy; for a policy that is given itself, such as that of a recorded run, one of its own."""
     if isinstance(given, RedactionPolicy):
-        return _knowing(Redactor(given))
+        return _bases.of(given).sharing()
     key = (given or os.environ.get(SPANREPLAY_REDACTION, "")).strip()
     redactor = _redactors.get(key)
     if redactor is None:
         redactor = _redactors.setdefault(key, _knowing(Redactor(policy_of(given))))
     return redactor
+
+
+class _Bases:
+    """Redactors that know the secrets of this process as it is: its variables, which may be set at any time, and its arguments."""
+
+    def __init__(self) -> None:
+        self._variables: dict[Any, Any] = {}
+        self._of: dict[RedactionPolicy, Redactor] = {}
+
+    def of(self, policy: RedactionPolicy) -> Redactor:
+        """The one of a policy; it is never asked itself, and so learns nothing of what a run says."""
+        variables = getattr(os.environ, "_data", os.environ)  # decoding them all takes ten times as long as comparing them
+        if self._variables != variables or len(self._of) >= _POLICIES:
+            self._variables, self._of = dict(variables), {}
+        known = self._of.get(policy)
+        if known is None:
+            known = self._of.setdefault(policy, _knowing(Redactor(policy)))
+        return known
+
+
+_bases: Final = _Bases()
 
 
 def _knowing(redactor: Redactor) -> Redactor:

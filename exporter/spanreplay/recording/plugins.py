@@ -4,6 +4,7 @@ import importlib
 import logging
 import os
 import pkgutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import ModuleType
@@ -50,7 +51,7 @@ def install(adapters: Adapters, *, shortcuts: bool = False) -> Installed:
     Raises:
         ValueError: there is no adapter of a given name.
     """
-    available = dict(_found(_ADAPTERS))
+    available = _found(_ADAPTERS)
     if adapters == "auto":
         wanted = list(available)
     elif adapters == "none":
@@ -61,10 +62,10 @@ def install(adapters: Adapters, *, shortcuts: bool = False) -> Installed:
     if unknown:
         raise ValueError(f"no adapter is called {', '.join(unknown)}; there are: {', '.join(sorted(available)) or 'none'}")
     installed = Installed()
-    shorter = dict(_found(_SHORTCUTS)).values() if shortcuts and os.environ.get(env.SPANREPLAY_SHORTCUTS) != "off" else ()
-    for name in (_SHIMS, *dict(_found(_TRANSPORTS)).values(), *(available[short] for short in wanted), *shorter):
+    shorter = _found(_SHORTCUTS).values() if shortcuts and os.environ.get(env.SPANREPLAY_SHORTCUTS) != "off" else ()
+    for name in (_SHIMS, *_found(_TRANSPORTS).values(), *(available[short] for short in wanted), *shorter):
         try:
-            module = importlib.import_module(name)
+            module = _imported(name)
             module.install()
         except Exception:  # noqa: BLE001 — telemetry never breaks the agent
             complain(_log, "spanreplay could not install %s; calls that pass there are not recorded", name)
@@ -75,7 +76,7 @@ def install(adapters: Adapters, *, shortcuts: bool = False) -> Installed:
 
 def names() -> tuple[str, ...]:
     """Modules of all transports and adapters."""
-    return (*dict(_found(_TRANSPORTS)).values(), *dict(_found(_ADAPTERS)).values())
+    return (*_found(_TRANSPORTS).values(), *_found(_ADAPTERS).values())
 
 
 def adapters_of(installed: Installed) -> tuple[str, ...]:
@@ -83,8 +84,13 @@ def adapters_of(installed: Installed) -> tuple[str, ...]:
     return installed.names(_TRANSPORTS) + installed.names(_ADAPTERS)
 
 
+_imported: Final = cache(importlib.import_module)
+"""Each re-execution installs them all: a look-up in the table of modules, by name, takes as long as everything else there."""
+
+
 @cache
-def _found(package: str) -> tuple[tuple[str, str], ...]:
+def _found(package: str) -> Mapping[str, str]:
+    """The plug-ins of a package: short name to module, in the order of their names."""
     path = importlib.import_module(package).__path__
     short = sorted(info.name for info in pkgutil.iter_modules(path) if not info.name.startswith("_"))
-    return tuple((name, f"{package}.{name}") for name in short)
+    return {name: f"{package}.{name}" for name in short}

@@ -4,6 +4,7 @@ The eight hex digits are the start of HMAC-SHA256 over the secret, keyed with th
 always gives the same replacement, so redacted texts can still be compared; across runs nothing can be told. JSON stays JSON.
 """
 
+import copy
 import hashlib
 import hmac
 import json
@@ -135,6 +136,26 @@ _finder_of: Final = lru_cache(maxsize=64)(NamedFinder)
 """A finder is a compiled expression and nothing else."""
 
 
+class _Answers:
+    """What became of texts, as long as no further secret is learnt.
+
+    Two generations: a text that is asked for again moves to the recent ones; when these are many, the older are dropped.
+    """
+
+    __slots__ = ("characters", "older", "recent")
+
+    def __init__(self) -> None:
+        self.recent: dict[str, tuple[str, int]] = {}
+        self.older: dict[str, tuple[str, int]] = {}
+        self.characters = 0
+
+    def keep(self, text: str, result: tuple[str, int]) -> None:
+        if len(self.recent) >= _CACHE_ENTRIES or self.characters >= _CACHE_CHARACTERS:
+            self.recent, self.older, self.characters = {}, self.recent, 0
+        self.recent[text] = result
+        self.characters += len(text)
+
+
 class Redactor:
     """Takes secrets out of texts as one policy says. Safe to share between threads."""
 
@@ -146,12 +167,20 @@ class Redactor:
         self._members = self._headers | {name.lower() for name in policy.members}
         self._tokens = tuple(token for token in TOKENS if token.kind in policy.patterns)
         self._learnt: tuple[str, ...] = ()
-        self._recent: dict[str, tuple[str, int]] = {}
-        self._older: dict[str, tuple[str, int]] = {}
-        """Two generations of answers: one that is asked for again moves to the recent ones; when these are many, the older are dropped."""
-        self._recent_characters = 0
+        self._answers = _Answers()
         self._replacements: dict[tuple[str, str], str] = {}
         self._lock = threading.RLock()  # the collector can end a step, and so redact, while it is held
+
+    def sharing(self) -> "Redactor":
+        """Another redactor of this policy, which knows what this one has learnt; what either learns from now on is its own.
+
+        As long as neither learns anything the two share what became of texts.
+        """
+        made = copy.copy(self)
+        made._lock = threading.RLock()
+        with self._lock:
+            made._answers, made._learnt = self._answers, self._learnt
+        return made
 
     def learn(self, secret: str) -> None:
         """From now on take out this secret wherever it appears, escaped or percent-encoded too.
@@ -162,26 +191,25 @@ class Redactor:
         if len(secret) < MIN_SECRET or not self.policy.enabled:
             return
         with self._lock:
-            # In this order: whoever sees the new secret finds no answer that was given without it.
-            self._recent, self._older, self._recent_characters = {}, {}, 0
-            self._learnt = tuple(sorted({*self._learnt, *_forms(secret)}, key=lambda form: (-len(form), form)))
+            learnt = tuple(sorted({*self._learnt, *_forms(secret)}, key=lambda form: (-len(form), form)))
+            if learnt != self._learnt:
+                # In this order: whoever sees the new secret finds no answer that was given without it.
+                self._answers = _Answers()
+                self._learnt = learnt
 
     def text(self, s: str) -> tuple[str, int]:
         """Return the text without its secrets, and how many were taken out."""
-        known = self._recent.get(s)
+        known = self._answers.recent.get(s)
         if known is not None:
             return known
         if not self.policy.enabled or len(s) < MIN_SECRET:
             return s, 0
-        learnt, older = self._learnt, self._older
-        result = older.get(s) or self._redact(s, learnt)
+        learnt = self._learnt
+        result = self._answers.older.get(s) or self._redact(s, learnt)
         if len(s) <= _CACHE_TEXT:
             with self._lock:
                 if learnt is self._learnt:
-                    if len(self._recent) >= _CACHE_ENTRIES or self._recent_characters >= _CACHE_CHARACTERS:
-                        self._recent, self._older, self._recent_characters = {}, self._recent, 0
-                    self._recent[s] = result
-                    self._recent_characters += len(s)
+                    self._answers.keep(s, result)
         return result
 
     def url(self, u: str) -> tuple[str, int]:

@@ -62,6 +62,14 @@ def test_dev_needs_the_core_distribution_only() -> None:
 
 
 @pytest.mark.parametrize("name", WITH_PIPELINES)
+def test_it_starts_beside_another_that_has_the_port_of_metrics(name: str) -> None:
+    metrics = configuration(name)["service"]["telemetry"]["metrics"]
+    if metrics.get("level") != "none":
+        (reader,) = metrics["readers"]
+        assert re.search(r"METRICS_PORT", str(reader["pull"]["exporter"]["prometheus"]["port"]))
+
+
+@pytest.mark.parametrize("name", WITH_PIPELINES)
 def test_nothing_is_dropped_where_it_overflows(name: str) -> None:
     for exporter, settings in configuration(name)["exporters"].items():
         if exporter.startswith(("otlp_http", "load_balancing")):

@@ -200,13 +200,18 @@ class Peers:
             view: where it sends them.
         """
         file = CONFIGURATIONS / "replay-from-file.yaml"
-        environment = {"SPANREPLAY_TRACES": str(traces), "VIEW_ENDPOINT": view, "METRICS_PORT": str(free_port())}
+        environment = {"SPANREPLAY_TRACES": str(traces), "VIEW_ENDPOINT": view}
         running = Running([str(binaries.file_collector()), f"--config=file:{file}"], environment, self._next("files"))
         self._started(running, start=True)
         return running
 
-    def jaeger(self, *, start: bool = True) -> Jaeger:
-        """A Jaeger."""
+    def jaeger(self, *, start: bool = True, **more: str) -> Jaeger:
+        """A Jaeger.
+
+        Args:
+            start: whether to start it.
+            more: further variables of its environment.
+        """
         names = (
             "JAEGER_QUERY_PORT",
             "JAEGER_QUERY_GRPC_PORT",
@@ -218,7 +223,7 @@ class Peers:
         ports = {name: str(free_port()) for name in names}
         running = Running(
             [str(binaries.jaeger()), f"--config=file:{CONFIGURATIONS / 'jaeger.yaml'}"],
-            ports,
+            {**ports, **more},
             self._next("jaeger"),
             f"http://127.0.0.1:{ports['JAEGER_HEALTH_PORT']}/status",
             [port for name, port in ports.items() if "QUERY" in name or "OTLP" in name],

@@ -69,3 +69,11 @@ def test_from_the_agents_over_a_gateway_to_two_places(peers: Peers, spanreplay: 
     assert kept(gateway.traces) == {span.span_id: span for span in RUN}
     for collector in (gateway, balancer):
         assert "deprecated" not in collector.running.log
+
+
+def test_jaeger_sends_no_spans_of_its_own_to_the_collector_beside_it(peers: Peers) -> None:
+    collector = peers.collector("dev")
+    jaeger = peers.jaeger(OTEL_EXPORTER_OTLP_ENDPOINT=collector.grpc.replace("grpc://", "http://"))
+    assert jaeger.services() == []
+    jaeger.running.stop()  # what it has to tell it tells now, at the latest
+    assert not collector.traces.exists() or collector.lines == []

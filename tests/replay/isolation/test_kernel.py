@@ -171,6 +171,13 @@ def test_another_process_is_not_signalled(tmp_path: Path) -> None:
         victim.wait()
 
 
+def test_a_signal_to_a_process_that_is_gone_reaches_nobody(tmp_path: Path) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    given, totals = run(tmp_path, f"print(json.dumps(c('kill', {gone.pid}, 15)))")
+    assert (given, totals.refusals) == (3, []), "ESRCH, and no attempt"
+
+
 def test_where_nobody_takes_the_listener_everything_is_refused_all_the_same(tmp_path: Path) -> None:
     program = CONFINED.replace("PORTS", "()").replace("naming.HandOver(scratch)", "None") + ACTS
     program += "s = socket.socket(); print(c('connect', s.fileno(), address(81), 16))"

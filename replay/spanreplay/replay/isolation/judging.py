@@ -33,6 +33,8 @@ class Stopped(NamedTuple):
     """Numeric address, or path of a Unix socket."""
     quiet: bool = False
     """Every program does that, and nobody need hear of it."""
+    nobody: bool = False
+    """It reaches nobody: the process that it is meant for is gone, and that is what the caller is told."""
 
 
 class Call(NamedTuple):
@@ -225,7 +227,10 @@ class Judge:
             shown = Stopped("signal", f"process {target} (signal {number})" if target > 0 else f"process group {-target} (signal {number})")
             if number == 0 or target == 0:
                 return None
-            return None if target != -1 and self._is_family(call, abs(target)) else shown
+            if target != -1 and self._is_family(call, abs(target)):
+                return None
+            gone = target > 0 and not Path(f"/proc/{target}").exists()  # a worker of a pool ends as it is told to
+            return shown._replace(quiet=True, nobody=True) if gone else shown
         of_group = name in ("setpriority", "ioprio_set") and call.arguments[0] != _CONTROLS[name]
         target = call.integer(1 if name in ("setpriority", "ioprio_set") else 0)
         if not of_group and self._is_family(call, target):

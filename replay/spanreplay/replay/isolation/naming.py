@@ -179,7 +179,7 @@ class Watch:
             stopped = None
         if stopped is not None and not stopped.quiet:
             self._enter(stopped, pid)
-        refused = 0 if stopped is None else -errno.EPERM if stopped.action in _NOT_PERMITTED else -errno.EACCES
+        refused = 0 if stopped is None else -_error_of(stopped)
         answer = struct.pack("=QqiI", number, 0, refused, 0 if refused else _CONTINUE)
         with suppress(OSError):
             fcntl.ioctl(listener, _ANSWER, bytearray(answer), True)
@@ -204,6 +204,12 @@ class Watch:
             return False
         asks_for_a_name = stopped.port == DNS or stopped.host.startswith(LOOKED_UP)
         return (asks_for_a_name and self._reachable.looks_up) or self._reachable.holds(stopped.host, stopped.port)
+
+
+def _error_of(stopped: Stopped) -> int:
+    if stopped.nobody:
+        return errno.ESRCH
+    return errno.EPERM if stopped.action in _NOT_PERMITTED else errno.EACCES
 
 
 def _port(endpoint: str) -> int | None:

@@ -17,6 +17,7 @@ import pytest
 
 from spanreplay.spans.record import LogRecord, SpanRecord
 from spanreplay.store import compaction
+from spanreplay.store.encoding import digest_of
 from spanreplay.store.journal import JournalWriter
 from spanreplay.store.process import ProcessInfo, current_process
 from spanreplay.store.store import Store
@@ -264,7 +265,7 @@ def test_a_damaged_line_costs_itself_only(store: Store, writer: JournalWriter) -
 @pytest.mark.parametrize(
     "text",
     [
-        line({"t": "process", "v": 2, "host": "h", "pid": 1, "process": "p"}) + line({"t": "open", "trace": TRACE, "span": "1" * 16}),
+        line({"t": "process", "v": 3, "host": "h", "pid": 1, "process": "p"}) + line({"t": "open", "trace": TRACE, "span": "1" * 16}),
         line({"t": "process", "v": 1, "host": "h", "pid": 1, "process": "p"}) + line({"t": "novelty"}),
     ],
     ids=["journal version", "record type"],
@@ -277,6 +278,32 @@ def test_a_journal_of_a_later_version_is_left_alone(store: Store, writer: Journa
     assert [name for name, _ in report.refused] == ["later.journal"]
     assert report.new == 1
     assert later.read_bytes() == text
+
+
+def test_a_journal_of_the_first_version_is_loaded(store: Store) -> None:
+    text, piece = json.dumps(["a" * 2000]), '"' + "a" * 2000 + '"'
+    records: list[dict[str, Any]] = [
+        {"t": "process", "v": 1, "host": "h", "pid": 1, "process": "p"},
+        {"t": "blob", "d": digest_of(piece.encode()), "text": piece},
+        {"t": "pieces", "d": digest_of(text.encode()), "n": len(text), "parts": ["[", digest_of(piece.encode()), "]"]},
+        {"t": "blob", "d": digest_of(b"b" * 2000), "text": "b" * 2000},
+        {"t": "open", "trace": TRACE, "span": "1" * 16, "name": "n", "start": 1, "attrs": {"a": {"$blob": digest_of(text.encode())}}},
+        {"t": "close", "trace": TRACE, "span": "1" * 16, "end": 2, "attrs": {"b": {"$blob": digest_of(b"b" * 2000)}}},
+    ]
+    (store.path / "journal" / "first.journal").write_bytes(b"".join(line(record) for record in records))
+    assert store.compact().rejected == 0
+    (loaded,) = store.traces([TRACE])
+    assert loaded.attributes == {"a": text, "b": "b" * 2000}
+
+
+def test_texts_that_come_whole_are_kept_in_pieces(store: Store, writer: JournalWriter) -> None:
+    said = "ü" * 1100
+    texts = [json.dumps([{"content": said}], ensure_ascii=False), json.dumps({"input": [said]}, ensure_ascii=False)]
+    writer.write_span(span(1, attributes={"a": texts[0], "b": texts[1]}), "recorder")
+    store.compact()
+    (kept,) = store.query("SELECT count(*), sum(bytes) FROM blobs WHERE text IS NOT NULL AND media = 'text/plain'").rows
+    assert kept == (1, 2202)
+    assert [one.attributes for one in store.traces([TRACE])] == [{"a": texts[0], "b": texts[1]}]
 
 
 def test_odd_records_are_rejected_and_the_rest_is_loaded(store: Store) -> None:

@@ -13,6 +13,7 @@ import textwrap
 import threading
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -79,7 +80,7 @@ def test_the_first_line_says_who_writes(store: Path, writer: JournalWriter) -> N
     writer.open_span(span())
     first = records(store)[0]
     process = current_process()
-    assert (first["t"], first["v"]) == ("process", 1)
+    assert (first["t"], first["v"]) == ("process", 2)
     assert (first["host"], first["pid"], first["process"]) == (process.host, os.getpid(), process.process_id)
     assert len(process.process_id) == 16
     assert first["started"] == process.started_ns
@@ -120,6 +121,20 @@ def test_long_content_is_written_once_and_referred_to(store: Path, writer: Journ
     assert second["attrs"]["a"] == {"$blob": blobs[0]["d"]}
 
 
+@pytest.mark.parametrize("text", ['"\\\x00\r\x85ü😀' * 500, '{"a":[]}' * 200, "a\nb" * 500], ids=["odd characters", "JSON", "line feeds"])
+def test_a_long_text_stands_in_the_file_as_it_is_if_a_line_can_hold_it(store: Path, writer: JournalWriter, text: str) -> None:
+    writer.open_span(span(1, attributes={"a": text}))
+    (blob,) = of_type(store, "blob")
+    assert (blob["d"], blob["text"]) == (digest_of(text.encode()), text)
+    (journal,) = journals(store)
+    assert (text.encode() in journal.read_bytes()) == ("\n" not in text)
+
+
+@pytest.mark.parametrize("text", ['{"t":"text","d":"sha256:0" }x', '{"t":"text","d":"sha256:0', '{"t":"text","d":"ü"}x'])
+def test_a_text_after_anything_but_its_digest_is_refused(text: str) -> None:
+    assert parse_line(b"%08x %s\n" % (crc32(text.encode()), text.encode())) is None
+
+
 def test_content_seen_before_is_not_hashed_again(writer: JournalWriter, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "x" * 5000
     writer.open_span(span(1, attributes={"a": text}))
@@ -129,12 +144,12 @@ def test_content_seen_before_is_not_hashed_again(writer: JournalWriter, monkeypa
 
 
 def test_memory_for_content_seen_is_bounded(monkeypatch: pytest.MonkeyPatch, store: Path) -> None:
-    monkeypatch.setattr("spanreplay.store.journal._SEEN_DIGESTS", 8)
+    monkeypatch.setattr("spanreplay.store.journal_content._SEEN_DIGESTS", 8)
     monkeypatch.setattr("spanreplay.store.journal._SEEN_SPANS", 8)
     writer = JournalWriter(store, process=current_process())
     for number in range(40):
         writer.open_span(span(number, attributes={"a": f"{number}" * 1000}))
-    assert len(writer._digests) <= 16
+    assert len(writer._content) <= 16
     assert len(writer._spans) <= 16
     assert writer.seen(TRACE, f"{32:016x}")
     assert not writer.seen(TRACE, f"{1:016x}")

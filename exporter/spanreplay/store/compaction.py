@@ -21,6 +21,7 @@ from spanreplay.store.form import Form
 from spanreplay.store.journal_reader import JOURNAL_VERSION, TYPE, JournalReader
 from spanreplay.store.loading import CONTENT_TYPES, Batch, mark_stale
 from spanreplay.store.merging import Effect
+from spanreplay.store.pieces import Splitter
 from spanreplay.store.spare_line import noted_in
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 BATCH_RECORDS: Final = 8192
 BATCH_BYTES: Final = 16_000_000
+_VERSIONS: Final = (1, JOURNAL_VERSION)
 _FIRST_LINE_SECONDS: Final = 60.0
 _HEAD: Final = 1_000_000
 """Bytes that the first two lines of a journal are looked for in."""
@@ -144,14 +146,14 @@ def compact(connection: "Connection", folder: Path, *, until: float | None = Non
         folder: the store.
         until: begin no batch after this time of the monotonic clock.
     """
-    report = CompactionReport()
+    report, splitter = CompactionReport(), Splitter()
     for path in pending(folder):
         if until is not None and time.monotonic() > until:
             break
         report.journals += 1
         progress = _progress(connection, path.name)
         try:
-            _load(connection, path, progress, report, until)
+            _load(connection, path, progress, report, splitter, until)
             _retire(connection, path, progress, report)
         except _NewerJournalError as error:
             report.refused.append((path.name, str(error)))
@@ -175,11 +177,13 @@ def _progress(connection: "Connection", name: str) -> _Progress:
     return _Progress(**{column: known[column] for column in _COLUMNS})
 
 
-def _load(connection: "Connection", path: Path, progress: _Progress, report: CompactionReport, until: float | None) -> None:
+def _load(
+    connection: "Connection", path: Path, progress: _Progress, report: CompactionReport, splitter: Splitter, until: float | None
+) -> None:
     before = (progress.dropped, progress.crc_errors)
     with JournalReader(path, progress.bytes_done) as reader:
         bad_before = progress.crc_errors
-        for batch in _batches(reader, progress):
+        for batch in _batches(reader, progress, splitter):
             records = batch.size
             progress.crc_errors = bad_before + reader.bad_lines
             effects = _commit(connection, batch, progress)
@@ -192,14 +196,14 @@ def _load(connection: "Connection", path: Path, progress: _Progress, report: Com
     report.crc_errors += progress.crc_errors - before[1]
 
 
-def _batches(reader: JournalReader, progress: _Progress) -> Iterator[Batch]:
+def _batches(reader: JournalReader, progress: _Progress, splitter: Splitter) -> Iterator[Batch]:
     """Batches; with each, ``progress`` is where the journal stands after it."""
-    batch = Batch()
+    batch = Batch(splitter)
     start = reader.offset
     for offset, record in reader:
         kind = record[TYPE]
-        if kind == "process" and record.get("v") != JOURNAL_VERSION:
-            raise _NewerJournalError(f"a journal of version {record.get('v')!r}; this spanreplay knows version {JOURNAL_VERSION}")
+        if kind == "process" and record.get("v") not in _VERSIONS:
+            raise _NewerJournalError(f"a journal of version {record.get('v')!r}; this spanreplay knows versions up to {JOURNAL_VERSION}")
         progress.records += 1
         progress.bytes_done = offset
         if kind in CONTENT_TYPES:
@@ -210,7 +214,7 @@ def _batches(reader: JournalReader, progress: _Progress) -> Iterator[Batch]:
             raise _NewerJournalError(f"a record of type {kind!r}, which this spanreplay does not know; install a newer one")
         if batch.size >= BATCH_RECORDS or offset - start >= BATCH_BYTES:
             yield batch
-            batch, start = Batch(), offset
+            batch, start = Batch(splitter), offset
     if progress.bytes_done != reader.offset or start != reader.offset:
         progress.bytes_done = reader.offset
         yield batch

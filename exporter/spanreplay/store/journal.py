@@ -1,14 +1,15 @@
 r"""The journal: what a process writes down at once, in a file of its own, so that a kill loses nothing.
 
 ``<store>/journal/<host>-<pid>-<random>.journal``, mode 0600, opened at the first record. A line is ``<crc32, 8 hex digits> <JSON>\n``, the
-checksum being of the JSON's bytes, and each line is one ``write`` on an append-only descriptor. The JSON is an object with the type of the
+checksum being of what follows it, and each line is one ``write`` on an append-only descriptor. The JSON is an object with the type of the
 record under ``t``; :mod:`spanreplay.store.form` has the keys of spans and logs, :mod:`spanreplay.store.encoding` the form of values.
 
 =============  ================================================================================================================
-``process``    first line: ``v`` (journal version, 1), host, pid, process, started, argv, python, versions, forked_from, and
-               ``locks`` (true: the writer holds a ``flock`` on the file for as long as it lives)
+``process``    first line: ``v`` (journal version, 2; 1 has no ``text``), host, pid, process, started, argv, python, versions,
+               forked_from, and ``locks`` (true: the writer holds a ``flock`` on the file for as long as it lives)
 ``resource``   ``d`` and ``json``: a resource, once, before it is referred to
 ``blob``       ``d`` and ``text``, or ``data`` in base64: content, once, before it is referred to
+``text``       the same, of a long text without line feeds, which follows the JSON as it is, in UTF-8; only in version 2
 ``pieces``     ``d``, its length in bytes ``n``, and ``parts``: a text in pieces, see :mod:`spanreplay.store.pieces`, after all its pieces
 ``open``       a span has started: a span without its end
 ``close``      the rest of a span opened before: end, status, and what is new in attributes, events, links
@@ -27,17 +28,14 @@ Whoever calls a writer is an agent at work: nothing here raises. What cannot be 
 import os
 import threading
 import weakref
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from spanreplay.boundary.call import StepStarted
-from spanreplay.content.digests import text_digest
-from spanreplay.content.json_text import quoted
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord, Value
 from spanreplay.store.attribute_text import AttributeText
-from spanreplay.store.encoding import ContentLostError, Json, digest_of, encode_map, encode_text, text_bytes, to_json
+from spanreplay.store.encoding import Json, encode_map, encode_text, to_json
 from spanreplay.store.flushing import Flusher
 from spanreplay.store.form import (
     ATTRIBUTES,
@@ -54,21 +52,17 @@ from spanreplay.store.form import (
     event_form,
     link_form,
     log_form,
-    resource_form,
-    resource_text,
-    scope_form,
     span_form,
 )
+from spanreplay.store.journal_content import JournalContent
 from spanreplay.store.journal_file import Durability, JournalFile
 from spanreplay.store.journal_reader import LOST, TYPE
 from spanreplay.store.latest import Latest
-from spanreplay.store.pieces import SHORTEST, Piece, Splitter
+from spanreplay.store.pieces import Splitter
 from spanreplay.store.process import ProcessInfo, current_process
 from spanreplay.store.record_text import OPEN, close_line, origin_head, span_line, step_line, step_record
 
 _SEEN_SPANS: Final = 32_768
-_SEEN_DIGESTS: Final = 32_768
-_MEMO_OBJECTS: Final = 256
 _NOTHING: Final[Json] = {}
 _NONE_DROPPED: Final = (0, 0, 0)
 
@@ -100,9 +94,8 @@ class JournalWriter:
 
     def _forget(self) -> None:
         """A new file has to hold by itself all that its records refer to."""
-        self._digests = Latest(_SEEN_DIGESTS)
-        self._resources: dict[int, tuple[Resource, str | None]] = {}
-        self._scopes: dict[int, tuple[Scope, tuple[Form, str]]] = {}
+        self._content = JournalContent(self._file, self._splitter)
+        self._keep = self._content.keep
         self._attribute_text = AttributeText(self._keep)
 
     @property
@@ -135,7 +128,7 @@ class JournalWriter:
             with self._lock:
                 self._look()
                 attributes = self._attributes(step.attributes, form)
-                line = None if form else step_line(step, kind, self._resource(resource), self._scope(scope)[1], attributes)
+                line = None if form else step_line(step, kind, self._content.resource(resource), self._content.scope(scope)[1], attributes)
                 if line is not None:
                     if self._file.put(line):
                         self._spans.add(step.trace_id + step.span_id)
@@ -238,7 +231,9 @@ class JournalWriter:
                 self._look()
                 form: Form = {TYPE: "log"} if origin is None else {TYPE: "log", "origin": origin}
                 attributes = self._attributes(record.attributes, form)
-                form.update(log_form(record, self._resource(record.resource), self._scope(record.scope)[0], self._keep, _NOTHING))
+                form.update(
+                    log_form(record, self._content.resource(record.resource), self._content.scope(record.scope)[0], self._keep, _NOTHING)
+                )
                 self._file.put(_line(form, attributes))
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
             self._file.drop(error)
@@ -284,7 +279,7 @@ class JournalWriter:
             with self._lock:
                 self._look()
                 attributes = self._attributes(record.attributes, form)
-                resource, (scope, scope_text) = self._resource(record.resource), self._scope(record.scope)
+                resource, (scope, scope_text) = self._content.resource(record.resource), self._content.scope(record.scope)
                 line = None if LOST in form else span_line(head, record, resource, scope_text, attributes)
                 if line is None:
                     form.update(span_form(record, resource, scope, self._keep, _NOTHING))
@@ -322,75 +317,6 @@ class JournalWriter:
                 kept[key] = value
         return to_json(encode_map(kept, self._keep)) if kept else ""
 
-    def _keep(self, content: str | bytes) -> str:
-        if isinstance(content, bytes):
-            digest = digest_of(content)
-            if digest not in self._digests:
-                self._put_once(digest, _blob(digest, "data", to_json(b64encode(content).decode("ascii"))))
-            return digest
-        found = text_digest(content)
-        digest = "sha256:" + found.hex
-        if digest not in self._digests:
-            self._put_text(digest, content, found.size)
-        return digest
-
-    def _put_text(self, digest: str, content: str, size: int) -> None:
-        is_ascii = content.isascii()
-        if not is_ascii:
-            data, clean = text_bytes(content)
-            if not clean:
-                self._put_once(digest, _blob(digest, "data", to_json(b64encode(data).decode("ascii"))))
-                return
-        piece = self._splitter.split(content, digest, size) if size >= SHORTEST else None
-        if piece is not None:
-            self._put_piece(piece)
-        else:
-            self._put_once(digest, _blob(digest, "text", quoted(content) if is_ascii else to_json(content)))
-
-    def _put_piece(self, piece: Piece) -> None:
-        if piece.digest not in self._digests:  # else all its pieces are in this file, too
-            for inner in piece.inner:
-                self._put_piece(inner)
-            if piece.parts is None:
-                text = piece.text or ""
-                self._put_once(piece.digest, _blob(piece.digest, "text", quoted(text) if text.isascii() else to_json(text)))
-            else:
-                self._put_once(piece.digest, to_json({TYPE: "pieces", "d": piece.digest, "n": piece.size, "parts": piece.parts}))
-
-    def _put_once(self, digest: str, line: str) -> None:
-        try:
-            self._file.write(line)
-        except OSError as error:
-            raise ContentLostError(error.errno, error.strerror) from error
-        self._digests.add(digest)
-
-    def _resource(self, resource: Resource) -> str | None:
-        known = self._resources.get(id(resource))
-        if known is not None and known[0] is resource:
-            return known[1]
-        form = resource_form(resource, self._keep)
-        digest = None
-        if form:
-            text = resource_text(form)
-            digest = digest_of(text.encode("ascii"))
-            if digest not in self._digests:
-                self._put_once(digest, to_json({TYPE: "resource", "d": digest, "json": text}))
-        if len(self._resources) >= _MEMO_OBJECTS:
-            self._resources.clear()
-        self._resources[id(resource)] = (resource, digest)
-        return digest
-
-    def _scope(self, scope: Scope) -> tuple[Form, str]:
-        known = self._scopes.get(id(scope))
-        if known is not None and known[0] is scope:
-            return known[1]
-        form = scope_form(scope, self._keep)
-        made = (form, to_json(form) if form else "")
-        if len(self._scopes) >= _MEMO_OBJECTS:
-            self._scopes.clear()
-        self._scopes[id(scope)] = (scope, made)
-        return made
-
     def _look(self, *, at_once: bool = False) -> None:
         file = self._file
         if file.is_gone(at_once=at_once):
@@ -413,10 +339,6 @@ def _line(form: Form, attributes: str) -> str:
     """A record whose attributes are text already."""
     line = to_json(form)
     return f'{line[:-1]},"{ATTRIBUTES}":{attributes}}}' if attributes else line
-
-
-def _blob(digest: str, key: str, value: str) -> str:
-    return f'{{"{TYPE}":"blob","d":"{digest}","{key}":{value}}}'
 
 
 _writers: "weakref.WeakSet[JournalWriter]" = weakref.WeakSet()

@@ -71,7 +71,7 @@ class JournalFile:
         self._complained_at = -_COMPLAIN_SECONDS
 
     def put(self, text: str) -> bool:
-        """Writes one line, given as JSON in ASCII; ``False``, and a count, if it did not get there whole."""
+        """Writes one line, given as JSON; ``False``, and a count, if it did not get there whole."""
         try:
             self.write(text)
         except OSError as error:
@@ -83,12 +83,12 @@ class JournalFile:
         """Writes one line.
 
         Args:
-            text: its JSON, ASCII.
+            text: its JSON, and what follows that; no line feed.
 
         Raises:
             OSError: it did not get there whole.
         """
-        data = text.encode("ascii")
+        data = text.encode()
         descriptor = self._descriptor
         if descriptor is None:
             descriptor = self._open()

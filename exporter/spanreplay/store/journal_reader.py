@@ -9,7 +9,8 @@ from zlib import crc32
 
 from spanreplay.store.form import Form
 
-JOURNAL_VERSION: Final = 1
+JOURNAL_VERSION: Final = 2
+"""What is written. Version 1 had no ``text`` records."""
 TYPE: Final = "t"
 LOST: Final = "lost"
 """In a span, close, patch or log record: how many of its attributes could not be kept."""
@@ -18,6 +19,9 @@ SPARE: Final = "spare"
 """In a ``drop`` record: it is the spare line, see :mod:`spanreplay.store.spare_line`, which counts when the writer has ended."""
 
 _CRC_DIGITS: Final = 8
+_TEXT: Final = '{"t":"text","d":"'
+_TEXT_BYTES: Final = _TEXT.encode("ascii")
+_TEXT_AT: Final = _CRC_DIGITS + 1 + len(_TEXT)
 
 
 class JournalReader(Iterator[tuple[int, Form]]):
@@ -76,7 +80,22 @@ def parse_line(line: bytes) -> Form | None:
     try:
         if int(line[:_CRC_DIGITS], 16) != crc32(line[_CRC_DIGITS + 1 : -1]) or line[_CRC_DIGITS : _CRC_DIGITS + 1] != b" ":
             return None
+        if line.startswith(_TEXT_BYTES, _CRC_DIGITS + 1):
+            return _text_form(line)
         form = json.loads(line[_CRC_DIGITS + 1 :])
     except (ValueError, RecursionError):
         return None
     return form if isinstance(form, dict) and isinstance(form.get(TYPE), str) else None
+
+
+def text_line(digest: str, text: str) -> str:
+    """A record that brings a text, which has no line feed and no lone surrogate: it follows the JSON as it is."""
+    return f'{_TEXT}{digest}"}}{text}'
+
+
+def _text_form(line: bytes) -> Form | None:
+    end = line.find(b'"', _TEXT_AT)
+    if end < 0 or line[end + 1 : end + 2] != b"}":
+        return None
+    text = line[end + 2 : -1]
+    return {TYPE: "blob", "d": line[_TEXT_AT:end].decode("ascii"), "text": text.decode(), "n": len(text)}

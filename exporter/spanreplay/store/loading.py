@@ -13,7 +13,7 @@ from spanreplay.store.extents import Stretch, stretches, widen
 from spanreplay.store.form import ATTRIBUTES, BODY, DROPPED, EVENT, RESOURCE, SEVERITY, SPAN, TIME, TRACE, Form, check_form
 from spanreplay.store.journal_reader import LOST, TYPE
 from spanreplay.store.merging import RECORDER, Effect, apply, choose
-from spanreplay.store.pieces import Piece
+from spanreplay.store.pieces import SHORTEST, Piece, Splitter
 from spanreplay.store.span_rows import COLUMNS, Version, row_of, service_of, version_of
 
 if TYPE_CHECKING:
@@ -37,9 +37,14 @@ def is_id(value: object) -> bool:
 
 
 class Batch:
-    """Records gathered for one transaction."""
+    """Records gathered for one transaction.
 
-    def __init__(self) -> None:
+    Args:
+        splitter: divides long texts that come whole; without, they stay so.
+    """
+
+    def __init__(self, splitter: Splitter | None = None) -> None:
+        self._splitter = splitter
         self.size = 0
         """Records in it."""
         self.rejected = 0
@@ -62,8 +67,7 @@ class Batch:
         kind = record[TYPE]
         try:
             if kind in ("blob", "resource", "pieces"):
-                blob = _blob_of(record)
-                self._blobs[blob[0]] = blob
+                self._add_content(_blob_of(record))
             elif kind == "log":
                 content = _log_content(record)
                 digest = digest_of(to_sorted_json(content).encode("ascii"))
@@ -77,6 +81,15 @@ class Batch:
         except (KeyError, TypeError, ValueError):
             self.rejected += 1
         return None
+
+    def _add_content(self, blob: _Blob) -> None:
+        digest, size, media, text, *_ = blob
+        if self._splitter is not None and text is not None and size >= SHORTEST and media == TEXT_MEDIA:
+            piece = self._splitter.split(text, digest, size)
+            if piece is not None:
+                self.add_piece(piece)
+                return
+        self._blobs[digest] = blob
 
     @property
     def content_bytes(self) -> int:
@@ -278,7 +291,8 @@ def _blob_of(record: Form) -> _Blob:
             raise ValueError(size)
         return digest, size, TEXT_MEDIA, None, None, to_readable_json(parts), key
     if "text" in record:
-        return digest, len(record["text"].encode()), TEXT_MEDIA, record["text"], None, None, key
+        text, size = record["text"], record.get("n")
+        return digest, size if type(size) is int else len(text.encode()), TEXT_MEDIA, text, None, None, key
     data = record["data"] if isinstance(record["data"], bytes) else b64decode(record["data"], validate=True)
     try:
         return digest, len(data), TEXT_MEDIA, data.decode(), None, None, key

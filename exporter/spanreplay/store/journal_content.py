@@ -1,0 +1,129 @@
+"""What the records of one journal refer to: content, resources and scopes, each written before it is first named, and only then."""
+
+from base64 import b64encode
+from typing import Final
+
+from spanreplay.content.digests import text_digest
+from spanreplay.content.json_text import quoted
+from spanreplay.spans.record import Resource, Scope
+from spanreplay.store.encoding import ContentLostError, digest_of, text_bytes, to_json
+from spanreplay.store.form import Form, resource_form, resource_text, scope_form
+from spanreplay.store.journal_file import JournalFile
+from spanreplay.store.journal_reader import TYPE, text_line
+from spanreplay.store.latest import Latest
+from spanreplay.store.pieces import SHORTEST, Piece, Splitter
+
+_SEEN_DIGESTS: Final = 32_768
+_MEMO_OBJECTS: Final = 256
+_WHOLE: Final = 16_384
+"""Characters up to which a text is written whole: reading it to find what it has in common with others takes longer than writing it, and
+is left to who loads the journal. A longer one is a conversation that has gone on for a while, which would be written again with each
+request."""
+
+
+class JournalContent:
+    """What one journal file has of these. Not for two threads at once.
+
+    Args:
+        file: takes the lines.
+        splitter: what it knows of earlier texts may be of an earlier file.
+    """
+
+    def __init__(self, file: JournalFile, splitter: Splitter) -> None:
+        self._file = file
+        self._splitter = splitter
+        self._digests = Latest(_SEEN_DIGESTS)
+        self._resources: dict[int, tuple[Resource, str | None]] = {}
+        self._scopes: dict[int, tuple[Scope, tuple[Form, str]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._digests)
+
+    def keep(self, content: str | bytes) -> str:
+        """Writes content where it is not in the file yet, and gives its digest.
+
+        Raises:
+            ContentLostError: it could not be written.
+        """
+        if isinstance(content, bytes):
+            digest = digest_of(content)
+            if digest not in self._digests:
+                self._put(digest, _blob(digest, "data", to_json(b64encode(content).decode("ascii"))))
+            return digest
+        found = text_digest(content)
+        digest = "sha256:" + found.hex
+        if digest not in self._digests:
+            self._put_text(digest, content, found.size)
+        return digest
+
+    def resource(self, resource: Resource) -> str | None:
+        """The digest of a resource; ``None`` for the empty one."""
+        known = self._resources.get(id(resource))
+        if known is not None and known[0] is resource:
+            return known[1]
+        form = resource_form(resource, self.keep)
+        digest = None
+        if form:
+            text = resource_text(form)
+            digest = digest_of(text.encode("ascii"))
+            if digest not in self._digests:
+                self._put(digest, to_json({TYPE: "resource", "d": digest, "json": text}))
+        if len(self._resources) >= _MEMO_OBJECTS:
+            self._resources.clear()
+        self._resources[id(resource)] = (resource, digest)
+        return digest
+
+    def scope(self, scope: Scope) -> tuple[Form, str]:
+        """The form of a scope, and its JSON, ``""`` for the empty one."""
+        known = self._scopes.get(id(scope))
+        if known is not None and known[0] is scope:
+            return known[1]
+        form = scope_form(scope, self.keep)
+        made = (form, to_json(form) if form else "")
+        if len(self._scopes) >= _MEMO_OBJECTS:
+            self._scopes.clear()
+        self._scopes[id(scope)] = (scope, made)
+        return made
+
+    def _put_text(self, digest: str, content: str, size: int) -> None:
+        if len(content) > _WHOLE:
+            if not content.isascii() and not text_bytes(content)[1]:
+                self._put(digest, _blob(digest, "data", to_json(b64encode(text_bytes(content)[0]).decode("ascii"))))
+                return
+            piece = self._splitter.split(content, digest, size)
+            if piece is not None:
+                self._put_piece(piece)
+                return
+        self._put_whole(digest, content)
+
+    def _put_whole(self, digest: str, content: str) -> None:
+        is_ascii = content.isascii()
+        if not is_ascii:
+            data, clean = text_bytes(content)
+            if not clean:
+                self._put(digest, _blob(digest, "data", to_json(b64encode(data).decode("ascii"))))
+                return
+        if len(content) >= SHORTEST and "\n" not in content:
+            self._put(digest, text_line(digest, content))
+        else:
+            self._put(digest, _blob(digest, "text", quoted(content) if is_ascii else to_json(content)))
+
+    def _put_piece(self, piece: Piece) -> None:
+        if piece.digest not in self._digests:  # else all its pieces are in this file, too
+            for inner in piece.inner:
+                self._put_piece(inner)
+            if piece.parts is None:
+                self._put_whole(piece.digest, piece.text or "")
+            else:
+                self._put(piece.digest, to_json({TYPE: "pieces", "d": piece.digest, "n": piece.size, "parts": piece.parts}))
+
+    def _put(self, digest: str, line: str) -> None:
+        try:
+            self._file.write(line)
+        except OSError as error:
+            raise ContentLostError(error.errno, error.strerror) from error
+        self._digests.add(digest)
+
+
+def _blob(digest: str, key: str, value: str) -> str:
+    return f'{{"{TYPE}":"blob","d":"{digest}","{key}":{value}}}'

@@ -36,6 +36,7 @@ _OPERATIONS: Final[Mapping[str, str]] = {
     "memory": "search_memory",
 }
 
+_PLACE: Final = frozenset({"context", "inner_context", "span_id", "trace_id"})
 
 Rewrite: TypeAlias = Callable[[str, bytes], tuple[str, bytes]]
 """Gives target and body of a request as they are to be sent."""
@@ -94,6 +95,9 @@ class Step:
         self.outcome: OutcomeName | None = None
         self.result: str | None = None
         self.context: SpanContext
+        self.inner_context: Context
+        self.trace_id: str
+        self.span_id: str
         self.recorded: object = None
         """What a replay matched this step with."""
         self.answer: Answer | None = None
@@ -102,6 +106,7 @@ class Step:
         self.view: Mapping[str, Any] = {}
         """In a replay, what the record of the step's end says."""
         self._ended = False
+        self._span: Span | None = None
         self._redacted: dict[str, int] = {}
         self._contents: dict[str, str] = {}
         self._learnt: dict[str, Any] | None = None
@@ -114,9 +119,11 @@ class Step:
             self.inner.run = self.run
             self.inner.path = ""
         self.input = None if call.input is None else self._clean(names.STEP_INPUT, call.input.text)
-        start_ns = session.clock()
-        attributes = dict(extra or ()) if session.unseen else self._start_attributes(call, extra)
-        self._open(call, attributes, start_ns)
+        if session.unseen:
+            self._started = dict(extra or ())
+        else:
+            start_ns = session.clock()
+            self._open(call, self._start_attributes(call, extra), start_ns)
 
     # ---- beginning ----------------------------------------------------------------------------------------------
 
@@ -161,6 +168,8 @@ class Step:
         attributes[names.STEP_NAME] = call.name
         attributes[names.PROCESS_ID] = self.session.process_id
         self._put_place(attributes)
+        if self.session.clock_reads:
+            attributes[names.STEP_CLOCK] = self.session.clock_reads.take()
         attributes.update(self.session.attributes)
         given = {**scopes.in_force.get(), **call.attributes} if call.kind == "model_call" else call.attributes
         clean = self.session.redactor.text
@@ -232,22 +241,10 @@ class Step:
     def _open(self, call: Call, attributes: dict[str, Any], start_ns: int) -> None:
         session = self.session
         name = call.span_name or f"{attributes.get(names.GEN_AI_OPERATION_NAME, call.kind)} {call.name}"
-        parent_context = otel_context.get_current()
-        parent = trace.get_current_span(parent_context).get_span_context()
-        if self.parent is not None and not parent.is_valid:
-            parent = self.parent.context
-            parent_context = trace.set_span_in_context(NonRecordingSpan(parent), parent_context)
+        parent_context, parent = self._around()
         span = self._start_span(name, parent_context, parent, attributes, start_ns) if session.open_spans else None
-        self.context = spans.own_context(parent, self.run) if span is None else span.get_span_context()
-        if span is not None and not span.is_recording():
-            span = None
-        self._span = span
-        inner_context = trace.set_span_in_context(span if span is not None else NonRecordingSpan(self.context), parent_context)
-        if self.starts_run and self.run is not None:
-            inner_context = baggage.set_baggage(names.RUN_ID, self.run.run_id, inner_context)
-        self.inner_context = inner_context
-        self.trace_id = f"{self.context.trace_id:032x}"
-        self.span_id = f"{self.context.span_id:016x}"
+        self._stand(parent_context, parent, span)
+        self._span = span if span is not None and span.is_recording() else None
         self._started = attributes
         if session.sink is not None:
             started = StepStarted(
@@ -266,6 +263,35 @@ class Step:
                 session.sink.started(started)
             except Exception:  # noqa: BLE001 — telemetry never breaks the agent
                 session.failed(f"the start of {self.path}")
+
+    def _around(self) -> tuple[Context, SpanContext]:
+        """The context that the call is made in, and the span in it that is the parent."""
+        context = otel_context.get_current()
+        parent = trace.get_current_span(context).get_span_context()
+        if self.parent is not None and not parent.is_valid:
+            parent = self.parent.context
+            context = trace.set_span_in_context(NonRecordingSpan(parent), context)
+        return context, parent
+
+    def _stand(self, around: Context, parent: SpanContext, span: Span | None) -> None:
+        """Take a place in a trace: that of the span, else one of our own."""
+        self.context = spans.own_context(parent, self.run) if span is None else span.get_span_context()
+        recording = span if span is not None and span.is_recording() else NonRecordingSpan(self.context)
+        inner_context = trace.set_span_in_context(recording, around)
+        if self.starts_run and self.run is not None:
+            inner_context = baggage.set_baggage(names.RUN_ID, self.run.run_id, inner_context)
+        self.inner_context = inner_context
+        self.trace_id = f"{self.context.trace_id:032x}"
+        self.span_id = f"{self.context.span_id:016x}"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """The place in a trace of a step that nobody sees: taken where it is asked for, by a body that runs."""
+            if name not in _PLACE:
+                raise AttributeError(name)
+            self._stand(*self._around(), None)
+            return object.__getattribute__(self, name)
 
     def _start_span(
         self, name: str, parent_context: Context, parent: SpanContext, attributes: Mapping[str, Any], start_ns: int
@@ -395,7 +421,7 @@ class Step:
         session = self.session
         self.outcome = outcome
         self.seq_end = session.latest = session.sequence()
-        end_ns = session.clock()
+        end_ns = 0 if session.unseen else session.clock()
         failed = outcome not in ("ok", "abandoned", "deferred")
         more: dict[str, Any] = {names.STEP_SEQ_END: self.seq_end, names.STEP_OUTCOME: outcome}
         events: tuple[StepEvent, ...] = ()
@@ -453,6 +479,8 @@ class Step:
         untaped = self.run.untaped_json() if self.starts_run and self.run is not None else None
         if untaped is not None:
             more[names.RUN_UNTAPED] = self._clean(names.RUN_UNTAPED, untaped)
+        if self.starts_run and self.session.clock_reads:
+            more[names.RUN_CLOCK] = self.session.clock_reads.take()
         if items is not None:
             kept = list(items)
             more[names.STEP_ITEMS] = self._clean(names.STEP_ITEMS, "[" + ",".join(i.text for i in kept) + "]")

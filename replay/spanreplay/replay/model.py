@@ -104,6 +104,8 @@ class Step:
     """A tool that is an agent: a replay runs its body, and answers the calls in it."""
     seq_fork: int | None = None
     """The last place of that order that was taken when the task or thread that made the call was started."""
+    clock_reads: str | None = None
+    """What the program read of the clock before this step, see :mod:`spanreplay.boundary.clock_reads`."""
     seq_start: int | None = None
     seq_end: int | None = None
     """Place in the process's monotonic order at start and at end."""
@@ -190,7 +192,7 @@ class Versions:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class Run:
     """One run: its definition, its input and output, its steps in total order."""
 
@@ -230,6 +232,8 @@ class Run:
     """A block of a process was recorded, and ``random`` made from the seed when it began."""
     hash_seed: str | None = None
     """``PYTHONHASHSEED`` that was chosen for a recorded command."""
+    clock_reads: tuple[str, ...] = ()
+    """What it read of the clock before it began, as far as no step has it, and after its last step."""
     code: Json = None
     """The working tree that a recorded command was started from, see :mod:`spanreplay.recording.code`."""
     state: Json = None

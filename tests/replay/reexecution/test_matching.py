@@ -5,7 +5,9 @@ from pathlib import Path
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reexecution.candidates import Recording
 from spanreplay.replay.reexecution.claims import Claims
-from spanreplay.replay.reexecution.matching import Found, Missed, RecordedRun, comparable
+from spanreplay.replay.reexecution.forms import comparable
+from spanreplay.replay.reexecution.matched import Found, Missed
+from spanreplay.replay.reexecution.matching import RecordedRun
 from support.handmade import run, step
 
 
@@ -83,7 +85,7 @@ def test_steps_inside_a_stubbed_one_are_covered() -> None:
         run(step(1, T0, "1"), step(2, f"{T0}/io:x#0", "1", parent_seq=1), step(3, f"{T0}/io:x#0/io:y#0", "1", parent_seq=2))
     )
     assert ask(recorded, T0, "1") == ("path", 1)
-    assert sorted(recorded.cover(recorded.by_seq[1])) == [2, 3]
+    assert sorted(recorded.cover(recorded.index.by_seq[1])) == [2, 3]
 
 
 def test_a_call_more_in_the_middle_is_told_from_a_missing_one_and_a_swap() -> None:

@@ -250,8 +250,8 @@ def test_a_large_group_is_ordered_without_a_wait_for_each_pair() -> None:
 
     delays.update(dict.fromkeys(range(300), 1))
     tape = recorded(many)
-    from spanreplay.replay.reexecution.matching import RecordedRun
+    from spanreplay.replay.reexecution.index import index_of
 
-    order = RecordedRun(tape.runs()[0]).ended_before
+    order = index_of(tape.runs()[0]).ended_before
     assert sum(map(len, order.values())) == 299
     assert replayed(tape, many).equal

@@ -13,7 +13,8 @@ from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reexecution.claims import Claims
 from spanreplay.replay.reexecution.comparing import EXACT, Comparing
 from spanreplay.replay.reexecution.forks import NOBODY, is_job
-from spanreplay.replay.reexecution.matching import RecordedRun, comparable
+from spanreplay.replay.reexecution.forms import comparable
+from spanreplay.replay.reexecution.matching import RecordedRun
 
 _RUN: Final = "run"
 _PROCESS: Final = "process"

@@ -8,8 +8,8 @@ from spanreplay.content import codec
 from spanreplay.content.codec import CodecError
 from spanreplay.replay.model import Step
 from spanreplay.replay.reexecution.diff import first_difference, shown
+from spanreplay.replay.reexecution.forms import comparable, parsed
 from spanreplay.replay.reexecution.ledger import Difference
-from spanreplay.replay.reexecution.matching import comparable, parsed
 from spanreplay.semconv import attributes as names
 
 _FLUENT: Final = frozenset({"id", "created", "call_id", "tool_call_id"})

@@ -22,7 +22,7 @@ from spanreplay.replay.reading.naming import same_tool
 from spanreplay.replay.reasons import CALL_WITHOUT_SPAN, INPUT_ABSENT
 from spanreplay.replay.reexecution.before import Company
 from spanreplay.replay.reexecution.claims import Claims
-from spanreplay.replay.reexecution.matching import stub_grades
+from spanreplay.replay.reexecution.matched import stub_grades
 from spanreplay.replay.reexecution.salvage import salvaged
 from spanreplay.replay.reexecution.twins import Twins
 

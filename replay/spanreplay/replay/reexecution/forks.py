@@ -21,6 +21,8 @@ NOBODY: Final = ""
 _JOB: Final = "~job:"
 FORK: Final = "~"
 """Begins the path segment of a task or thread, and is in no other; see :mod:`spanreplay.boundary.scope`."""
+_NAMED: Final = "@"
+"""Begins the path segment of a scope that the user named."""
 
 
 def is_job(path: str | None) -> bool:
@@ -31,6 +33,14 @@ def is_job(path: str | None) -> bool:
 def scope_of(path: str) -> str:
     """The scope part of a causal path."""
     return path.rpartition("/")[0]
+
+
+def owner_of(scope: str) -> str:
+    """The step whose body a scope is, or whose tasks and threads it is one of."""
+    segments = scope.split("/")
+    while segments and segments[-1].startswith((FORK, _NAMED)):
+        segments.pop()
+    return "/".join(segments)
 
 
 @dataclass(slots=True, kw_only=True)

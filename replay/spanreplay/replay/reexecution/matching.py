@@ -5,49 +5,22 @@ that take from a queue, another Python version, a trace of another tool), a step
 and the report says ``matched_by=input``. Call ids help nobody here: real traces reuse them.
 """
 
-import json
-from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import islice
 from typing import Any, Final
 
-from spanreplay.content.canonical import canonical_json
 from spanreplay.replay.model import Run, Step
-from spanreplay.replay.reading.meaning import live_meaning, recorded_meaning
 from spanreplay.replay.reasons import ATTESTED
-from spanreplay.replay.rebuilding.origin import told_by_others
 from spanreplay.replay.reexecution.comparing import EXACT, Comparing
-from spanreplay.replay.reexecution.forks import FORK, NOT_AWAITED, Forked, comes_later, forks_in, is_job, levels_of, over_at, scope_of
-from spanreplay.replay.reexecution.forms import comparable, parsed
+from spanreplay.replay.reexecution.forks import FORK, NOT_AWAITED, Forked, comes_later, levels_of, over_at, owner_of, scope_of
+from spanreplay.replay.reexecution.index import index_of, sort_of
 from spanreplay.replay.reexecution.likening import Likening
-from spanreplay.replay.reexecution.matched import Claim, Found, Like, MatchedBy, Missed, stub_grades, unable
+from spanreplay.replay.reexecution.matched import Claim, Found, Like, Missed, stub_grades
 from spanreplay.replay.reexecution.overtaking import Overtaking
-
-__all__ = ["Found", "MatchedBy", "Missed", "RecordedRun", "comparable", "owner_of", "parsed", "stub_grades", "unable"]
 
 _LIKENED: Final = 50
 """Steps elsewhere that are looked at for one whose input counts as equal."""
-_NAMED: Final = "@"
-"""Begins the path segment of a scope that the user named."""
-
-
-def _sort(kind: str, name: str) -> tuple[str, str]:
-    """Calls of one sort can stand for each other. A model's name is a part of what it is asked."""
-    return kind, "" if kind == "model_call" else name
-
-
-def _with_model(meaning: str | None, name: str) -> str | None:
-    return None if meaning is None else canonical_json({**json.loads(meaning), "model": name})
-
-
-def _may_be_caused_by(step: Step, stream: Step) -> bool:
-    """Was ``step`` made while ``stream`` had given a part already? Its reader may have made it, so the stream cannot wait for it."""
-    if step.requested_by == stream.seq:
-        return True
-    chunks = stream.wire.chunks if stream.wire is not None else ()
-    return bool(chunks) and step.started_ns >= stream.started_ns + chunks[0][1]
 
 
 def _over_before(earlier: Step, step: Step) -> bool:
@@ -59,14 +32,6 @@ def _over_before(earlier: Step, step: Step) -> bool:
         and earlier.seq_end < step.seq_start
         and earlier.outcome not in NOT_AWAITED
     )
-
-
-def owner_of(scope: str) -> str:
-    """The step whose body a scope is, or whose tasks and threads it is one of."""
-    segments = scope.split("/")
-    while segments and segments[-1].startswith((FORK, _NAMED)):
-        segments.pop()
-    return "/".join(segments)
 
 
 class RecordedRun:
@@ -81,68 +46,27 @@ class RecordedRun:
 
     def __init__(self, run: Run, *, process: str | None = None, accept_incomplete: bool = False, comparing: Comparing = EXACT) -> None:
         self.run = run
-        self._likening = Likening(run, comparing)
-        self._stubs = stub_grades(accept_incomplete=accept_incomplete)
         self.process = process
-        told = told_by_others(run)
-        ours = tuple(s for s in run.steps if s.seq not in told)
-        self.steps = ours if process is None else tuple(s for s in ours if s.process in (process, None) or is_job(s.path))
+        self.index = index = index_of(run, process)
+        self.steps = index.steps
         """What may answer."""
-        self.by_seq = {s.seq: s for s in run.steps}
-        self.by_path: dict[str, Step] = {s.path: s for s in self.steps if s.path is not None}
-        models = [s for s in ours if s.kind == "model_call"]
-        self.by_meaning = any(s.typed_input is None for s in models)
-        """The record has messages and not the exchanges: model calls are compared, and answered, by what they mean."""
-        self._with_tools = any(isinstance(s.input, dict) and s.input.get("tools") for s in models)
+        self.by_path = index.by_path
+        self.by_meaning = index.by_meaning
+        self.input_of = index.input_of
+        self.asked = index.asked
         self.changed: list[dict[str, Any]] = []
         """What the agent of the live run is defined by otherwise, see :mod:`spanreplay.replay.reexecution.stepwise`."""
         self.used: set[int] = set()
         self.covered: set[int] = set()
-        self._inputs: dict[int, str | None] = {}
-        self._alike: dict[tuple[str, str], list[Step]] = defaultdict(list)
-        self._in_scope: dict[str, list[Step]] = defaultdict(list)
-        self._first_free: dict[str, int] = defaultdict(int)
-        self._children: dict[int, list[int]] = defaultdict(list)
+        self._likening = Likening(run, comparing)
+        self._stubs = stub_grades(accept_incomplete=accept_incomplete)
+        self._first_free: dict[str, int] = {}
+        self._first_fork: dict[str, int] = {}
+        """Where in the order of a place's tasks and threads the first stands that may still be waited for."""
         self._claims: dict[int, Claim] = {}
         self._shuffled: set[str] = set()
         """Scopes in which which call comes first is chance: one of them was answered by input."""
         self._overtaking = Overtaking()
-        for step in self.steps:
-            self._alike[_sort(step.kind, step.name)].append(step)
-            if step.path is not None:
-                self._in_scope[scope_of(step.path)].append(step)
-        for step in run.steps:
-            if step.parent_seq is not None:
-                self._children[step.parent_seq].append(step.seq)
-        for steps in self._in_scope.values():
-            steps.sort(key=lambda s: s.seq_start or 0)
-        self._forks = forks_in(self.steps)
-        self._fork_order = {
-            parent: deque(sorted(found, key=lambda path: found[path].last.seq_end or 0)) for parent, found in self._forks.items()
-        }
-
-    def input_of(self, step: Step) -> str | None:
-        """The comparable input of a recorded step, computed once."""
-        if step.seq not in self._inputs:
-            text = step.typed_input
-            if self.by_meaning and step.kind == "model_call":
-                text = _with_model(recorded_meaning(step, tools=self._with_tools), step.name)
-            self._inputs[step.seq] = comparable(text)
-        return self._inputs[step.seq]
-
-    def asked(self, kind: str, name: str, text: str | None) -> str | None:
-        """The comparable input of a live call: by its meaning where the record has no more of a model call."""
-        if self.by_meaning and kind == "model_call" and text is not None:
-            meaning = _with_model(live_meaning(text, tools=self._with_tools), name)
-            return comparable(text if meaning is None else meaning)
-        form = comparable(text)
-        return self._sent.get(form, form) if self._sent and form is not None else form
-
-    @cached_property
-    def _sent(self) -> dict[str, str]:
-        """What a fork sent, to what its agent had asked: an agent that now asks for the former by itself asks the same."""
-        found = {comparable(s.typed_sent): self.input_of(s) for s in self.steps if s.typed_sent is not None}
-        return {sent: asked for sent, asked in found.items() if sent is not None and asked is not None}
 
     @property
     def first_process(self) -> str | None:
@@ -155,7 +79,7 @@ class RecordedRun:
         at_path = self.by_path.get(path)
         if at_path is not None and self.input_of(at_path) == asked:
             return 0
-        if any(self.input_of(s) == asked for s in self._alike[_sort(kind, name)]):
+        if any(self.input_of(s) == asked for s in self.index.alike(kind, name)):
             return 1
         return 3 if at_path is None else 2
 
@@ -226,7 +150,7 @@ class RecordedRun:
     def _is_one_of_many(self, path: str, kind: str, name: str) -> bool:
         """Do several tasks or threads of one place make calls of this sort, as workers do? See :class:`Overtaking`."""
         here = scope_of(path)
-        others = (scope_of(s.path) for s in self._alike[_sort(kind, name)] if s.path is not None)
+        others = (scope_of(s.path) for s in self.index.alike(kind, name) if s.path is not None)
         return FORK in here and any(there != here and FORK in there and owner_of(there) == owner_of(here) for there in others)
 
     def _turned(self, kind: str, name: str, path: str, asked: str | None) -> Missed | None:
@@ -267,7 +191,7 @@ class RecordedRun:
 
     def same(self, kind: str, name: str, asked: str | None) -> Step | None:
         """A step that asked the same and may answer, from wherever; one that has answered already only where no other is left."""
-        alike = [s for s in self._alike[_sort(kind, name)] if self.may_answer(s) and self.input_of(s) == asked]
+        alike = [s for s in self.index.alike(kind, name) if self.may_answer(s) and self.input_of(s) == asked]
         return next((s for s in alike if self.free(s)), alike[0] if alike else None)
 
     def left(self, but: Collection[str]) -> Iterator[Step]:
@@ -281,7 +205,7 @@ class RecordedRun:
             if expected is not None and self.free(expected):
                 return Missed(kind="input", step=expected, claim=claim)
             return Missed(kind="never_recorded", step=None, nearest=(at_path,), claim=claim)
-        alike = self._alike[_sort(kind, name)]
+        alike = self.index.alike(kind, name)
         repeated = [s for s in alike if self.input_of(s) == asked and not self.free(s)]
         scope = scope_of(path)
         following = list(islice((s for s in self._free_from(scope) if self.free(s)), 3))
@@ -294,12 +218,12 @@ class RecordedRun:
         for seq, claim in self._claims.items():
             place = self.by_path.get(claim.path)
             if place is not None and self.free(place) and _over_before(place, step):
-                answered = self.by_seq[seq]
+                answered = self.index.by_seq[seq]
                 if self._overtaking.passed(place) and scope_of(answered.path or "") == scope_of(claim.path):  # nobody else has come to it
                     return Missed(kind="order", step=place, instead=answered)
                 return Missed(kind="input", step=place, claim=claim)
-            if place is None and (self.by_seq[seq].seq_start or 0) > (step.seq_start or 0):
-                return Missed(kind="never_recorded", step=None, nearest=(self.by_seq[seq],), claim=claim)
+            if place is None and (self.index.by_seq[seq].seq_start or 0) > (step.seq_start or 0):
+                return Missed(kind="never_recorded", step=None, nearest=(self.index.by_seq[seq],), claim=claim)
         return None
 
     def may_answer(self, step: Step) -> bool:
@@ -313,8 +237,8 @@ class RecordedRun:
         return Found(step=step, by="path")
 
     def _alike_in(self, scope: str, kind: str, name: str) -> Iterator[Step]:
-        sort = _sort(kind, name)
-        return (s for s in self._in_scope[scope] if _sort(s.kind, s.name) == sort)
+        sort = sort_of(kind, name)
+        return (s for s in self.index.in_scope(scope) if sort_of(s.kind, s.name) == sort)
 
     def _skipped(self, step: Step) -> Step | None:
         """Among the calls made one after the other from the same place: one that had ended when ``step`` began, and was not asked for."""
@@ -334,14 +258,15 @@ class RecordedRun:
         A place starts its tasks in the order of its program, so another order is another program.
         """
         for parent, fork in levels_of(scope_of(step.path or "")):
-            siblings = self._forks.get(parent)
+            siblings = self.index.forks.get(parent)
             if siblings is None or fork not in siblings or siblings[fork].first is not step:
                 continue
-            order = self._fork_order[parent]
-            while order and (not self.free(siblings[order[0]].first) or forked(parent, order[0])):
-                order.popleft()
-            if order and order[0] != fork and over_at(siblings[order[0]].last, step.process, siblings[fork].born):
-                return siblings[order[0]].first
+            order, at = self.index.fork_order[parent], self._first_fork.get(parent, 0)
+            while at < len(order) and (not self.free(siblings[order[at]].first) or forked(parent, order[at])):
+                at += 1
+            self._first_fork[parent] = at
+            if at < len(order) and order[at] != fork and over_at(siblings[order[at]].last, step.process, siblings[fork].born):
+                return siblings[order[at]].first
         return None
 
     def _skipped_inside(self, step: Step) -> tuple[Step, ...]:
@@ -373,8 +298,8 @@ class RecordedRun:
 
     def _free_from(self, scope: str) -> Iterator[Step]:
         """The steps of a scope in the order they began, from the first that is still free."""
-        steps = self._in_scope[scope]
-        first = self._first_free[scope]
+        steps = self.index.in_scope(scope)
+        first = self._first_free.get(scope, 0)
         while first < len(steps) and not self.free(steps[first]):
             first += 1
         self._first_free[scope] = first
@@ -385,9 +310,9 @@ class RecordedRun:
         if step.path is not None:
             self._shuffled.add(scope_of(step.path))
 
-    def alike(self, kind: str, name: str) -> list[Step]:
+    def alike(self, kind: str, name: str) -> Sequence[Step]:
         """The calls of this sort: of the same kind and, but for models, the same name; else those of the kind."""
-        return self._alike[_sort(kind, name)] or [step for step in self.steps if step.kind == kind]
+        return self.index.alike(kind, name) or [step for step in self.steps if step.kind == kind]
 
     def claimed(self, step: Step, path: str, where: str | None) -> None:
         """Note that a call made at ``path`` was answered by ``step``, by input."""
@@ -401,7 +326,7 @@ class RecordedRun:
         asked = self.input_of(step)
         return any(
             self.free(other) and self.input_of(other) == asked and (other.output, other.error) != (step.output, step.error)
-            for other in self._alike[_sort(step.kind, step.name)]
+            for other in self.index.alike(step.kind, step.name)
             if other is not step
         )
 
@@ -412,7 +337,7 @@ class RecordedRun:
 
     def _elsewhere_free(self, kind: str, name: str, path: str) -> Iterator[Step]:
         here = scope_of(path)
-        for step in self._alike[_sort(kind, name)]:
+        for step in self.index.alike(kind, name):
             there = here if step.path is None else scope_of(step.path)
             if step.path is not None and not self._may_be_elsewhere(here, there):
                 continue
@@ -427,44 +352,13 @@ class RecordedRun:
 
     def has_inside(self, step: Step) -> bool:
         """Whether steps were recorded inside ``step``."""
-        return bool(self._children[step.seq])
+        return bool(self.index.children(step.seq))
 
-    def cover(self, step: Step) -> list[int]:
+    def cover(self, step: Step) -> Sequence[int]:
         """Mark every step inside ``step`` as covered; returns their ``seq``."""
-        found: list[int] = []
-        todo = list(self._children[step.seq])
-        while todo:
-            seq = todo.pop()
-            found.append(seq)
-            todo.extend(self._children[seq])
+        found = self.index.inside(step.seq)
         self.covered.update(found)
         return found
-
-    @cached_property
-    def ended_before(self) -> dict[int, frozenset[int]]:
-        """For each step, the one that ended before it, of the same process: what :mod:`~spanreplay.replay.reexecution.turns` waits for.
-
-        Also where the two did not overlap: which of two tasks or threads comes first is chance even then.
-        """
-        inside = {seq for step in self.run.steps if not _runs_again(step) for seq in self._descendants(step.seq)}
-        ended: dict[str | None, list[Step]] = defaultdict(list)
-        for step in sorted(self.run.steps, key=lambda s: s.seq_end or 0):
-            if not _runs_again(step) and step.seq not in inside and step.seq_end is not None and not is_job(step.path):
-                ended[step.process].append(step)
-        order: dict[int, frozenset[int]] = {}
-        for steps in ended.values():
-            for number, step in enumerate(steps):
-                before = next((s for s in map(steps.__getitem__, range(number - 1, -1, -1)) if not _may_be_caused_by(s, step)), None)
-                if before is not None:
-                    order[step.seq] = frozenset({before.seq})
-        return order
-
-    def _descendants(self, seq: int) -> Iterable[int]:
-        todo = list(self._children[seq])
-        while todo:
-            child = todo.pop()
-            yield child
-            todo.extend(self._children[child])
 
 
 def _placed(path: str, inside: tuple[str, Step] | None) -> str:
@@ -472,7 +366,3 @@ def _placed(path: str, inside: tuple[str, Step] | None) -> str:
     if inside is not None and inside[1].path is not None and path.startswith(f"{inside[0]}/"):
         return inside[1].path + path[len(inside[0]) :]
     return path
-
-
-def _runs_again(step: Step) -> bool:
-    return step.passed or step.kind in ("agent", "handoff")

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.replay.model import Run
-from spanreplay.replay.reexecution.forks import scope_of
-from spanreplay.replay.reexecution.matching import RecordedRun, owner_of
+from spanreplay.replay.reexecution.forks import owner_of, scope_of
+from spanreplay.replay.reexecution.matching import RecordedRun
 
 
 class _Extent(NamedTuple):

@@ -135,9 +135,9 @@ class RecordedCalls:
         recorded = self._runs.of(step)
         if isinstance(recorded, Pool):
             return self._of_others(step, recorded)
-        asked = comparable(step.input) if recorded is None else recorded.asked(step.call.kind, step.call.name, step.input)
         inside = sub_agent_of(step)
         there = None if recorded is None else recorded.at(step.path, inside)
+        asked = comparable(step.input) if recorded is None else recorded.asked(step.call.kind, step.call.name, step.input, there)
         matched = None if recorded is None else recorded.match(step.call.kind, step.call.name, step.path, asked, inside, forked_by(step))
         if part is not None:
             if recorded is not None and matched is not None:
@@ -212,7 +212,7 @@ class RecordedCalls:
             if wire is None or wire.status != HTTPStatus.OK or not wire.complete:
                 return False
             asked = None if call.input is None else scope.session.redactor.text(call.input.text)[0]
-            return recorded.asked(call.kind, call.name, asked) == recorded.input_of(found)
+            return recorded.asked(call.kind, call.name, asked, found) == recorded.input_of(found)
 
     def ended(self, step: LiveStep) -> None:
         """Compare how a step whose body ran has ended with how it ended in the record."""
@@ -316,8 +316,8 @@ class RecordedCalls:
     def _keeper(self, recorded: RecordedRun) -> turns.Turns:
         keeper = self._turns.get(id(recorded))
         if keeper is None:
-            pending = {s.seq: duration_ns(s) / 1e9 for s in recorded.run.steps if s.outcome == "cancelled"}
-            keeper = turns.Turns(recorded.ended_before, lambda: self.ledger.enter("relaxed"), pending_s=pending)
+            index = recorded.index
+            keeper = turns.Turns(index.ended_before, lambda: self.ledger.enter("relaxed"), pending_s=index.pending_s)
             self._turns[id(recorded)] = keeper
         if self._part is not None and self._part.in_any_order:
             keeper.release()

@@ -1,6 +1,7 @@
 """Tempo, as its documentation shows it: what it cuts is found and said, and the shipped configuration lets it cut nothing."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -77,6 +78,50 @@ def test_runs_are_found_by_traceql_though_ids_lose_their_zeros(spanreplay: Comma
     assert done.code == 0
     assert tempo.asked[0][1]["q"] == ['{ span.gen_ai.agent.name = "helper" }']
     assert tempo.asked[1][0] == f"/api/v2/traces/{TRACE}"
+
+
+README = (CONFIGURATIONS / "README.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"^ {4}(\{ span\..*\}.*)$", README, re.MULTILINE)
+PANELS = json.loads((CONFIGURATIONS / "grafana/dashboards/agents.json").read_text(encoding="utf-8"))["panels"]
+
+
+@pytest.fixture
+def demo(spanreplay: CommandLine) -> str:
+    """The demo's run in a Tempo, sent as a user sends it; its run id."""
+    assert spanreplay("demo", "-q").code == 0
+    return str(spanreplay("show", "last", "--json").json["runs"][0]["run_id"])
+
+
+def test_the_examples_of_traceql_find_the_demos_run(demo: str, spanreplay: CommandLine) -> None:
+    assert len(EXAMPLES) > 5
+    of_the_demo = {"support": "trip-planner", "conv-7": "demo", "7d1f0e2c9b8a…": demo}
+    with Tempo(SHIPPED) as tempo:
+        assert spanreplay("send", "last", "--endpoint", tempo.url).code == 0
+        for example in EXAMPLES:
+            query = example
+            for there, here in of_the_demo.items():
+                query = query.replace(f'"{there}"', f'"{here}"')
+            found = spanreplay("show", f"tempo+{tempo.url}/?q={query}", "--json")
+            assert [run["run_id"] for run in found.json["runs"]] == [demo], query
+        for query in ('{ span.gen_ai.agent.name = "another" }', '{ span.gen_ai.tool.name = "find_flight" && status = error }'):
+            assert "none" in spanreplay("show", f"tempo+{tempo.url}/?q={query}").err
+
+
+def test_the_panels_of_the_dashboard_find_the_demos_run(demo: str, spanreplay: CommandLine) -> None:
+    with Tempo(SHIPPED) as tempo:
+        assert spanreplay("send", "last", "--endpoint", tempo.url).code == 0
+        for panel in PANELS:
+            (target,) = panel["targets"]
+            query = target["query"].replace("$agent", ".*").replace("> 10s", "> 0s").replace("> 10000", "> 1")
+            found = spanreplay("show", f"tempo+{tempo.url}/?q={query}", "--json")
+            assert [run["run_id"] for run in found.json["runs"]] == [demo], panel["title"]
+
+
+def test_a_trace_that_its_parts_cannot_pass_on_is_not_given(spanreplay: CommandLine) -> None:
+    with Tempo({**SHIPPED, "server": {"grpc_server_max_send_msg_size": 9_000}}) as tempo:
+        done = spanreplay("import", sent(spanreplay, tempo, run()))
+    assert done.code == 3
+    assert "response larger than the max" in done.err
 
 
 def test_what_is_not_there_is_said() -> None:

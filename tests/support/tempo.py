@@ -2,7 +2,8 @@
 
 What it does to spans: texts longer than ``distributor.max_attribute_bytes`` (2048 unless said otherwise) are cut at that byte, in the
 middle of a character too; spans beyond ``overrides.defaults.global.max_bytes_per_trace`` (5,000,000) are refused, and the trace is answered
-as a part. Answers are JSON as Go's ``jsonpb`` writes it: ids in base64, enums by name, no defaults.
+as a part; a trace larger than ``server.grpc_server_max_send_msg_size`` (16 MiB) is not given. Searches find what their TraceQL says, as far
+as :mod:`support.traceql` knows it. Answers are JSON as Go's ``jsonpb`` writes it: ids in base64, enums by name, no defaults.
 """
 
 import base64
@@ -15,6 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 from recordings.servers import Loopback, Reply
 from spanreplay.spans import otlp_json, otlp_proto
 from spanreplay.spans.record import SpanRecord, Value
+from support import traceql
 
 _KINDS = ("UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER")
 _STATUSES = ("UNSET", "OK", "ERROR")
@@ -31,8 +33,12 @@ class Tempo(Loopback):
     def __init__(self, config: Mapping[str, Any] | None = None, *, version_1: bool = False) -> None:
         super().__init__(self._respond)
         given = config or {}
-        self._longest = given.get("distributor", {}).get("max_attribute_bytes", 2048)
+        self._longest = self._cluster_longest = given.get("distributor", {}).get("max_attribute_bytes", 2048)
         self._largest = given.get("overrides", {}).get("defaults", {}).get("global", {}).get("max_bytes_per_trace", 5_000_000)
+        ingestion = given.get("overrides", {}).get("defaults", {}).get("ingestion", {})
+        self._longest = ingestion.get("max_attribute_bytes") or self._longest
+        self._ingestion = {"burst_size_bytes": 30_000_000, "max_attribute_bytes": 0, **ingestion}
+        self._largest_answer = given.get("server", {}).get("grpc_server_max_send_msg_size", 16 << 20)
         self._version_1 = version_1
         self.shows_its_configuration = True
         self._traces: dict[str, dict[str, SpanRecord]] = {}
@@ -48,25 +54,33 @@ class Tempo(Loopback):
                 assert isinstance(record, SpanRecord)
                 self._keep(record)
             return 200, "application/x-protobuf", b""
-        self.asked.append((url.path, parse_qs(url.query)))
+        query = parse_qs(url.query)
+        self.asked.append((url.path, query))
         assert headers.get("accept") in ("application/json", "*/*"), "as protobuf, half a character could not be read"
-        return self._get(url.path)
+        return self._get(url.path, query)
 
-    def _get(self, path: str) -> Reply:
+    def _get(self, path: str, query: Mapping[str, list[str]]) -> Reply:
         *before, last = path.strip("/").split("/")
         if path == "/ready":
             return 200, "text/plain", b"ready\n"
         if path == "/api/status/buildinfo":
             return _json({"version": "3.0.0", "revision": "0123abc", "branch": "HEAD", "goVersion": "go1.26"})
         if path == "/status/config" and self.shows_its_configuration:
-            limits = f"distributor:\n  max_attribute_bytes: {self._longest}\noverrides:\n  defaults:\n    global:\n"
-            return 200, "text/plain", f"{limits}      max_bytes_per_trace: {self._largest}\n".encode()
+            server = f"server:\n    http_listen_port: 3200\n    grpc_server_max_send_msg_size: {self._largest_answer}\n"
+            distributor = f"distributor:\n    receivers: {{}}\n    max_attribute_bytes: {self._cluster_longest}\n"
+            ingestion = "        ingestion:\n" + "".join(f"            {name}: {value}\n" for name, value in self._ingestion.items())
+            overall = f"        global:\n            max_bytes_per_trace: {self._largest}\n"
+            return 200, "text/plain", f"target: all\n{server}{distributor}overrides:\n    defaults:\n{ingestion}{overall}".encode()
         if path == "/api/search":
-            found = [{"traceID": trace.lstrip("0"), "rootServiceName": "shop", "rootTraceName": "run"} for trace in self._traces]
-            return _json({"traces": found, "metrics": {}})
+            search = traceql.parse(query["q"][0])
+            found = [trace for trace, spans in self._traces.items() if any(map(search, spans.values()))]
+            listed = [{"traceID": trace.lstrip("0"), "rootServiceName": "shop", "rootTraceName": "run"} for trace in found]
+            return _json({"traces": listed, "metrics": {}})
         if before[:1] != ["api"] or before[-1] != "traces" or last not in self._traces or (before[1] == "v2" and self._version_1):
             return 404, "text/plain", b"trace not found"
         document = _as_go_writes(otlp_json.encode(list(self._traces[last].values())))
+        if self._sizes[last] > self._largest_answer:
+            return 500, "text/plain", f"response larger than the max ({self._sizes[last]} vs {self._largest_answer})".encode()
         if before[1] != "v2":
             return _json({"batches": document["resourceSpans"]})
         partial = {"status": "PARTIAL", "message": "trace exceeds max size"} if last in self._partial else {}

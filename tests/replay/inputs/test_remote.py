@@ -96,6 +96,21 @@ def test_a_search_of_tempo_fetches_each_trace_and_mends_its_id() -> None:
     assert [path for path, _ in asked[1:]] == [f"/api/v2/traces/{'abc'.rjust(32, '0')}", f"/api/v2/traces/{TRACE}"]
 
 
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ('q={ span.a = "x" && status = error }&limit=5', {"q": '{ span.a = "x" && status = error }', "limit": "5"}),
+        ('q={span.a="x"&&status=error}', {"q": '{span.a="x"&&status=error}'}),
+        ('since=2h&q={ name = "R & D, 50%" }', {"since": "2h", "q": '{ name = "R & D, 50%" }'}),
+        ("q=%7B%20span.a%20%3D%20%22a%26b%22%20%7D&since=1h", {"q": '{ span.a = "a&b" }', "since": "1h"}),
+        ("service=a+b&limit=&", {"service": "a b", "limit": ""}),
+        ("", {}),
+    ],
+)
+def test_traceql_may_stand_in_a_url_as_people_write_it(text: str, query: dict[str, str]) -> None:
+    assert locate(f"tempo+http://h:1/?{text}").query == query
+
+
 # ---- langfuse and phoenix ----------------------------------------------------------------------------------------
 
 

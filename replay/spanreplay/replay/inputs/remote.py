@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, cast
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote, unquote_plus, urlsplit
 
 from spanreplay.replay.inputs import remotes
 from spanreplay.replay.inputs.input_stream import DEFAULT_LIMITS, Limits
@@ -31,6 +31,7 @@ DEFAULT_LIMIT: Final = 20
 DEFAULT_SINCE: Final = timedelta(hours=24)
 
 _URL: Final = re.compile(r"(?P<scheme>[a-z]+)\+(?P<rest>[a-z]+://.*)", re.DOTALL)
+_SEPARATOR: Final = re.compile(r"(?<!&)&(?=[A-Za-z_.-]+=|$)")
 _AGO: Final = re.compile(r"(\d{1,6})([smhd])")
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _TRACE_ID: Final = re.compile(r"[0-9a-f]{1,32}")
@@ -207,8 +208,14 @@ def locate(url: str) -> Location:
         scheme=found["scheme"],
         base=f"{parts.scheme}://{shown}{f':{port}' if port else ''}",
         path=tuple(unquote(segment) for segment in parts.path.split("/") if segment),
-        query=dict(parse_qsl(parts.query, keep_blank_values=True)),
+        query=_query(parts.query),
     )
+
+
+def _query(text: str) -> dict[str, str]:
+    """The parameters of a URL, of which a value may be TraceQL as people write it: ``&&``, and ``&`` before a space, are its own."""
+    pairs = (part.partition("=") for part in _SEPARATOR.split(text) if part)
+    return {unquote_plus(name): unquote_plus(value) for name, _, value in pairs}
 
 
 def open_remote(url: str, access: Access, *, limits: Limits = DEFAULT_LIMITS) -> Opened:

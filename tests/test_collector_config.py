@@ -98,6 +98,8 @@ def test_messages_of_64_mib_come_in(name: str) -> None:
 
 def test_tempo_cuts_nothing() -> None:
     config = load("tempo")
+    sizes = [config["server"][f"grpc_server_max_{way}_msg_size"] for way in ("recv", "send")]
+    assert min(*sizes, config["querier"]["frontend_worker"]["grpc_client_config"]["max_send_msg_size"]) > MIB_64
     assert config["distributor"]["max_attribute_bytes"] == 0
     assert config["overrides"]["defaults"]["global"]["max_bytes_per_trace"] > MIB_64
     assert config["overrides"]["defaults"]["ingestion"]["burst_size_bytes"] > MIB_64
@@ -126,15 +128,36 @@ def test_the_services_of_a_profile_find_their_files_and_each_other(profile: str)
         for variable, value in service.get("environment", {}).items():
             if variable.endswith("VIEW_ENDPOINT"):
                 assert value.removeprefix("http://").removesuffix(":4318") in services
+            if variable.startswith(("OTLP_", "JAEGER_", "TEMPO_", "GATEWAY_")):
+                assert any(variable in variables(source) for source in mounted.values() if source.endswith(".yaml")), variable
     assert len(ports) == len(set(ports))
     assert all(port.startswith("127.0.0.1:") for port in ports), "nothing is open to the network unless somebody asks for it"
 
 
+def variables(name: str) -> dict[str, str]:
+    """Variables of a configuration, with their defaults; Tempo and compose have them without ``env:``."""
+    found = re.findall(r"(?<!\$)\$\{(?:env:)?(\w+)(:-[^}]*)?\}", (FOLDER / name).read_text(encoding="utf-8"))
+    assert all(default for _, default in found), name
+    return {variable: default.removeprefix(":-") for variable, default in found}
+
+
 def test_every_variable_has_a_default_and_is_explained() -> None:
     for path in FOLDER.glob("*.yaml"):
-        for name, default in re.findall(r"\$\{env:(\w+)(:-[^}]*)?\}", path.read_text(encoding="utf-8")):
-            assert default, f"{path.name}: {name}"
-            assert name in README or name.startswith("JAEGER_"), f"{path.name}: {name}"
+        for name in variables(path.name):
+            assert name in README or name.startswith("JAEGER_") or name.endswith("_VERSION"), f"{path.name}: {name}"
+
+
+def test_they_run_beside_each_other_on_one_machine() -> None:
+    """A Collector, Jaeger and Tempo: everything on loopback, no port twice, and each is where the Collector looks for it."""
+    ports: list[str] = []
+    for name in ("gateway", "jaeger", "tempo"):
+        given = variables(f"{name}.yaml")
+        ports += (default for variable, default in given.items() if variable.endswith("_PORT"))
+        assert {default for variable, default in given.items() if variable.endswith("HOST")} == {"127.0.0.1"}
+    ports.append(str(load("tempo")["server"]["http_listen_port"]))
+    assert len(ports) == len(set(ports))
+    assert variables("gateway.yaml")["VIEW_ENDPOINT"].endswith(f":{variables('jaeger.yaml')['JAEGER_OTLP_HTTP_PORT']}")
+    assert variables("second-view.yaml")["SECOND_VIEW_ENDPOINT"].endswith(f":{variables('tempo.yaml')['TEMPO_OTLP_HTTP_PORT']}")
 
 
 def test_the_readme_names_every_file() -> None:

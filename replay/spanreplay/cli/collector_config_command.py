@@ -1,5 +1,6 @@
 """``spanreplay collector-config``."""
 
+import itertools
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -70,7 +71,9 @@ def _host_and_port(endpoint: str) -> tuple[str, str]:
         host, port = parts.hostname, parts.port or 4317
     except ValueError as error:
         raise ValueError(wanted) from error
-    if not host or parts.path.strip("/") or not _PLAIN.fullmatch(host):
+    if port == 4318:
+        raise ValueError(f"{wanted}, which is OTLP over HTTP; gRPC is usually on port 4317")
+    if parts.scheme not in ("grpc", "http") or not host or parts.path.strip("/") or not _PLAIN.fullmatch(host):
         raise ValueError(wanted)
     return host, str(port)
 
@@ -125,12 +128,19 @@ def command(name: str | None, endpoint: str | None, target: Path | None, store: 
 
 
 def _print_list(texts: Mapping[str, str], *, as_json: bool) -> None:
-    lines = {known: text.partition("\n")[0].lstrip("# ") for known, text in texts.items()}
+    lines = {known: _purpose(text) for known, text in texts.items()}
     if as_json:
         print_json({"schema": 1, "configurations": [{"name": known, "for": line} for known, line in lines.items()]})
     else:
         wide = max(map(len, lines))
         print_text("\n".join(f"{known:<{wide}}  {line}" for known, line in lines.items()))
+
+
+def _purpose(text: str) -> str:
+    """The first sentence of the comment that a configuration begins with, without the command that it ends with."""
+    comment = itertools.takewhile(lambda line: line.startswith("#"), text.splitlines())
+    sentence = re.match(r".+?(?=[.;]\s|:\s\s|$)", " ".join(line.lstrip("# ") for line in comment))
+    return sentence[0].rstrip(".") if sentence is not None else ""
 
 
 def _write_all(target: Path) -> list[str]:

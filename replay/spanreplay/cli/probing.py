@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from spanreplay.cli.collector_metrics import Metrics
+from spanreplay.cli.collector_metrics import read as metrics
 from spanreplay.cli.sending import Address, address_of
 
 if TYPE_CHECKING:
@@ -28,11 +30,28 @@ TEMPO_LIMIT: Final = 2048
 
 _UNKNOWN_FIELD: Final = b"\x7a"
 """Field 15, length-delimited; an export request has field 1 only."""
+_NO_MESSAGE: Final = b"\x0a\xff"
+"""Field 1 with half a length."""
 _EXPORT: Final = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 _JAEGER_VERSION: Final = re.compile(r'"gitVersion"\s*:\s*"([^"]{1,40})"')
-_TEMPO_CUTS: Final = re.compile(r"^distributor:\n(?:[ \t].*\n)*?[ \t]+max_attribute_bytes:[ \t]*(\d+)", re.MULTILINE)
-_TEMPO_TRACE: Final = re.compile(r"^overrides:\n(?:[ \t].*\n)*?[ \t]+max_bytes_per_trace:[ \t]*(\d+)", re.MULTILINE)
-"""In what ``/status/config`` shows: YAML, defaults included, limits of single tenants not."""
+_TEMPO_LIMITS: Final = (
+    ("distributor", "max_attribute_bytes", "cuts attributes at {} bytes", "distributor.max_attribute_bytes: 0"),
+    ("overrides", "max_attribute_bytes", "cuts attributes at {} bytes", "overrides.defaults.ingestion.max_attribute_bytes: 0"),
+    (
+        "overrides",
+        "max_bytes_per_trace",
+        "refuses spans of a trace beyond {} bytes",
+        "overrides.defaults.global.max_bytes_per_trace: 1073741824",
+    ),
+    ("overrides", "burst_size_bytes", "refuses messages of more than {} bytes", "overrides.defaults.ingestion.burst_size_bytes: 134217728"),
+    (
+        "server",
+        "grpc_server_max_send_msg_size",
+        "cannot give a trace of more than {} bytes",
+        "server.grpc_server_max_send_msg_size: 104857600, and what stands beside it in the shipped tempo.yaml",
+    ),
+)
+"""Section and name of what limits content in the configuration, what it does, and the line that ends it; 0 is no limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +71,7 @@ class Examined:
 
     endpoint: str
     kind: str | None = None
-    """``otlp-http``, ``otlp-grpc``, ``jaeger``, ``tempo``, ``spanreplay``; ``None`` where nothing of these answers."""
+    """``otlp-http``, ``otlp-grpc``, ``collector`` (its metrics), ``jaeger``, ``tempo``, ``spanreplay``; ``None``: nothing of these."""
     version: str | None = None
     checks: list[Check] = field(default_factory=list)
 
@@ -67,7 +86,7 @@ class Examined:
 
 
 def examine(endpoint: str, access: "Access") -> Examined:
-    """Looks at an endpoint: the query address of Jaeger or Tempo, or where OTLP is sent.
+    """Looks at an endpoint: the query address of Jaeger or Tempo, the metrics of a Collector, or where OTLP is sent.
 
     Args:
         endpoint: a URL; ``grpc://HOST:4317`` for OTLP over gRPC.
@@ -83,7 +102,7 @@ def examine(endpoint: str, access: "Access") -> Examined:
         return found
     session = _session(access)
     parts = urlsplit(endpoint if "://" in endpoint else f"http://{endpoint}")
-    base = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix('/v1/traces')}"
+    base = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix('/v1/traces').removesuffix('/metrics')}"
     with session:
         try:
             _over_http(found, session, base, address.text, access)
@@ -128,9 +147,25 @@ def _over_http(found: Examined, session: "requests.Session", base: str, otlp: st
         found.note("reachable", True, f"Jaeger{f' {found.version}' if found.version else ''}, {len(names)} services with traces")
         found.note("content", True, "Jaeger cuts nothing; what its OTLP port takes is told by --endpoint http://HOST:4318")
         return
+    said = metrics(_text(session, f"{base}/metrics", access))
+    if said is not None:
+        _collector(found, said)
+        return
     _sizes(found, "otlp-http", lambda body: _posted(session, otlp, body, access), "http: {max_request_body_size: 67108864}")
     if found.kind is not None:
         _own(found, session, base, access)
+
+
+def _collector(found: Examined, said: Metrics) -> None:
+    found.kind, found.version = "collector", said.version
+    found.note("reachable", True, f"metrics of a Collector{f' {said.version}' if said.version else ''}")
+    advice = "its log says why; retry_on_failure: {max_elapsed_time: 0} and sending_queue: {block_on_overflow: true} keep what can be kept"
+    for exporter, count in said.lost.items():
+        found.note("lost", False, f"{exporter} has given up {count} spans since it was started", advice)
+    if not said.lost:
+        found.note(
+            "lost", True, "no exporter has given up a span since it was started; what it takes is told by --endpoint http://HOST:4318"
+        )
 
 
 def _own(found: Examined, session: "requests.Session", base: str, access: "Access") -> None:
@@ -165,25 +200,44 @@ def _text(session: "requests.Session", url: str, access: "Access", statuses: tup
 
 def _tempo(found: Examined, session: "requests.Session", base: str, access: "Access") -> None:
     config = _text(session, f"{base}/status/config", access)
-    cuts, largest = _TEMPO_CUTS.search(config), _TEMPO_TRACE.search(config)
-    advice = "in Tempo set distributor.max_attribute_bytes: 0"
-    if cuts is None:
+    if _setting(config, "distributor", "max_attribute_bytes") is None:
+        advice = "in Tempo set distributor.max_attribute_bytes: 0"
         found.note("content", False, f"it does not show its configuration; by default it cuts attributes at {TEMPO_LIMIT} bytes", advice)
-    elif 0 < int(cuts[1]) < WANTED:
-        found.note("content", False, f"cuts attributes at {int(cuts[1])} bytes", advice)
-    else:
+        return
+    for section, name, does, line in _TEMPO_LIMITS:
+        limit = _setting(config, section, name)
+        if limit is not None and 0 < limit < WANTED:
+            found.note("content" if name == "max_attribute_bytes" else "size", False, does.format(limit), f"in Tempo set {line}")
+    if found.ok:
         found.note("content", True, "cuts no attributes, unless a tenant has a limit of its own")
-    if largest is not None and 0 < int(largest[1]) < WANTED:
-        advice = "in Tempo set overrides.defaults.global.max_bytes_per_trace: 1073741824"
-        found.note("trace", False, f"refuses spans of a trace beyond {int(largest[1])} bytes", advice)
+        found.note("otlp", True, "what its OTLP port takes is told by --endpoint http://HOST:4318")
+
+
+def _setting(config: str, section: str, name: str) -> int | None:
+    """A number in what ``/status/config`` shows: YAML, defaults included, limits of single tenants not."""
+    lines = iter(config.splitlines())
+    wanted = re.compile(rf"[ \t]+{name}:[ \t]*(\d{{1,19}})[ \t]*$")
+    for line in lines:
+        if line == f"{section}:":
+            break
+    for line in lines:
+        if line[:1] not in (" ", "\t"):
+            break
+        if value := wanted.match(line):
+            return int(value[1])
+    return None
 
 
 def _posted(session: "requests.Session", url: str, body: bytes, access: "Access") -> str | None:
     headers = {"Content-Type": "application/x-protobuf", "Content-Encoding": "gzip"}
     answer = session.post(url, data=gzip.compress(body, 1), headers=headers, timeout=access.timeout_s, allow_redirects=False)
-    if answer.status_code == 200:
+    if answer.status_code != 200:
+        return f"{answer.status_code} {answer.reason}"
+    if answer.headers.get("Content-Type", "").startswith("application/x-protobuf") or body == _NO_MESSAGE:
         return None
-    return f"{answer.status_code} {answer.reason}"
+    # Health pages and the like answer everything alike; a receiver refuses what is no message.
+    accepted = _posted(session, url, _NO_MESSAGE, access) is None
+    return "whatever it is sent, it answers 200" if accepted else None
 
 
 def _grpc(found: Examined, address: Address, access: "Access") -> None:

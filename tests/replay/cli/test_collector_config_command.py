@@ -24,6 +24,9 @@ def test_without_a_name_it_says_which_there_are(spanreplay: CommandLine) -> None
     listed = spanreplay("collector-config", "--json").json["configurations"]
     assert [entry["name"] for entry in listed] == list(NAMES)
     assert all(entry["for"] for entry in listed)
+    said = {entry["name"]: entry["for"] for entry in listed}
+    assert said["jaeger"] == "Jaeger 2.13 or later, traces in memory"
+    assert said["docker-compose"].endswith("or both (profiles jaeger, tempo, full)"), "a sentence, though it goes on in the next line"
 
 
 @pytest.mark.parametrize(
@@ -59,6 +62,8 @@ def test_the_gateways_are_filled_in(spanreplay: CommandLine) -> None:
         (["gateway", "--endpoint", "ftp://a"], "wanted OTLP over HTTP"),
         (["gateway", "--endpoint", ""], "wanted OTLP over HTTP"),
         (["agent-loadbalance", "--endpoint", "a/b"], "such as gateway:4317"),
+        (["agent-loadbalance", "--endpoint", "grpcs://gateway:4317"], "such as gateway:4317"),
+        (["agent-loadbalance", "--endpoint", "http://gateway:4318"], "which is OTLP over HTTP"),
         (["jaeger", "--endpoint", "http://a"], "these do: dev, gateway"),
         (["--endpoint", "http://a"], "of which configuration?"),
         (["dev", "--all", "there"], "takes no NAME"),

@@ -104,6 +104,38 @@ def test_a_tempo_that_cuts_is_told_the_line(spanreplay: CommandLine) -> None:
     assert "does not show its configuration" in silent.out
 
 
+LIMITS: dict[str, tuple[dict[str, Any], str]] = {
+    "overrides.defaults.ingestion.burst_size_bytes": (
+        {"overrides": {"defaults": {"ingestion": {"burst_size_bytes": 20_000_000}}}},
+        "20000000",
+    ),
+    "overrides.defaults.ingestion.max_attribute_bytes": ({"overrides": {"defaults": {"ingestion": {"max_attribute_bytes": 4096}}}}, "4096"),
+    "overrides.defaults.global.max_bytes_per_trace": (
+        {"overrides": {"defaults": {"global": {"max_bytes_per_trace": 5_000_000}}}},
+        "5000000",
+    ),
+    "server.grpc_server_max_send_msg_size": ({"server": {"grpc_server_max_send_msg_size": 16 * MIB}}, "16777216"),
+}
+
+
+@pytest.mark.parametrize("line", LIMITS)
+def test_each_limit_of_tempo_is_told_with_its_line(line: str, spanreplay: CommandLine) -> None:
+    changed, limit = LIMITS[line]
+    with Tempo(merged(SHIPPED, changed)) as tempo:
+        done = spanreplay("doctor", "--endpoint", tempo.url, "--json")
+    (found,) = done.json["endpoints"]
+    (wrong,) = (check for check in found["checks"] if not check["ok"])
+    assert done.code == 1
+    assert limit in wrong["detail"]
+    assert line in wrong["advice"]
+
+
+def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration with parts of another in it."""
+    both = {name: merged(below[name], value) if isinstance(below.get(name), dict) else value for name, value in above.items()}
+    return {**below, **both}
+
+
 def test_the_shipped_tempo_is_well(spanreplay: CommandLine) -> None:
     with Tempo(SHIPPED) as tempo:
         done = spanreplay("doctor", "--endpoint", tempo.url)
@@ -123,6 +155,51 @@ def test_a_jaeger_is_known(spanreplay: CommandLine) -> None:
     (found,) = done.json["endpoints"]
     assert (done.code, found["kind"], found["version"]) == (0, "jaeger", "v2.20.0")
     assert "2 services" in found["checks"][0]["detail"]
+
+
+METRICS = """# TYPE otelcol_exporter_sent_spans counter
+otelcol_exporter_sent_spans{exporter="otlp_http/view",service_version="0.161.0"} 7
+otelcol_exporter_send_failed_spans{data_type="traces",exporter="otlp_http/view"} LOST
+otelcol_exporter_enqueue_failed_spans_total{exporter="otlp_http/view"} 0
+target_info{service_name="otelcol",service_version="0.161.0"} 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("lost", "code", "said"), [("0", 0, "no exporter has given up a span"), ("1.2e+01", 1, "otlp_http/view has given up 12 spans")]
+)
+def test_a_collectors_metrics_say_its_version_and_what_it_has_lost(lost: str, code: int, said: str, spanreplay: CommandLine) -> None:
+    def answer(method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        assert (method, body) == ("GET", b"")
+        found = path == "/metrics"
+        return (200, "text/plain; version=0.0.4", METRICS.replace("LOST", lost).encode()) if found else (404, "text/plain", b"")
+
+    with Loopback(answer) as server:
+        done = spanreplay("doctor", "--endpoint", f"{server.url}/metrics", "--json")
+        printed = spanreplay("doctor", "--endpoint", server.url)
+    (found,) = done.json["endpoints"]
+    assert (done.code, found["kind"], found["version"]) == (code, "collector", "0.161.0")
+    assert said in printed.out
+
+
+def test_a_page_that_answers_everything_is_no_receiver(spanreplay: CommandLine) -> None:
+    def healthy(method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        return 200, "application/json", b'{"status": "Server available"}'
+
+    with Loopback(healthy) as server:
+        done = spanreplay("doctor", "--endpoint", server.url)
+    assert done.code == 1
+    assert "takes no OTLP: whatever it is sent, it answers 200" in done.out
+
+
+def test_a_receiver_that_answers_in_a_type_of_its_own_is_one(spanreplay: CommandLine) -> None:
+    def answer(method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        if method != "POST":
+            return 404, "text/plain", b""
+        return (400, "text/plain", b"no message") if body == b"\x0a\xff" else (200, "application/json", b"{}")
+
+    with Loopback(answer) as server:
+        assert spanreplay("doctor", "--endpoint", server.url).code == 0
 
 
 def test_what_is_not_there_or_something_else_is_said(spanreplay: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

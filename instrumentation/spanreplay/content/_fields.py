@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from spanreplay.content._names import header_says_secret
-from spanreplay.content._tokens import Span, occurs, starts_word
+from spanreplay.content._tokens import Hint, Span, preceded, quick, starts_word
 
 REPLACED: Final = re.compile(r"(?:\[|%5[Bb])redacted:([a-z][a-z_]*):[0-9a-f]{8}(?:\]|%5[Dd])")
 
@@ -47,7 +47,7 @@ class _Names:
 
     def hits(self, low: bytes) -> "list[_Anchor]":
         """Return the anchors that occur in a text, given as lower-case UTF-8."""
-        return [anchor for anchor in self._anchors if occurs(anchor.quick, low)]
+        return [anchor for anchor in self._anchors if anchor.hint(low)]
 
     def before(self, lower: str, end: int) -> str | None:
         """Return the longest of the names that ends here."""
@@ -62,12 +62,12 @@ class _Names:
 class _Anchor:
     """One pattern, over bytes to ask whether, and over characters to ask where."""
 
-    quick: re.Pattern[bytes]
+    hint: Hint
     exact: re.Pattern[str]
 
     @classmethod
     def of(cls, pattern: str) -> "_Anchor":
-        return cls(re.compile(pattern.encode()), re.compile(pattern))
+        return cls(quick(pattern), re.compile(pattern))
 
 
 class NamedFinder:
@@ -85,12 +85,12 @@ class NamedFinder:
         self._headers = frozenset(name.lower() for name in headers)
         names = self._headers | {name.lower() for name in members}
         known = re.compile("(?:" + "|".join(_ANCHORS) + r")\Z")
-        own = [re.escape(name) for name in sorted(names) if not known.search(name)]
+        own = _by_beginning(name for name in sorted(names) if not known.search(name))
         used = [anchor for anchor in _ANCHORS if any(re.search(anchor + r"\Z", name) for name in names)]
         self._members = _Names(names, [*used, *own], r"(?=[\"'\\]| {0,4}=)")
         parameters = names | {name.lower() for name in query}
-        endings = sorted({re.escape(name[-3:]) for name in parameters})
-        self._query = _Names(parameters, ["=(?:" + "|".join(f"(?<={ending}=)" for ending in endings) + ")"] if endings else [], "")
+        endings = {name[-3:] for name in parameters if name}
+        self._query = _Names(parameters, [preceded("=", endings)] if endings else [], "")
 
     def spans(self, text: str, low: bytes) -> Iterator[Span]:
         """Find the values in a text; ``low`` is the same as UTF-8, ASCII letters in lower case."""
@@ -103,7 +103,7 @@ class NamedFinder:
                 yield from self._member_spans(text, lower, members)
             for anchor in parameters:
                 yield from self._parameter_spans(lower, anchor)
-        if b"@" in low and b"://" in low:
+        if b"@" in low:
             for match in _USERINFO.finditer(text):
                 if match[1] != "git" and not REPLACED.fullmatch(match[1]):
                     yield Span(match.start(1), match.end(1), "userinfo")
@@ -153,6 +153,14 @@ class NamedFinder:
                 if item is None:
                     break
                 start, end = item.end(), _string_end(text, item.end(), item["quote"], len(item["run"]))
+
+
+def _by_beginning(names: Iterable[str]) -> list[str]:
+    """Return patterns of these names, one for all that begin with the same two characters: each is a search of the whole text."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(name[:2], []).append(re.escape(name[2:]))
+    return [f"{re.escape(start)}(?:{'|'.join(rests)})" for start, rests in found.items()]
 
 
 def _is_name(text: str, start: int, after: re.Match[str]) -> bool:

@@ -20,7 +20,7 @@ from urllib.parse import quote, quote_plus, unquote
 from spanreplay.content._arguments import secret_places
 from spanreplay.content._fields import REPLACED, NamedFinder
 from spanreplay.content._names import WORDS, header_says_secret, option_says_secret
-from spanreplay.content._tokens import TOKENS, Span, token_spans
+from spanreplay.content._tokens import TOKENS, Span, TokenFinder
 
 MIN_SECRET: Final = 8
 """Shorter values are never learnt: they would be found everywhere."""
@@ -165,7 +165,7 @@ class Redactor:
         self._finder = _finder_of(policy.headers, policy.members, policy.query, policy.header_words)
         self._headers = frozenset(name.lower() for name in policy.headers)
         self._members = self._headers | {name.lower() for name in policy.members}
-        self._tokens = tuple(token for token in TOKENS if token.kind in policy.patterns)
+        self._tokens = TokenFinder(policy.patterns)
         self._learnt: tuple[str, ...] = ()
         self._answers = _Answers()
         self._replacements: dict[tuple[str, str], str] = {}
@@ -265,7 +265,7 @@ class Redactor:
     def _redact(self, text: str, learnt: tuple[str, ...]) -> tuple[str, int]:
         raw = text.encode("utf-8", "surrogatepass")
         low = raw.lower()
-        spans = [*token_spans(text, raw, low, self._tokens), *self._finder.spans(text, low)]
+        spans = [*self._tokens.spans(text, raw, low), *self._finder.spans(text, low)]
         found = [form for form in learnt if form in text]
         if not found:
             return self._replace(text, spans) if spans else (text, 0)

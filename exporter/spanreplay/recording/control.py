@@ -20,7 +20,7 @@ from spanreplay.exporter import environment_variables as env
 from spanreplay.exporter.pipeline import announce
 from spanreplay.exporter.recorder import Recorder
 from spanreplay.exporter.redacting import Redaction
-from spanreplay.instrumentation.shims import processes, randomness, started
+from spanreplay.instrumentation.shims import clock, processes, randomness, started
 from spanreplay.recording import plugins, providers
 from spanreplay.recording._config import Adapters, Config, configure
 from spanreplay.recording.children import child_env
@@ -137,7 +137,7 @@ def start(
             ``batch``, what was recorded within the last second. Whatever it is, a call with an effect is on disk before it is made.
             Default ``SPANREPLAY_DURABILITY``, else ``process``.
         seed_random: what is recorded until :func:`stop` is one run as a whole, and may draw from ``random`` seeded anew, as a recorded
-            command does; its replay then draws the same.
+            command does; its replay then draws the same. What it reads of the clock is kept too.
 
     Raises:
         ValueError: an argument is none of its choices. Nothing else raises: a store that cannot be written is logged and counted.
@@ -180,6 +180,8 @@ def begin(config: Config, *, tracer_provider: object = None, command: bool, seed
         recording.installed = plugins.install(config.adapters)
         secrets = command and os.environ.get(env.SPANREPLAY_SEED_SECRETS) == "1"
         randomness.install(recording.seed, fresh=command or seed_random, secrets=secrets)
+        if command or seed_random:
+            clock.install(recording.session)
         processes.complete_with(child_env)
         _current = recording
         _hook_fork()
@@ -227,6 +229,7 @@ def finish() -> None:
         processes.complete_with(None)
         recording.installed.uninstall()
         randomness.uninstall()
+        clock.uninstall()
         if recording.exits is not None:
             recording.exits.uninstall()
         _leave_parent(recording)
@@ -307,6 +310,8 @@ def _close(recording: _Recording) -> None:
         if untaped is not None:
             untaped = recording.config.redactor.text(untaped)[0]
             recording.writer.patch_span(place.trace_id, place.span_id, attributes={names.RUN_UNTAPED: untaped})
+        if recording.session.clock_reads:
+            recording.writer.patch_span(place.trace_id, place.span_id, attributes={names.RUN_CLOCK: recording.session.clock_reads.take()})
         if not recording.command:
             code = None if recording.exits is None else recording.exits.code
             close_root(recording.writer, place, exit_code=code, dropped=dropped)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.call import Answer, Call, StepEnded, StepStarted
+from spanreplay.boundary.clock_reads import ClockReads
 from spanreplay.boundary.complaints import complain
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.settling import Settling
@@ -136,6 +137,8 @@ class Session:
         self.process_id = process_id or new_process_id()
         self.attributes = dict(attributes or {})
         self.clock = clock
+        self.clock_reads: ClockReads | None = None
+        """What the program has read of the clock since the last step; ``None`` where nobody watches that."""
         self.sequence = count(1).__next__
         self.latest = 0
         """The place that was given last; between threads, one that was given before it."""

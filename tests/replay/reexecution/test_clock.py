@@ -1,6 +1,6 @@
 """A replay tells the recorded time."""
 
-import subprocess
+import asyncio
 import sys
 import time
 from dataclasses import replace
@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 import time_machine
 
+from spanreplay.boundary.clock_reads import ClockReads
+from spanreplay.boundary.scope import current_scope
 from spanreplay.instrumentation import agent_run, tool
+from spanreplay.instrumentation.shims import clock
 from spanreplay.replay.reexecution.clock import RecordedClock
-from support.taped import recorded, replayed
+from support.taped import recorded, replayed, told
 
 
 @tool
@@ -77,16 +80,58 @@ def test_the_clock_goes_on_with_the_steps_and_never_back() -> None:
 
 def test_a_record_without_times_leaves_the_clock_alone() -> None:
     run: Any = recorded(agent).runs()[-1]
-    for clock in (RecordedClock(()), RecordedClock([replace(run, started_ns=0)]), RecordedClock([replace(run, started_ns=2**63)])):
-        clock.start()
-        clock.reached(10**18)
-        clock.reached(None)
+    for at in (RecordedClock(()), RecordedClock([replace(run, started_ns=0)]), RecordedClock([replace(run, started_ns=2**63)])):
+        at.start()
+        at.reached(10**18)
+        at.reached(None)
         assert datetime.now(UTC).year >= 2026
-        clock.stop()
+        at.stop()
 
 
-def test_it_brings_no_pytest_into_the_agent() -> None:
-    found = "'pytest' in sys.modules, 'time_machine' in sys.modules"
-    told = f"import sys; from spanreplay.replay.reexecution import clock; clock.travelling(); print({found})"
-    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "True"]
+def test_what_a_program_read_is_told_again_to_the_nanosecond() -> None:
+    async def part(number: int) -> str:
+        await asyncio.sleep(0)
+        return ask(f"{number}: {time.time_ns()}")
+
+    async def parts() -> list[str]:
+        return [ask(f"{datetime.now(UTC).isoformat()} {time.time()}"), *await asyncio.gather(*map(part, range(4)))]
+
+    def agent() -> list[str]:
+        with agent_run("exact") as run:
+            run.output = [*asyncio.run(parts()), f"{time.time_ns()}", datetime.now().isoformat(), f"{date.today()}"]
+            return list(run.output)
+
+    def watched() -> list[str]:
+        scope = current_scope()
+        assert scope is not None
+        clock.install(scope.session)
+        try:
+            return agent()
+        finally:
+            clock.uninstall()
+
+    values: list[list[str]] = []
+    tape = recorded(lambda: values.append(watched()))
+    for _ in range(3):
+        result = replayed(tape, agent)
+        assert (told(result), result.value) == ([], values[0])
+
+
+def test_reads_that_the_record_lacks_go_on_from_those_that_it_has() -> None:
+    def agent(more: int) -> list[int]:
+        with agent_run("more"):
+            ask("it")
+            return [time.time_ns() for _ in range(more)]
+
+    run: Any = recorded(agent, 0).runs()[-1]
+    hour = 3600 * 10**9
+    times = [run.started_ns + 2 * hour, run.started_ns + 2 * hour + 17]
+    reads = ClockReads()
+    name = "test_reads_that_the_record_lacks_go_on_from_those_that_it_has.<locals>.agent.<locals>.<listcomp>"
+    function = name if sys.version_info < (3, 12) else name.removesuffix(".<locals>.<listcomp>")
+    for ns in times:
+        reads.add((run.path, "", f"test_clock.py:{function}"), ns)
+    result = replayed([replace(run, clock_reads=(reads.take(), "not of ours"))], lambda: agent(4))
+    assert result.equal
+    assert result.value[:2] == times
+    assert times[1] <= result.value[2] <= result.value[3] < times[1] + hour

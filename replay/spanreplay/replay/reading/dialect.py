@@ -44,6 +44,7 @@ class RunDraft:
     seed: str | None = None
     random_seeded: bool = False
     hash_seed: str | None = None
+    clock_reads: tuple[str, ...] = ()
     code: Json = None
     state: Json = None
     variables: Json = None
@@ -82,6 +83,7 @@ class StepDraft:
     path: str | None = None
     process: str | None = None
     seq_fork: int | None = None
+    clock_reads: str | None = None
     passed: bool = False
     seq_start: int | None = None
     seq_end: int | None = None

@@ -126,6 +126,7 @@ def _run(assembly: Assembly, losses: Mapping[str, int], source_losses: Losses) -
         seed=draft.seed,
         random_seeded=draft.random_seeded,
         hash_seed=draft.hash_seed,
+        clock_reads=draft.clock_reads,
         code=draft.code,
         state=draft.state,
         variables=draft.variables,

@@ -297,6 +297,7 @@ def _step(
         path=draft.path,
         process=draft.process,
         seq_fork=draft.seq_fork,
+        clock_reads=draft.clock_reads,
         passed=draft.passed,
         seq_start=draft.seq_start,
         seq_end=draft.seq_end,

@@ -1,19 +1,20 @@
 """The recorded clock: while something is replayed, the wall clock tells the time at which it was recorded.
 
-It starts where the record starts, ticks on, and is set forward to the end of each step that has answered, never back. Monotonic clocks,
-and with them every wait and time-out, stay real. What patches the clock is time-machine, which reaches ``datetime.now`` and ``time.time``
-however they were imported.
+A read that the record has is answered with the very time that it gave: the first read of a function of the program, in one scope, with the
+first that was recorded there, and so on. For any other the clock starts where the record starts, ticks on, and is set forward to the end of
+each step that has answered and to each time that was told, never back. Monotonic clocks, and with them every wait and time-out, stay real.
+What patches the clock is time-machine, which reaches ``datetime.now`` and ``time.time`` however they were imported.
 """
 
-import importlib
 import sys
 import threading
-import time
-from collections.abc import Sequence
-from functools import cache
-from types import ModuleType
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from spanreplay.boundary.clock_reads import Reader, decoded
+from spanreplay.instrumentation.shims.clock import reader_of, reading, travelling
 from spanreplay.replay.model import Run
 
 if TYPE_CHECKING:
@@ -36,11 +37,17 @@ class RecordedClock:
         self._lock = threading.Lock()
         self._travel = travelling().travel(_at(self._now_ns), tick=True) if starts else None
         self._traveller: Traveller | None = None
+        self._tick: Callable[[], int] | None = None
+        self._reads = _reads_of(runs)
 
     def start(self) -> None:
         """Set the clock of this process to the start of the record. Does nothing where the record has no times."""
         if self._travel is not None and self._traveller is None:
-            self._traveller = self._travel.start()
+            traveller = self._travel.start()
+            self._tick = traveller.time_ns
+            if self._reads:
+                traveller.time_ns = self._read
+            self._traveller = traveller
 
     def stop(self) -> None:
         """Give this process its own clock again."""
@@ -50,32 +57,43 @@ class RecordedClock:
 
     def reached(self, ns: int | None) -> None:
         """The replay has come to this time, nanoseconds since the epoch, of the record: the clock is there, unless it is beyond already."""
-        if self._traveller is None or ns is None or not self._now_ns < ns < _LATEST_NS:
+        if self._traveller is None or self._tick is None or ns is None or not self._now_ns < ns < _LATEST_NS:
             return
         with self._lock:
             if self._now_ns < ns:
                 self._now_ns = ns
-                if ns > time.time_ns():
+                if ns > self._tick():
                     self._traveller.move_to(_at(ns), tick=True)
 
     def skip(self, seconds: float) -> None:
         """So much time passes at once."""
         with self._lock:
-            if self._traveller is not None:
-                self._traveller.move_to(_at(min(time.time_ns() + int(seconds * 1e9), _LATEST_NS)), tick=True)
+            if self._traveller is not None and self._tick is not None:
+                self._traveller.move_to(_at(min(self._tick() + int(seconds * 1e9), _LATEST_NS)), tick=True)
+
+    def _read(self) -> int:
+        """Somebody asks what time it is."""
+        tick = self._tick
+        assert tick is not None  # noqa: S101 — set before this is called
+        scope, function = reading(sys._getframe(1))
+        left = None if scope is None or scope.session.mode != "replay" else self._reads.get(reader_of(scope, function))
+        with suppress(IndexError):  # another thread was faster
+            if left:
+                told = left.popleft()
+                self.reached(told)
+                return told
+        return max(tick(), self._now_ns)
 
 
-@cache
-def travelling() -> ModuleType:
-    """time-machine, without pytest: it imports that for its fixture wherever it is installed, which would take longer than all of us."""
-    if "pytest" in sys.modules:
-        return importlib.import_module("time_machine")
-    modules: dict[str, ModuleType | None] = sys.modules  # type: ignore[assignment]
-    modules["pytest"] = None  # which makes its import fail
-    try:
-        return importlib.import_module("time_machine")
-    finally:
-        del modules["pytest"]
+def _reads_of(runs: Sequence[Run]) -> dict[Reader, deque[int]]:
+    """The recorded reads, each reader's in their order."""
+    of_runs = (text for run in runs for text in run.clock_reads)
+    of_steps = (step.clock_reads for run in runs for step in run.steps if step.clock_reads is not None)
+    found: dict[Reader, list[int]] = defaultdict(list)
+    for text in dict.fromkeys([*of_runs, *of_steps]):
+        for reader, times in decoded(text):
+            found[reader].extend(ns for ns in times if 0 < ns < _LATEST_NS)
+    return {reader: deque(sorted(times)) for reader, times in found.items()}
 
 
 def _at(ns: int) -> float:

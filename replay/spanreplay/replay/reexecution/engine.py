@@ -25,6 +25,7 @@ from spanreplay.exporter.environment_variables import store_folder
 from spanreplay.exporter.redacting import redactor_for
 from spanreplay.instrumentation import http_exchange, http_telemetry
 from spanreplay.instrumentation.shims import randomness
+from spanreplay.instrumentation.shims.clock import real_time_ns
 from spanreplay.instrumentation.shims.thread_pools import StoppedInPoolError
 from spanreplay.recording import plugins
 from spanreplay.replay.isolation.guard import Guard
@@ -37,7 +38,7 @@ from spanreplay.replay.reexecution.comparing import Comparing
 from spanreplay.replay.reexecution.crashes import crash
 from spanreplay.replay.reexecution.cut import cut_of, judged
 from spanreplay.replay.reexecution.hosts import model_hosts
-from spanreplay.replay.reexecution.keeping import Keeping, new_place, real_time_ns
+from spanreplay.replay.reexecution.keeping import Keeping, new_place
 from spanreplay.replay.reexecution.ledger import Difference, Ledger
 from spanreplay.replay.reexecution.live import Live
 from spanreplay.replay.reexecution.options import STRICT, Options

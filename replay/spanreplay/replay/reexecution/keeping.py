@@ -1,7 +1,6 @@
 """The run that a re-execution with live calls is itself: recorded whole, and linked to the run it was forked from."""
 
 import os
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +15,6 @@ from spanreplay.recording.definition import program
 from spanreplay.recording.place import Place
 from spanreplay.recording.root import close_root, open_root
 from spanreplay.replay.model import Run, Step
-from spanreplay.replay.reexecution.clock import travelling
 from spanreplay.replay.reexecution.ledger import Ledger
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import LinkRecord
@@ -25,15 +23,6 @@ from spanreplay.store.journal import get_writer
 
 _UNSEEDED: Final = "0" * 32
 _all: WeakSet["Keeping"] = WeakSet()
-
-
-def real_time_ns() -> int:
-    """The time, nanoseconds since the epoch, whatever time the replayed program is told."""
-    try:
-        now: int = travelling().escape_hatch.time.time_ns()
-    except ValueError:  # no other time is told
-        return time.time_ns()
-    return now
 
 
 def answered_from(run: Run, step: Step) -> dict[str, Any]:

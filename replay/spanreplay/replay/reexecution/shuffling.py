@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from spanreplay.boundary.call import Answer
 from spanreplay.boundary.step import Step as LiveStep
-from spanreplay.replay.reexecution.clock import travelling
+from spanreplay.instrumentation.shims.clock import travelling
 from spanreplay.replay.reexecution.stepping import Inner
 
 _LONGEST_S: Final = 0.003

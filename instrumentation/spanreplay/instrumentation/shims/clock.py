@@ -1,0 +1,141 @@
+"""Reading the clock: which function of the program does, and keeping what it was told.
+
+What is watched is ``time.time``, ``datetime.now`` and the like, however they were imported, by way of time-machine, with which a replay
+tells the recorded time too. What the standard library, telemetry and spanreplay read is not kept, nor what the body of a call reads, which
+does not run in a replay. A read takes about a microsecond longer; after :data:`MOST` reads of a process nothing is watched any more.
+"""
+
+import importlib
+import os
+import sys
+import time
+from functools import cache
+from types import FrameType, ModuleType
+from typing import Any, Final
+
+from spanreplay.boundary.boundary import here
+from spanreplay.boundary.clock_reads import ClockReads, Reader
+from spanreplay.boundary.scope import Scope
+from spanreplay.boundary.session import Session
+
+MOST: Final = 50_000
+"""Reads of the program in a process, of all that is kept and all that is not."""
+_MACHINERY: Final = sys.stdlib_module_names | {"opentelemetry", "spanreplay", "time_machine"}
+_BODIES_RUN: Final = frozenset({"agent", "handoff"})
+"""Kinds of steps whose bodies a replay runs too."""
+
+
+class _Watching:
+    """The watch that is on."""
+
+    def __init__(self, session: Session, reads: ClockReads) -> None:
+        self._session = session
+        self._reads = reads
+        self._left = MOST
+        module = travelling()
+        self._stack: list[Any] = module.traveller_stack
+        self._travel = module.travel(0, tick=True)
+        self._traveller = self._travel.start()
+        self._traveller.time_ns = self._read
+        session.clock_reads = reads
+        self._clock, session.clock = session.clock, module._time_machine.original_time_ns
+
+    def _read(self) -> int:
+        now = real_time_ns()
+        try:
+            scope, function = reading(sys._getframe(1))
+            if scope is not None and scope.session is self._session:
+                self._reads.add(reader_of(scope, function), now)
+                self._left -= 1
+                if not self._left:
+                    uninstall()
+        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+            return now
+        return now
+
+    def stop(self) -> None:
+        """Leave the clock alone again."""
+        self._session.clock = self._clock
+        if self._stack and self._stack[-1] is self._traveller:
+            self._travel.stop()
+        else:  # the program tells itself another time by the same means, and has begun to after us
+            self._traveller.time_ns = real_time_ns
+
+    def forked(self) -> None:
+        """In a copy of the process."""
+        self._reads.clear()
+
+
+_state: Final[dict[str, _Watching | None]] = {"watching": None}
+
+
+def install(session: Session) -> None:
+    """Keep with the steps of a session what its program reads of the clock.
+
+    Idempotent. Does nothing where the program tells itself a time already, with time-machine or freezegun.
+    """
+    if _state["watching"] is None and not travelling().traveller_stack:
+        try:
+            _state["watching"] = _Watching(session, ClockReads())
+        except RuntimeError:  # freezegun has taken the clock
+            return
+
+
+def uninstall() -> None:
+    """Undo :func:`install`."""
+    watching, _state["watching"] = _state["watching"], None
+    if watching is not None:
+        watching.stop()
+
+
+def reading(frame: FrameType | None) -> tuple[Scope | None, str]:
+    """The scope that a read of the clock is made in, and the function that makes it; no scope where the read does not count.
+
+    Args:
+        frame: the innermost one, or one of time-machine's.
+    """
+    while frame is not None and frame.f_globals.get("__name__") == "time_machine":
+        frame = frame.f_back
+    if frame is None or str(frame.f_globals.get("__name__")).partition(".")[0] in _MACHINERY:
+        return None, ""
+    scope = here()
+    if scope is None or (scope.step is not None and scope.step.call.kind not in _BODIES_RUN and not scope.step.call.passed):
+        return None, ""
+    return scope, f"{frame.f_code.co_filename.rpartition(os.sep)[2]}:{frame.f_code.co_qualname}"
+
+
+def reader_of(scope: Scope, function: str) -> Reader:
+    """Who reads, in a recording as in its replay."""
+    return "" if scope.run is None else scope.run.path, scope.path, function
+
+
+def real_time_ns() -> int:
+    """The time, nanoseconds since the epoch, whatever time the program is told."""
+    try:
+        now: int = travelling().escape_hatch.time.time_ns()
+    except ValueError:  # no other time is told
+        return time.time_ns()
+    return now
+
+
+@cache
+def travelling() -> ModuleType:
+    """time-machine, without pytest: it imports that for its fixture wherever it is installed, which would take longer than all of us."""
+    if "pytest" in sys.modules:
+        return importlib.import_module("time_machine")
+    modules: dict[str, ModuleType | None] = sys.modules  # type: ignore[assignment]
+    modules["pytest"] = None  # which makes its import fail
+    try:
+        return importlib.import_module("time_machine")
+    finally:
+        del modules["pytest"]
+
+
+def _in_child() -> None:
+    watching = _state["watching"]
+    if watching is not None:
+        watching.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanreplay.replay.reading import growing
-from spanreplay.replay.reading.growing import GrowingLists
+from spanreplay.replay.reading.growing import GrowingLists, PerElement
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
@@ -60,3 +60,33 @@ def test_no_more_is_remembered_than_it_says(monkeypatch: pytest.MonkeyPatch) -> 
     for number in range(100):
         lists.read(json.dumps([f"{number}" * 100]))
     assert sum(len(prefix) for known in lists._known.values() for prefix, _ in known) <= 1000
+
+
+@given(st.lists(st.lists(st.integers(), max_size=2), max_size=12), st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=8))
+def test_what_is_made_of_each_element_is_what_is_made_of_it_alone(values: list[Any], slices: list[tuple[int, int]]) -> None:
+    each = PerElement(repr)
+    for start, end in slices:
+        assert each.of(values[start:end]) == [repr(value) for value in values[start:end]]
+
+
+def test_nothing_is_made_again_of_what_a_list_before_began_with() -> None:
+    made: list[Any] = []
+    each = PerElement(made.append)
+    values = [[number] for number in range(10)]
+    for size in range(4, 11):
+        each.of(values[:size])
+    assert made == values
+
+
+def test_equal_elements_are_not_the_same() -> None:
+    each = PerElement(repr)
+    assert each.of([1, 1, 1, 1]) == ["1"] * 4
+    assert each.of([True, 1.0, 1, 1]) == ["True", "1.0", "1", "1"]
+
+
+def test_a_list_that_is_changed_later_is_not_what_was_remembered() -> None:
+    each = PerElement(repr)
+    values: list[Any] = [[number] for number in range(5)]
+    each.of(values).append("x")
+    values[2] = "other"
+    assert each.of(values) == list(map(repr, values))

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from spanreplay.replay.model import Json, Reason
-from spanreplay.replay.reading.growing import GrowingLists
+from spanreplay.replay.reading.growing import GrowingLists, PerElement
 from spanreplay.replay.reasons import CUT
 from spanreplay.spans.record import Value
 
@@ -28,6 +28,9 @@ TEMPO_LIMIT: Final = 2048
 """Bytes at which Tempo cuts every text by default, whatever it is (``distributor.max_attribute_bytes``, Tempo 3.0)."""
 MAX_DEPTH: Final = 200
 """Deeper JSON stays text: nothing that reads it later may run out of stack."""
+
+_LONG: Final = 65_536
+"""Characters of a text in which counting takes longer than looking at what it says."""
 
 
 class Fields:
@@ -158,10 +161,15 @@ def decoded_json(value: Value) -> tuple[Json, bool]:
             break
         except (ValueError, RecursionError):
             break
-        if isinstance(decoded, dict | list) and value.count("[") + value.count("{") > MAX_DEPTH and too_deep(decoded):
+        if isinstance(decoded, dict | list) and _may_nest(value) and too_deep(decoded):
             break
         value = decoded
     return value if value is not given else jsonable(value), whole_text
+
+
+def _may_nest(text: str) -> bool:
+    """Whether a text has brackets enough; of a long one, which may have grown, the elements are looked at once."""
+    return len(text) >= _LONG or text.count("[") + text.count("{") > MAX_DEPTH
 
 
 def json_value(text: str, otherwise: Json) -> Json:
@@ -204,8 +212,12 @@ def _stops(text: str, error: json.JSONDecodeError) -> bool:
 
 def too_deep(value: Json) -> bool:
     """Whether what ``json.loads`` gave nests deeper than :data:`MAX_DEPTH`."""
+    return any(_too_deep_inside.of(value)) if type(value) is list else _nests(value, MAX_DEPTH)
+
+
+def _nests(value: Json, most: int) -> bool:
     level: list[Any] = [value] if type(value) is dict or type(value) is list else []
-    for _ in range(MAX_DEPTH):
+    for _ in range(most):
         level = [
             inner
             for outer in level
@@ -215,6 +227,9 @@ def too_deep(value: Json) -> bool:
         if not level:
             return False
     return True
+
+
+_too_deep_inside: Final = PerElement(lambda element: _nests(element, MAX_DEPTH - 1))
 
 
 def jsonable(value: Value, depth: int = 0) -> Json:

@@ -5,8 +5,11 @@ The elements that two readings have in common are the same objects. Nobody chang
 
 import json
 import re
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from operator import is_
+from typing import Any, Final, Generic, TypeVar
+
+T = TypeVar("T")
 
 _SHORTEST: Final = 4_096
 """Characters below which nothing is gained."""
@@ -19,6 +22,39 @@ _scan: Final[Callable[[str, int], tuple[Any, int]]] = json.JSONDecoder().scan_on
 _space: Final = re.compile(r"[ \t\n\r]*").match
 _Known = tuple[str, list[Any]]
 """A text up to the end of its last element, and the elements."""
+_FEW: Final = 4
+"""Elements of a list that is not worth remembering."""
+
+
+class PerElement(Generic[T]):
+    """What is made of each element of lists that grow. Of elements that a list before began with, the same objects, it is made once.
+
+    For any number of threads: at worst something is made twice.
+
+    Args:
+        make: gives it for one element; depends on nothing else.
+    """
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self._make = make
+        self._known: tuple[tuple[list[Any], list[T]], ...] = ()
+        """The one met last comes first."""
+
+    def of(self, elements: Sequence[Any]) -> list[T]:
+        """What is made of each, in order."""
+        if len(elements) < _FEW:
+            return list(map(self._make, elements))
+        before = self._known
+        known = next((known for known in before if _begins(elements, known[0])), None)
+        made = known[1].copy() if known is not None else []
+        made += map(self._make, elements[len(made) :])
+        self._known = ((list(elements), made), *[other for other in before if other is not known][: _ALIKE - 1])
+        return made.copy()
+
+
+def _begins(elements: Sequence[Any], known: list[Any]) -> bool:
+    size = len(known)
+    return size <= len(elements) and elements[0] is known[0] and elements[size - 1] is known[-1] and all(map(is_, known, elements))
 
 
 class GrowingLists:

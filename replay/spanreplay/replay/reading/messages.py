@@ -7,10 +7,13 @@ kept as it is.
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from spanreplay.replay.model import Json
 from spanreplay.replay.reading.fields import NULL_IDS, Fields, decoded_json, jsonable, whole
+from spanreplay.replay.reading.growing import PerElement
 from spanreplay.replay.reading.parts import part, parts, role_of
 from spanreplay.replay.reading.shape import registry
 from spanreplay.semconv import attributes as a
@@ -117,7 +120,12 @@ def messages(value: Json, role: str) -> list[dict[str, Json]] | None:
         value = value["messages"] if isinstance(value.get("messages"), list) else [value]
     if not isinstance(value, list):
         return None
-    return [message for item in value for message in _messages(item, role)]
+    return list(chain.from_iterable(_of_role(role).of(value)))
+
+
+@lru_cache(maxsize=16)
+def _of_role(role: str) -> PerElement[list[dict[str, Json]]]:
+    return PerElement(lambda item: _messages(item, role))
 
 
 def _messages(item: Json, role: str) -> list[dict[str, Json]]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from spanreplay.replay.model import Json
 from spanreplay.replay.reading.fields import LONGEST_MARK, not_captured
+from spanreplay.replay.reading.growing import PerElement
 
 _EMPTY_ANSWERS: Final = frozenset({"content_filter", "length", "max_tokens", "refusal", "error", "SAFETY", "MAX_TOKENS"})
 """Finish reasons with which an answer may well be empty."""
@@ -28,19 +29,33 @@ def told(view: Json, *, answered: bool = False) -> Json:
     finish = view.get("finish")
     if not isinstance(view.get("messages"), list) or (isinstance(finish, str) and finish in _EMPTY_ANSWERS):
         return view
-    held = [*_parts(view["messages"]), *_listed(view.get("system"))]
-    if answered and held and all(isinstance(part, dict) and part.get("type") == "text" and part.get("content") == "" for part in held):
+    if any(map(_says, _held(view))):
         return view
-    return view if any(map(_says, held)) else None
+    return view if answered and any(True for _ in _held(view)) and all(map(_is_empty_text, _held(view))) else None
+
+
+def _held(view: dict[str, Any]) -> Iterator[Any]:
+    """The parts of all messages, and the instructions."""
+    yield from _parts(view["messages"])
+    yield from _listed(view.get("system"))
+
+
+def _is_empty_text(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") == "text" and part.get("content") == ""
 
 
 def marks(view: Json) -> int:
     """How many texts in a view are nothing but a mark."""
     if not isinstance(view, dict):
         return 0
-    values = [view.get("arguments"), view.get("result"), view.get("system"), view.get("messages")]
+    messages = view.get("messages")
+    count = sum(_marks_of_messages.of(messages)) if isinstance(messages, list) else _marks(messages)
+    return count + _marks([view.get("arguments"), view.get("result"), view.get("system")])
+
+
+def _marks(held: Any) -> int:
     count = 0
-    waiting: list[Any] = [values]
+    waiting: list[Any] = [held]
     while waiting:
         value = waiting.pop()
         kind = type(value)
@@ -51,6 +66,9 @@ def marks(view: Json) -> int:
         elif kind is list:
             waiting.extend(value)
     return count
+
+
+_marks_of_messages: Final = PerElement(_marks)
 
 
 def _says(part: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Final
 from spanreplay.content.json_text import encoder
 from spanreplay.replay.model import Json, Run, Step
 from spanreplay.replay.reading.fields import strict
+from spanreplay.replay.reading.growing import PerElement
 from spanreplay.store.rows import RunRow, StepRow
 
 _written: Final = encoder(allow_nan=False)
@@ -90,9 +91,21 @@ def _json(value: Json) -> str | None:
     if value is None:
         return None
     try:
-        return _written(value)
+        return _view(value) if type(value) is dict and type(value.get("messages")) is list else _written(value)
     except (ValueError, TypeError):
         return json.dumps(strict(value), separators=(",", ":"))
+
+
+def _view(view: dict[str, Json]) -> str:
+    """The same as ``_written`` gives, of messages that were said before without writing them again."""
+    return "{" + ",".join(f"{_written(name)}:{_member(value)}" for name, value in view.items()) + "}"
+
+
+def _member(value: Json) -> str:
+    return "[" + ",".join(_elements.of(value)) + "]" if type(value) is list else _written(value)
+
+
+_elements: Final = PerElement(_written)
 
 
 def _total(steps: Iterable[Step], kind: str) -> int | None:

@@ -12,6 +12,7 @@ from typing import Final
 
 from spanreplay.boundary.complaints import complain
 from spanreplay.exporter import environment_variables as env
+from spanreplay.instrumentation.shims.patching import Removals
 from spanreplay.recording._config import Adapters
 
 _log: Final = logging.getLogger("spanreplay")
@@ -51,6 +52,10 @@ def install(adapters: Adapters, *, shortcuts: bool = False) -> Installed:
     Raises:
         ValueError: there is no adapter of a given name.
     """
+    shorter = _found(_SHORTCUTS).values() if shortcuts and os.environ.get(env.SPANREPLAY_SHORTCUTS) != "off" else ()
+    there = (adapters if isinstance(adapters, str) else tuple(adapters), bool(shorter), Removals.times)
+    if _latest.there == there:
+        return Installed(list(_latest.modules))
     available = _found(_ADAPTERS)
     if adapters == "auto":
         wanted = list(available)
@@ -62,16 +67,26 @@ def install(adapters: Adapters, *, shortcuts: bool = False) -> Installed:
     if unknown:
         raise ValueError(f"no adapter is called {', '.join(unknown)}; there are: {', '.join(sorted(available)) or 'none'}")
     installed = Installed()
-    shorter = _found(_SHORTCUTS).values() if shortcuts and os.environ.get(env.SPANREPLAY_SHORTCUTS) != "off" else ()
     for name in (_SHIMS, *_found(_TRANSPORTS).values(), *(available[short] for short in wanted), *shorter):
         try:
-            module = _imported(name)
+            module = importlib.import_module(name)
             module.install()
         except Exception:  # noqa: BLE001 — telemetry never breaks the agent
             complain(_log, "spanreplay could not install %s; calls that pass there are not recorded", name)
         else:
             installed.modules.append((name, module))
+    _latest.there, _latest.modules = there, tuple(installed.modules)
     return installed
+
+
+class _Latest:
+    """What was installed last: each re-execution asks for all of it again, and nearly always it is still there."""
+
+    there: object = None
+    modules: tuple[tuple[str, ModuleType], ...] = ()
+
+
+_latest: Final = _Latest()
 
 
 def names() -> tuple[str, ...]:
@@ -82,10 +97,6 @@ def names() -> tuple[str, ...]:
 def adapters_of(installed: Installed) -> tuple[str, ...]:
     """Names of the installed transports and adapters."""
     return installed.names(_TRANSPORTS) + installed.names(_ADAPTERS)
-
-
-_imported: Final = cache(importlib.import_module)
-"""Each re-execution installs them all: a look-up in the table of modules, by name, takes as long as everything else there."""
 
 
 @cache

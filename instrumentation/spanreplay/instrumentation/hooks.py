@@ -22,7 +22,7 @@ from typing import Any, Final, TypeAlias
 
 from wrapt import register_post_import_hook
 
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.shims.patching import Patches, Removals
 
 _log: Final = logging.getLogger("spanreplay")
 
@@ -94,6 +94,7 @@ class Hooks:
 
     def uninstall(self) -> None:
         """Leave the library as it was, except where somebody else has patched on top since. Idempotent."""
+        Removals.times += 1
         self._wanted = False
         self._problems.clear()
         for patches in self._done.values():

@@ -17,6 +17,7 @@ from wrapt import register_post_import_hook
 
 from spanreplay.boundary.boundary import here
 from spanreplay.instrumentation.httpx_shell import Library
+from spanreplay.instrumentation.shims.patching import Removals
 
 _log = logging.getLogger("spanreplay")
 
@@ -60,6 +61,7 @@ class Seam:
 
     def uninstall(self) -> None:
         """Leave the library as it was, unless somebody has patched on top since. Idempotent."""
+        Removals.times += 1
         self._wanted = False
         self._status = "off"
         module = sys.modules.get(self.name)

@@ -11,6 +11,7 @@ from spanreplay.instrumentation.shims import (
     threads,
     untaped,
 )
+from spanreplay.instrumentation.shims.patching import Removals
 
 _installed = False
 
@@ -36,6 +37,7 @@ def uninstall() -> None:
     global _installed  # noqa: PLW0603
     if _installed:
         _installed = False
+        Removals.times += 1
         untaped.uninstall()
         commands_asyncio.uninstall()
         commands.uninstall()

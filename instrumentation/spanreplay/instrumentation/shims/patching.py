@@ -6,6 +6,15 @@ from types import ModuleType
 from typing import Any
 
 
+class Removals:
+    """How often something was taken out of a library again.
+
+    Who has installed everything need not do so anew as long as this stays the same.
+    """
+
+    times = 0
+
+
 class Patches:
     """A set of replaced attributes."""
 

@@ -79,7 +79,7 @@ class Guard:
     def __init__(
         self,
         *,
-        scratch: Path,
+        scratch: Path | None,
         allow_write: Sequence[Path] = (),
         allow_connect: Sequence[Address] = (),
         state: Sequence[Path] = (),
@@ -91,7 +91,7 @@ class Guard:
         """Prepare a guard.
 
         Args:
-            scratch: an existing directory that the replay may write to.
+            scratch: an existing directory that the replay may write to, if it has one.
             allow_write: further files or directories that it may write to.
             allow_connect: hosts and ports that it may look up and connect to, see :mod:`spanreplay.replay.isolation.reachable`.
             permits: tells whether what runs now is a live call that may act; it takes no lock and opens nothing.
@@ -106,9 +106,9 @@ class Guard:
         Raises:
             NotADirectoryError: ``scratch`` is no existing directory.
         """
-        if not scratch.is_dir():
+        if scratch is not None and not scratch.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, "the guard's scratch must be an existing directory", str(scratch))
-        self.scratch: Final = scratch.resolve()
+        self.scratch: Final = None if scratch is None else scratch.resolve()
         self.refusals: Final[list[Refusal]] = []
         """The attempts, oldest first, at most :data:`KEPT`."""
         self.notices: Final[list[Refusal]] = []
@@ -136,11 +136,11 @@ class Guard:
         return len(self._dropped)
 
     def environment(self) -> dict[str, str]:
-        """Give the variables that send temporary files to scratch.
+        """Give the variables that send temporary files to scratch, where there is one.
 
         Set them before the replayed command starts. In a process that already used :mod:`tempfile`, set ``tempfile.tempdir`` too.
         """
-        return dict.fromkeys(("TMPDIR", "TEMP", "TMP", "SQLITE_TMPDIR"), str(self.scratch))
+        return {} if self.scratch is None else dict.fromkeys(("TMPDIR", "TEMP", "TMP", "SQLITE_TMPDIR"), str(self.scratch))
 
     @contextmanager
     def armed(self) -> Iterator["Guard"]:

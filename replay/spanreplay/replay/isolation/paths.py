@@ -24,10 +24,11 @@ class Territory:
     that then replaces it.
     """
 
-    def __init__(self, scratch: Path, allow_write: Sequence[Path], state: Sequence[Path] = ()) -> None:
+    def __init__(self, scratch: Path | None, allow_write: Sequence[Path], state: Sequence[Path] = ()) -> None:
         self._state: Final = tuple(os.path.split(path) for path in state)
         allowed = [os.path.realpath(path) for path in allow_write]
-        self._roots: Final = (os.path.realpath(scratch), *allowed)
+        self._scratch: Final = None if scratch is None else os.path.realpath(scratch)
+        self._roots: Final = (*allowed,) if self._scratch is None else (self._scratch, *allowed)
         self._journals: Final = frozenset(path + end for path in allowed if not os.path.isdir(path) for end in _JOURNALS)  # noqa: PTH112
 
     def outside(self, path: object, *, dir_fd: object = -1, follow: bool = True) -> str | None:
@@ -62,8 +63,8 @@ class Territory:
     def in_scratch(self, path: str | bytes) -> bool:
         """Tell whether a path, links followed, is in scratch itself."""
         name = os.fsdecode(path)
-        root = self._roots[0]
-        return bool(name) and "\0" not in name and os.path.realpath(name).startswith(root.rstrip("/") + "/")
+        root = self._scratch
+        return root is not None and bool(name) and "\0" not in name and os.path.realpath(name).startswith(root.rstrip("/") + "/")
 
     def _descriptor(self, fd: int) -> str | None:
         if fd in _STANDARD_STREAMS:

@@ -29,13 +29,13 @@ class Reachable:
 
     Args:
         allowed: see :data:`Address`.
-        scratch: of the replay, where its processes tell each other what names stand for.
+        scratch: of the replay, where its processes tell each other what names stand for; ``None`` where there is only this one.
     """
 
-    def __init__(self, allowed: Sequence[Address], scratch: Path) -> None:
+    def __init__(self, allowed: Sequence[Address], scratch: Path | None) -> None:
         self._allowed: Final = tuple((_plain(host), port) for host, port in allowed)
         self._names: Final = frozenset(host for host, _ in self._allowed if _is_name(host))
-        self._told: Final = scratch / REACHED
+        self._told: Final = None if scratch is None else scratch / REACHED
         self._known: Final[dict[str, set[str]]] = {name: set() for name in self._names}
         self._read = 0
         self._looked: dict[str, float] = {}
@@ -75,6 +75,8 @@ class Reachable:
         if name not in self._names or found <= self._known[name]:
             return
         self._known[name] |= found
+        if self._told is None:
+            return
         line = json.dumps({"host": name, "addresses": sorted(found)}) + "\n"
         descriptor = os.open(self._told, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
@@ -95,6 +97,8 @@ class Reachable:
         return True
 
     def _read_told(self) -> None:
+        if self._told is None:
+            return
         try:
             with self._told.open("rb") as file:
                 file.seek(self._read)

@@ -115,6 +115,8 @@ def meant_keys(step: Step, keys: Keys) -> Keys:
 
 def of_run_input(recorded: RecordedRun, name: str, wanted: str | None, asked: str | None, comparing: Comparing) -> list[Difference]:
     """The same of what a run was asked; nothing, where nothing that counts differs."""
+    if wanted == asked:
+        return []
     found = _counted(wanted, asked, comparing, lambda keys: ("input", *keys))
     where = user_line(sys._getframe(1))
     made = [Difference(kind="input", run_id=recorded.run.run_id, step=None, name=name, where=where, **_value(value)) for value in found]

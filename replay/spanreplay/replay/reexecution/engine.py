@@ -4,12 +4,9 @@ Isolation is level 1 here (see :mod:`spanreplay.replay.isolation.guard`), and th
 """
 
 import asyncio
-import atexit
 import copy
 import inspect
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
@@ -327,7 +324,7 @@ class Execution:
         )
         self._session, self._keeping = made.session, made.keeping
         self._guard = Guard(
-            scratch=replayer.scratch or _nowhere(),
+            scratch=replayer.scratch,
             allow_write=[*options.allow_write, *([] if made.keeping is None else [made.keeping.folder])],
             allow_connect=made.hosts,
             permits=made.permits,
@@ -379,18 +376,6 @@ class Execution:
             totals.versions = compare(self._runs, recorded_redactor(self._runs), code, in_process=True)
         whole = options.accept_incomplete or options.policy.is_fork
         return verdict(totals, self._judged, accept_incomplete=whole, command=command, policy=options.policy)
-
-
-_empty: Final[dict[int, Path]] = {}
-
-
-def _nowhere() -> Path:
-    """A folder that nobody is told of: one for all replays of this process, which takes it away at its end."""
-    kept = _empty.get(os.getpid())
-    if kept is None or not kept.is_dir():  # a forked child takes it away at its end
-        kept = _empty[os.getpid()] = Path(tempfile.mkdtemp(prefix="spanreplay-"))
-        atexit.register(shutil.rmtree, kept, ignore_errors=True)
-    return kept
 
 
 def finish(session: Session, guard: Guard | None, ledger: Ledger) -> None:

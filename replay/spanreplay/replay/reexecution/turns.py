@@ -18,6 +18,7 @@ IMPATIENT_S: Final = 0.05
 _PATIENCE: Final = 3
 """After so many waits in vain the agent is another one, and further waits are short."""
 _QUIET_PASSES: Final = 200
+_NOBODY: Final[frozenset[int]] = frozenset()
 _BLIND_PASSES: Final = 20
 """Passes on a loop whose ready queue cannot be seen (uvloop, trio)."""
 
@@ -51,7 +52,6 @@ class Turns:
         self._changed = threading.Condition()
         self._waiting: dict[int, Callable[[], None]] = {}
         """Step to what wakes who waits for its turn on an event loop; from any thread."""
-        self._concerned = frozenset(before) | frozenset(s for group in before.values() for s in group)
 
     def turn(self, seq: int) -> "OneTurn":
         """The turn of a step."""
@@ -62,11 +62,11 @@ class Turns:
         return longest + max((self._pending_s.get(other, 0.0) for other in self._before.get(seq, ())), default=0.0)
 
     def _open(self, seq: int) -> bool:
-        return self._released or self._before.get(seq, frozenset()) <= self._given
+        return self._released or self._before.get(seq, _NOBODY) <= self._given
 
     def wait(self, seq: int) -> None:
         """Block this thread until it is the step's turn."""
-        if not self._before.get(seq) or loops.is_running():  # a loop that is blocked brings nobody
+        if self._open(seq) or loops.is_running():  # a loop that is blocked brings nobody
             return
         with self._changed:
             if not self._changed.wait_for(lambda: self._open(seq), self._longest(seq)):
@@ -79,11 +79,10 @@ class Turns:
     async def wait_async(self, seq: int) -> None:
         """Wait for the step's turn, then for the loop to come to rest."""
         bell: loops.Bell | None = None
-        if self._before.get(seq):
-            with self._changed:
-                if not self._open(seq):
-                    bell = loops.bell()
-                    self._waiting[seq] = bell.ring
+        with self._changed:
+            if not self._open(seq):
+                bell = loops.bell()
+                self._waiting[seq] = bell.ring
         if bell is not None:
             try:
                 rung = await bell.wait(self._longest(seq))
@@ -97,8 +96,6 @@ class Turns:
 
     def given(self, seq: int) -> None:
         """The step's answer has been handed over."""
-        if seq not in self._concerned:
-            return
         with self._changed:
             self._given.add(seq)
             self._wake()

@@ -165,25 +165,12 @@ def verdict(
         command: the run that knows the versions of the recorded command, which need not be judged itself.
         policy: what was to be live.
     """
-    from spanreplay.replay.reexecution.causes import Causes
-
-    causes = Causes(runs, totals.versions, command)
-
-    last = {r.run_id: _last_inside(r) for r in runs}
-
-    def place(difference: Difference) -> tuple[bool, float]:
-        step = difference.step
-        if step is None:
-            return True, 0
-        at_end = difference.kind in ("output", "outcome")  # behind what happened inside the step
-        return False, last.get(difference.run_id or "", {}).get(step, step) + 0.5 if at_end else step
-
-    differences, drift = of_live_calls(totals.differences, sorted(totals.drift, key=place), totals.live)
-    ordered = _told_once(sorted(differences, key=place))
     isolation = totals.isolation[0] if totals.isolation else "none"
-    of_command = [run for run in (*runs, command) if run is not None and (run.untaped or run.state is not None)]
+    differences, drift = _explained(totals, runs, command) if totals.differences or totals.drift else ((), ())
+    of_command = [run for run in (*runs, command) if run is not None and (run.untaped or run.state is not None)] if differences else []
+    foreign = [run for run in runs if is_foreign(run)]
     return Verdict(
-        differences=tuple(causes.explain(d) for d in ordered),
+        differences=differences,
         refusals=tuple(totals.refusals),
         notices=tuple(totals.notices),
         recorded=sum(len(r.steps) for r in runs),
@@ -194,7 +181,7 @@ def verdict(
         telemetry_dropped=totals.telemetry_dropped,
         processes=totals.processes,
         isolation=isolation,
-        missing_state=missing_state(of_command, isolation) if ordered else (),
+        missing_state=missing_state(of_command, isolation) if differences else (),
         unreached=tuple((r.run_id, s.seq) for r in runs for s in unreached(r, totals)),
         cut_short=tuple(ledgers.cut_short(runs)),
         accept_incomplete=accept_incomplete,
@@ -209,12 +196,30 @@ def verdict(
         inside=tuple((r.run_id, seq) for r in runs for seq in sorted(totals.covered.get(r.run_id, ()))),
         live=tuple(totals.live),
         left=tuple(totals.left),
-        drift=tuple(drift),
+        drift=drift,
         never_reached=never_reached(policy, totals),
         begun=dict(totals.begun),
-        passed=Counter(step.kind for run in runs if is_foreign(run) for step in _passed(run, totals)),
+        passed=Counter(step.kind for run in foreign for step in _passed(run, totals)) if foreign else {},
         told_by_others=sum(len(told_by_others(run) - totals.covered.get(run.run_id, set())) for run in runs),
     )
+
+
+def _explained(totals: Totals, runs: Sequence[Run], command: Run | None) -> tuple[tuple[Difference, ...], tuple[Difference, ...]]:
+    """The differences with their causes, and the drift, in the order of the record."""
+    from spanreplay.replay.reexecution.causes import Causes
+
+    last = {r.run_id: _last_inside(r) for r in runs}
+
+    def place(difference: Difference) -> tuple[bool, float]:
+        step = difference.step
+        if step is None:
+            return True, 0
+        at_end = difference.kind in ("output", "outcome")  # behind what happened inside the step
+        return False, last.get(difference.run_id or "", {}).get(step, step) + 0.5 if at_end else step
+
+    differences, drift = of_live_calls(totals.differences, sorted(totals.drift, key=place), totals.live)
+    causes = Causes(runs, totals.versions, command)
+    return tuple(causes.explain(d) for d in _told_once(sorted(differences, key=place))), tuple(drift)
 
 
 def _told_once(differences: Sequence[Difference]) -> list[Difference]:

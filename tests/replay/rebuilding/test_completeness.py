@@ -4,7 +4,10 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from fixtures.runs.spans import agent, chat, own, own_root, span, tool, wired
+from spanreplay.replay.outgoing import with_digests
 from spanreplay.replay.rebuilding.completeness import Gap, gaps, losses
 from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.semconv import attributes as a
@@ -30,6 +33,24 @@ def test_a_cut_value_names_span_field_and_limit_once() -> None:
     (gap,) = found(agent(1), cut)
     assert (gap.code, gap.span_id, gap.field, gap.limit, gap.step) == ("cut", whole.span_id, a.GEN_AI_INPUT_MESSAGES, 200, 1)
     assert "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT" in gap.advice
+
+
+@pytest.mark.parametrize(
+    ("value", "more"),
+    [
+        ('[{"role":"user","parts":[{"type":"text","content":"to ****"}]}]', {"redaction.masked.count": "1"}),
+        ('[{"role":"cut","parts":[{"type":"text","content":"to ana… 9000 bytes in the replay copy"}]}]', {}),
+        ('{"cut":"over 2000 characters; the replay copy has them"}', {}),
+    ],
+)
+def test_what_a_gateway_has_masked_or_trimmed_is_in_its_replay_copy(value: str, more: dict[str, str]) -> None:
+    whole = chat(2, 1, attributes={a.STEP_KIND: "model_call", a.GEN_AI_INPUT_MESSAGES: '[{"role":"user","parts":[]}]'})
+    view = with_digests(whole)
+    (gap,) = found(own_root(1), replace(view, attributes={**view.attributes, a.GEN_AI_INPUT_MESSAGES: value, **more}))
+    assert (gap.code, gap.field) == ("cut", a.GEN_AI_INPUT_MESSAGES)
+    assert "import its replay copy" in gap.advice
+    (other,) = found(own_root(1), replace(view, attributes={**view.attributes, a.GEN_AI_INPUT_MESSAGES: "[] ****"}))
+    assert "import its replay copy" not in other.advice
 
 
 def test_what_no_dialect_reads_is_looked_at_too() -> None:

@@ -63,6 +63,11 @@ _ADVICE: Final[Mapping[str, str]] = {
     DROPPED_LINKS: _LIMIT.format("LINK"),
     NOTHING_RECORDED: "install spanreplay for the interpreter that runs the agent; spanreplay doctor -- CMD says what it would record",
 }
+_MASKED: Final = "redaction.masked.count"
+"""On a span of which a Collector's redaction processor has masked something (its ``summary: info``)."""
+_MASK: Final = "****"
+_TRIMMED: Final = (" bytes in the replay copy", "; the replay copy has them")
+_REPLAY_COPY: Final = "a Collector masked or trimmed it for people to look at, as gateway.yaml does; import its replay copy instead"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,16 +179,26 @@ def _gap(run: Run, step: Step, reason: Reason, spans: Mapping[SpanKey, SpanRecor
         span_name=step.name if span is None else span.name,
         field=reason.field,
         limit=reason.size,
-        advice=_advice(reason, step),
+        advice=_advice(reason, step, span),
     )
 
 
-def _advice(reason: Reason, step: Step) -> str:
+def _advice(reason: Reason, step: Step, span: SpanRecord | None) -> str:
+    if reason.code == CUT and span is not None and reason.field is not None and _of_a_view(span, reason.field):
+        return _REPLAY_COPY
     if reason.code == CUT and reason.size is not None:
         return advice_for(reason.size)
     if reason.code in (INPUT_ABSENT, OUTPUT_ABSENT) and step.kind == "model_call" and step.dialect == "gen_ai":
         return _IN_LOGS
     return _ADVICE.get(reason.code, "")
+
+
+def _of_a_view(span: SpanRecord, name: str) -> bool:
+    """Whether a value bears the mark of a Collector's redaction processor, or of the shipped gateway's ``transform/trim``."""
+    value = span.attributes.get(name)
+    if not isinstance(value, str):
+        return False
+    return (_MASKED in span.attributes and _MASK in value) or any(mark in value for mark in _TRIMMED)
 
 
 def _of_span(

@@ -1,4 +1,4 @@
-"""TraceQL, as much of it as the shipped examples and dashboards use: ``{ span.a = "x" && status = error } | select(span.b)``.
+"""TraceQL, as much of it as the shipped examples and dashboards use: ``{ span.a = "x" && (name = "y" || status = ok) } | select(span.b)``.
 
 Its rules as Tempo's documentation has them: a comparison with an attribute that a span does not have is false, and so is one with a value
 of another type; a regular expression matches the whole value.
@@ -41,8 +41,15 @@ def parse(query: str) -> Callable[[SpanRecord], bool]:
         assert not field or re.fullmatch(rf"\s*(?:{_FIELD})\s*", field), f"nothing to select: {field}"
     if not whole["filter"].strip():
         return lambda span: True
-    tests = [_comparison(part) for part in whole["filter"].split("&&")]
+    tests = [_either(part) for part in whole["filter"].split("&&")]
     return lambda span: all(test(span) for test in tests)
+
+
+def _either(text: str) -> Callable[[SpanRecord], bool]:
+    """A comparison, or several in parentheses, of which one has to hold."""
+    within = re.fullmatch(r"\s*\((.*)\)\s*", text)
+    tests = [_comparison(part) for part in (within[1].split("||") if within is not None else [text])]
+    return lambda span: any(test(span) for test in tests)
 
 
 def _comparison(text: str) -> Callable[[SpanRecord], bool]:

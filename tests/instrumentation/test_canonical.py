@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanreplay.content.canonical import canonical_json, digest
+from spanreplay.content.canonical import canonical_json, canonical_writer, digest
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None))
 JSON = st.recursive(
@@ -105,3 +105,21 @@ def test_digest() -> None:
     assert digest("") == "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     assert digest("é") == digest("é".encode())
     assert digest("\ud800") != digest("?")
+
+
+@given(JSON)
+@settings(max_examples=60, deadline=None)
+def test_a_writer_writes_json_the_same(value: object) -> None:
+    assert canonical_writer(unknown)(value) == canonical_json(value)
+
+
+def unknown(value: object) -> object:
+    raise TypeError(type(value).__name__)
+
+
+def test_a_writer_asks_about_what_is_no_json() -> None:
+    write = canonical_writer(lambda value: sorted(value) if isinstance(value, set) else unknown(value))
+    assert write({"b": {3, 1}, "a": (True, 1.0)}) == '{"a":[true,1.0],"b":[1,3]}'
+    for value in (object(), [b"x"], {"a": {1j}}, {1: "a", "b": 2}):
+        with pytest.raises(TypeError):
+            write(value)

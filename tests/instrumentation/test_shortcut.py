@@ -10,11 +10,8 @@ import httpx2
 import openai.resources.chat.completions.completions
 import openai.resources.responses.responses
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from spanreplay.instrumentation import agent_run, shortcut
-from spanreplay.instrumentation.shortcut import plain
 from spanreplay.instrumentation.shortcuts import anthropic as anthropic_methods
 from spanreplay.instrumentation.shortcuts import openai as openai_methods
 from spanreplay.instrumentation.transports import httpx2 as transport
@@ -234,25 +231,3 @@ def test_a_method_that_somebody_has_patched_is_left_alone(monkeypatch: pytest.Mo
         assert "patched" in openai_methods.status()
     finally:
         openai_methods.uninstall()
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
-)
-
-
-@given(JSON)
-def test_json_stays_as_it_is(value: Any) -> None:
-    def unknown(_: Any) -> Any:
-        raise TypeError
-
-    assert repr(plain(value, unknown)) == repr(value)
-
-
-def test_what_is_no_json_is_said() -> None:
-    def unknown(value: Any) -> Any:
-        raise TypeError(type(value).__name__)
-
-    for value in (object(), {1: "a"}, [b"x"], {"a": {1, 2}}):
-        with pytest.raises(TypeError):
-            plain(value, unknown)

@@ -1,7 +1,8 @@
 """One text for equal JSON values, and the digest of a text: what two runs are compared by."""
 
 import hashlib
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from spanreplay.content.json_text import encoder
 
@@ -25,6 +26,18 @@ def canonical_json(value: object) -> str:
         return _encode(value)
     except (RecursionError, ValueError):
         return _canonical_deep(value)
+
+
+def canonical_writer(default: Callable[[Any], Any]) -> Callable[[object], str]:
+    """Return a function that does as :func:`canonical_json` for values that are not yet JSON everywhere.
+
+    What :mod:`json` would write of a subclass of a JSON type, and of a name that is a number, is written so. The function raises
+    ``RecursionError`` for what is nested too deep, and ``ValueError`` for integers of too many digits.
+
+    Args:
+        default: Makes JSON of a value that is none; what it raises is raised.
+    """
+    return encoder(sort_keys=True, default=default)
 
 
 def _canonical_deep(value: object) -> str:

@@ -11,15 +11,20 @@ LONG: Final = 1024
 _CONTROLS: Final = bytes(code for code in range(32) if code != 10)
 
 
-def encoder(*, ascii_only: bool = True, sort_keys: bool = False, allow_nan: bool = True) -> Callable[[Any], str]:
+def encoder(
+    *, ascii_only: bool = True, sort_keys: bool = False, allow_nan: bool = True, default: Callable[[Any], Any] | None = None
+) -> Callable[[Any], str]:
     """Return ``JSONEncoder(…).encode`` with compact separators and without a check for cycles.
 
     Args:
         ascii_only: escape characters beyond ASCII; else they stay as they are.
         sort_keys: members by name.
         allow_nan: write what JSON cannot say; else it is a ``ValueError``.
+        default: makes JSON of a value that is none, or raises ``TypeError``.
     """
-    made = json.JSONEncoder(ensure_ascii=ascii_only, check_circular=False, allow_nan=allow_nan, sort_keys=sort_keys, separators=(",", ":"))
+    made = json.JSONEncoder(
+        ensure_ascii=ascii_only, check_circular=False, allow_nan=allow_nan, sort_keys=sort_keys, separators=(",", ":"), default=default
+    )
     make: Any = getattr(json.encoder, "c_make_encoder", None)
     chunks: Any = None
     quote = json.encoder.encode_basestring_ascii if ascii_only else json.encoder.encode_basestring

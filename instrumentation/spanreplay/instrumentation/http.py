@@ -4,6 +4,7 @@ A transport of a client library asks :func:`consider` what to do with a request,
 :class:`~spanreplay.instrumentation.http_exchange.Exchange` it gets what happens.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum, auto
 from typing import Any, Final
@@ -114,18 +115,22 @@ def _begin(scope: Scope, head: Head, body: bytes, ran_out: RanOut) -> Exchange |
     return _opened(scope, head, _call(scope, head, body, body if view is None else view, known), known, ran_out)
 
 
-def known_call(scope: Scope, head: Head, known: tuple[Provider, object]) -> Call | None:
-    """The call that a replayed request to a model API would be; ``None`` where it would be no step, or not for certain.
+def known_call(scope: Scope, head: Head, known: tuple[Provider, object], write: Callable[[object], str]) -> Call | None:
+    """The call that a request to a model API would be in a replay that only compares; ``None`` where it would be no step.
 
     Args:
         scope: where it is made.
-        head: all of the request but its body.
-        known: the codec of the API, and what it is asked.
+        head: all of the request but its body; no telemetry.
+        known: the codec of the API, and what it is asked: a body that need not yet be JSON everywhere.
+        write: as :func:`~spanreplay.content.canonical.canonical_json`, for that body.
+
+    Raises:
+        Exception: what ``write`` raises.
     """
     owner = _owner(scope)
-    if consider(scope, head) is not Course.STEP or (owner is not None and names.HTTP_REQUEST_METHOD in owner.call.attributes):
+    if owner is not None and names.HTTP_REQUEST_METHOD in owner.call.attributes:
         return None
-    return _call(scope, head, b"", b"", known)
+    return _call(scope, head, b"", b"", known, write)
 
 
 def begin_known(scope: Scope, head: Head, call: Call, known: tuple[Provider, object]) -> Exchange:
@@ -168,7 +173,14 @@ def rewritten(exchange: Exchange, target: str, body: bytes) -> None:
     exchange.head, exchange.request = head, known[1] if known is not None else exchange.request
 
 
-def _call(scope: Scope, head: Head, body: bytes, view: bytes, known: tuple[Provider, object] | None) -> Call:
+def _call(
+    scope: Scope,
+    head: Head,
+    body: bytes,
+    view: bytes,
+    known: tuple[Provider, object] | None,
+    write: Callable[[object], str] = canonical_json,
+) -> Call:
     redactor = scope.session.redactor
     learn_credentials(head, redactor)
     url, _ = redactor.url(head.url)
@@ -196,7 +208,7 @@ def _call(scope: Scope, head: Head, body: bytes, view: bytes, known: tuple[Provi
     if vendor is not None and names.GEN_AI_PROVIDER_NAME in attributes:
         attributes[names.GEN_AI_PROVIDER_NAME] = vendor
     attributes[names.WIRE_PROVIDER] = provider.NAME
-    form = matching_form(head, target, view, parsed=parsed, model=True)
+    form = matching_form(head, target, view, parsed=parsed, model=True, write=write)
     return Call(kind=provider.KIND, name=model or provider.NAME, input=_plain(form), attributes=attributes, client=True)
 
 

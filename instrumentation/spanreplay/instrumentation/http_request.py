@@ -3,7 +3,7 @@
 import json
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 from urllib.parse import parse_qsl
@@ -172,7 +172,9 @@ def _password(basic: str) -> str:
 # ---- the form that a replay compares ------------------------------------------------------------------------------
 
 
-def matching_form(head: Head, target: str, body: bytes, *, parsed: object = None, model: bool) -> str:
+def matching_form(
+    head: Head, target: str, body: bytes, *, parsed: object = None, model: bool, write: Callable[[object], str] = canonical_json
+) -> str:
     """What of a request must be equal for a recorded answer to fit, as canonical JSON.
 
     ``{"method": "POST", "url": "/v1/chat/completions", "body": {…}}``: ``url`` is path and query. The body is under ``body`` if it is
@@ -187,6 +189,7 @@ def matching_form(head: Head, target: str, body: bytes, *, parsed: object = None
         body: its body after content decoding.
         parsed: the body as JSON, where somebody has parsed it already.
         model: it is a model call.
+        write: as :func:`~spanreplay.content.canonical.canonical_json`, for a body that is not yet JSON everywhere.
     """
     form: dict[str, object] = {"method": head.method, "url": _steady(target, model=model)}
     if not model:
@@ -198,7 +201,7 @@ def matching_form(head: Head, target: str, body: bytes, *, parsed: object = None
     asked = form.get("body")
     if model and isinstance(asked, dict) and not _CACHED_BY.isdisjoint(asked):
         form["body"] = {name: value for name, value in asked.items() if name not in _CACHED_BY}
-    return canonical_json(form)
+    return write(form)
 
 
 _CACHED_BY: Final = frozenset({"prompt_cache_key"})

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from spanreplay.boundary.boundary import here
@@ -20,13 +20,11 @@ from spanreplay.instrumentation import http
 from spanreplay.instrumentation.http_body import Headers, content_decoded, header
 from spanreplay.instrumentation.http_exchange import Exchange
 from spanreplay.instrumentation.http_request import Head
+from spanreplay.instrumentation.http_telemetry import is_telemetry
 from spanreplay.instrumentation.provider import recognise_parsed
 
 KEPT: Final = 256
 """Objects made of recorded responses that are kept, to be copied where they are given again."""
-
-Convert: TypeAlias = Callable[[Any], Any]
-"""Makes JSON of a value that is none, as the SDK does; raises ``TypeError`` or ``ValueError`` where it does not know how."""
 
 
 class Sdk(Protocol):
@@ -40,12 +38,16 @@ class Sdk(Protocol):
         """The request body of a method's arguments, not yet JSON everywhere; ``None`` where they say more than a body."""
         ...
 
-    def convert(self, value: Any) -> Any:
-        """See :data:`Convert`."""
+    def write(self, body: object) -> str:
+        """Canonical JSON of something with such a body in it.
+
+        Raises:
+            TypeError: something in it is no JSON, and not known to be sent as some; also what the SDK raises.
+        """
         ...
 
-    def copy(self, made: Any) -> Any:
-        """A deep copy of what :meth:`build` made."""
+    def copies(self, made: Any) -> Callable[[], Any]:
+        """What gives deep copies of what :meth:`build` made."""
         ...
 
     def build(self, returned: Any, data: object, headers: Mapping[str, str]) -> Any:
@@ -79,13 +81,19 @@ def begun(method: Method, client: Any, arguments: Mapping[str, Any]) -> "Hit | N
     scope = here()
     if scope is None or scope.session.foresees is None:
         return None
-    known = _request(method, client, arguments)
-    if known is None:
+    endpoint = method.sdk.endpoint(client)
+    head = None if endpoint is None else _head(endpoint, method.path)
+    body = None if head is None else method.sdk.body(arguments)
+    if head is None or body is None or type(body.get("model")) is not str:
         return None
-    head, body = known
     model_call = recognise_parsed(head.method, head.target, body)
-    call = None if model_call is None else http.known_call(scope, head, model_call)
-    if model_call is None or call is None or not scope.session.foresees(scope, call):
+    if model_call is None:
+        return None
+    try:
+        call = http.known_call(scope, head, model_call, method.sdk.write)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    if call is None or not scope.session.foresees(scope, call):
         return None
     exchange = http.begin_known(scope, head, call, model_call)
     return Hit(method, exchange, exchange.step.ask())
@@ -128,7 +136,7 @@ class Hit:
         recorded = self._answer.exchange
         assert recorded is not None  # noqa: S101 — see the constructor
         try:
-            made = self._method.sdk.copy(_pattern(self._method, tuple(recorded.response_headers), recorded.response_body))
+            made = _copies(self._method, tuple(recorded.response_headers), recorded.response_body)()
         except BaseException as error:
             self._exchange.failed(error)
             raise
@@ -138,52 +146,17 @@ class Hit:
         return made
 
 
-def _request(method: Method, client: Any, arguments: Mapping[str, Any]) -> tuple[Head, dict[str, Any]] | None:
-    endpoint = method.sdk.endpoint(client)
-    given = None if endpoint is None else method.sdk.body(arguments)
-    if endpoint is None or given is None:
-        return None
-    try:
-        body = plain(given, method.sdk.convert)
-    except (TypeError, ValueError, RecursionError):
-        return None
-    return _head(endpoint, method.path), body
-
-
 @lru_cache(maxsize=64)
-def _head(endpoint: str, path: str) -> Head:
+def _head(endpoint: str, path: str) -> Head | None:
+    """The request but its body; ``None`` where it would be telemetry."""
     url = urlsplit(endpoint)
-    return Head(
-        method="POST",
-        scheme=url.scheme,
-        host=url.hostname or "",
-        port=url.port,
-        target=url.path.rstrip("/") + path,
-        headers=(("content-type", "application/json"),),
-    )
-
-
-def plain(value: Any, convert: Convert) -> Any:
-    """A value as JSON has it.
-
-    Raises:
-        TypeError: there is something in it that is no JSON and that ``convert`` does not know; also what ``convert`` raises.
-    """
-    kind = type(value)
-    if kind is str or kind is int or kind is bool or value is None or kind is float:
-        return value
-    if kind is dict:
-        if not all(type(name) is str for name in value):
-            raise TypeError("a name that is no text")
-        return {name: plain(item, convert) for name, item in value.items()}
-    if kind is list or kind is tuple:
-        return [plain(item, convert) for item in value]
-    return plain(convert(value), convert)
+    head = Head(method="POST", scheme=url.scheme, host=url.hostname or "", port=url.port, target=url.path.rstrip("/") + path, headers=())
+    return None if is_telemetry(head) else head
 
 
 @lru_cache(maxsize=KEPT)
-def _pattern(method: Method, headers: Headers, body: bytes) -> Any:
-    """The object of a response, made once and copied for each caller: an SDK takes five times as long to make one."""
+def _copies(method: Method, headers: Headers, body: bytes) -> Callable[[], Any]:
+    """What gives the object of a response, made once and copied for each caller: an SDK takes far longer to make one."""
     view = content_decoded(body, header(headers, "content-encoding"))
     data = json.loads(body if view is None else view)
-    return method.sdk.build(method.returned, data, {name.lower(): value for name, value in headers})
+    return method.sdk.copies(method.sdk.build(method.returned, data, {name.lower(): value for name, value in headers}))

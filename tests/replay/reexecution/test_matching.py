@@ -240,3 +240,33 @@ def test_two_calls_of_one_task_in_turned_order_are_found_beside_others_of_their_
 def test_two_calls_of_the_only_task_in_turned_order_are_found_at_once() -> None:
     found = RecordedRun(run(step(1, "~w#0/tool_call:t#0", "3"), step(2, "~w#0/tool_call:t#1", "4")))
     assert ask(found, "~w#0/tool_call:t#0", "4") == ("order", 1)
+
+
+def test_a_worker_that_took_nothing_while_it_was_recorded_may_be_faster_than_the_others_now() -> None:
+    found = RecordedRun(
+        run(*(step(seq, f"~w#{(seq - 1) % 2}/tool_call:t#{(seq - 1) // 2}", str(seq)) for seq in range(1, 7)))  # 1 3 5, and 2 4 6
+    )
+    assert ask(found, "~w#0/tool_call:t#0", "1") == ("path", 1)
+    assert ask(found, "~w#3/tool_call:t#0", "4") == ("input", 4)
+    assert ask(found, "~w#0/tool_call:t#1", "5") == ("input", 5)
+
+
+def test_where_one_worker_did_all_others_that_were_started_may_do_some_of_it_now() -> None:
+    def started(parent: str, path: str) -> bool:
+        return (parent, path) in (("", "~w#0"), ("", "~w#1"))
+
+    def asked(path: str, text: str) -> tuple[str, int | None]:
+        told = found.match("tool_call", "t", path, text, forked=started)
+        if isinstance(told, Found):
+            found.used.add(told.step.seq)
+            found.claimed(told.step, path, None)
+        return ("by " + told.by if isinstance(told, Found) else told.kind), None if told.step is None else told.step.seq
+
+    found = RecordedRun(run(*(step(seq, f"~w#0/tool_call:t#{seq - 1}", str(seq)) for seq in range(1, 5))))
+    assert asked("~w#0/tool_call:t#0", "2") == ("by input", 2)
+    assert asked("~w#1/tool_call:t#0", "1") == ("by input", 1)
+    assert asked("~w#0/tool_call:t#1", "4") == ("by input", 4)
+
+    found = RecordedRun(run(*(step(seq, f"~w#0/tool_call:t#{seq - 1}", str(seq)) for seq in range(1, 5))))
+    assert asked("~w#0/tool_call:t#0", "2") == ("by input", 2)
+    assert asked("~w#0/tool_call:t#1", "1") == ("order", 1)

@@ -84,6 +84,16 @@ def comes_later(step: Step, at_path: Step, forked: Forked) -> bool:
     return apart is not None and over_at(at_path, step.process, step.seq_fork) and not forked(*apart)
 
 
+def has_siblings(scope: str, forked: Forked) -> bool:
+    """Whether the replay has started another task or thread that runs the same as the innermost one of a scope, from the same place."""
+    levels = list(levels_of(scope))
+    if not levels:
+        return False
+    parent, path = levels[-1]
+    label, _, number = path.rpartition("#")
+    return number.isdigit() and (number != "0" or forked(parent, f"{label}#1"))
+
+
 def forks_in(steps: Iterable[Step]) -> dict[str, dict[str, Fork]]:
     """Path of a place to the tasks and threads started there, by their paths. Steps of unknown place or end are left out."""
     found: dict[str, dict[str, Fork]] = defaultdict(dict)

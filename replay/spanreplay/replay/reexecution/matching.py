@@ -13,7 +13,7 @@ from typing import Any, Final
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reasons import ATTESTED
 from spanreplay.replay.reexecution.comparing import EXACT, Comparing
-from spanreplay.replay.reexecution.forks import FORK, NOT_AWAITED, Forked, comes_later, levels_of, over_at, owner_of, scope_of
+from spanreplay.replay.reexecution.forks import FORK, NOT_AWAITED, Forked, comes_later, has_siblings, levels_of, over_at, owner_of, scope_of
 from spanreplay.replay.reexecution.index import index_of, sort_of
 from spanreplay.replay.reexecution.likening import Likening
 from spanreplay.replay.reexecution.matched import Claim, Found, Like, Missed, stub_grades
@@ -127,11 +127,12 @@ class RecordedRun:
             elsewhere = self._elsewhere(kind, name, path, asked) if FORK in scope_of(path) else None
             if elsewhere is not None and (forked is None or inside is not None or not comes_later(elsewhere.step, at_path, forked)):
                 return elsewhere
-            guilty = self._guilty(at_path)
+            later = next((s for s in self._alike_in(scope_of(path), kind, name) if self.free(s) and self.input_of(s) == asked), None)
+            overtakes = later is not None and self._is_one_of_many(path, kind, name, forked if inside is None else None)
+            guilty = self._guilty(at_path, overtaken=overtakes)
             if guilty is not None:
                 return guilty
-            later = next((s for s in self._alike_in(scope_of(path), kind, name) if self.free(s) and self.input_of(s) == asked), None)
-            if later is not None and self._is_one_of_many(path, kind, name):
+            if later is not None and overtakes:
                 self._overtaking.add(later)
                 return Found(step=later, by="input", away=True)
             if later is not None:
@@ -147,9 +148,14 @@ class RecordedRun:
             or self._unknown(kind, name, path, asked, at_path)
         )
 
-    def _is_one_of_many(self, path: str, kind: str, name: str) -> bool:
-        """Do several tasks or threads of one place make calls of this sort, as workers do? See :class:`Overtaking`."""
+    def _is_one_of_many(self, path: str, kind: str, name: str, forked: Forked | None) -> bool:
+        """Do several tasks or threads of one place make calls of this sort, as workers do? See :class:`Overtaking`.
+
+        Where one worker was faster than all others, the record has none but it; then that the replay has started others is enough.
+        """
         here = scope_of(path)
+        if forked is not None and has_siblings(here, forked):
+            return True
         others = (scope_of(s.path) for s in self.index.alike(kind, name) if s.path is not None)
         return FORK in here and any(there != here and FORK in there and owner_of(there) == owner_of(here) for there in others)
 
@@ -213,8 +219,13 @@ class RecordedRun:
         nearest = tuple((repeated or following or alike)[:3])
         return Missed(kind="already_used" if repeated else "never_recorded", step=None, next=awaited, nearest=nearest)
 
-    def _guilty(self, step: Step) -> Missed | None:
-        """Did an earlier call take the answer of another one? It differs first, and the input of ``step`` only follows from it."""
+    def _guilty(self, step: Step, *, overtaken: bool) -> Missed | None:
+        """Did an earlier call take the answer of another one? It differs first, and the input of ``step`` only follows from it.
+
+        Args:
+            step: the step at the place of a call that asks something else.
+            overtaken: that is what a worker asks which another one may have been faster than.
+        """
         for seq, claim in self._claims.items():
             place = self.by_path.get(claim.path)
             if place is not None and self.free(place) and _over_before(place, step):
@@ -222,7 +233,7 @@ class RecordedRun:
                 if self._overtaking.passed(place) and scope_of(answered.path or "") == scope_of(claim.path):  # nobody else has come to it
                     return Missed(kind="order", step=place, instead=answered)
                 return Missed(kind="input", step=place, claim=claim)
-            if place is None and (self.index.by_seq[seq].seq_start or 0) > (step.seq_start or 0):
+            if place is None and not overtaken and (self.index.by_seq[seq].seq_start or 0) > (step.seq_start or 0):
                 return Missed(kind="never_recorded", step=None, nearest=(self.index.by_seq[seq],), claim=claim)
         return None
 

@@ -89,6 +89,10 @@ class Database:
         self._held: Connection | None = None
         self._held_by = 0
 
+    def exists(self) -> bool:
+        """Whether anything was ever stored; else whoever reads or writes first makes the file."""
+        return self.path.exists()
+
     @contextlib.contextmanager
     def writing(self, *, much: bool = False, size: int = 0, held_s: float | None = None) -> "Iterator[Connection]":
         """A connection that may write, in the newest schema, under the store's lock.

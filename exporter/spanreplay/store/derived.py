@@ -28,6 +28,12 @@ def stale_traces(connection: "Connection") -> dict[str, int]:
     return dict(connection.execute("SELECT trace_id, generation FROM stale ORDER BY trace_id").fetchall())
 
 
+def count_stale(connection: "Connection") -> int:
+    """How many such traces there are."""
+    found = connection.execute("SELECT count(*) FROM stale").fetchall()
+    return int(found[0][0])
+
+
 def put_runs(
     connection: "Connection",
     trace_ids: Sequence[str],

@@ -38,6 +38,8 @@ class AddReport:
     """Recorded here with other content: what was recorded stays current, the other is kept beside it."""
     rejected: int = 0
     """No row can be made of them: no usable id, or nested too deeply."""
+    stale: int | None = None
+    """Traces of the store whose runs were still to be derived when the last of it was written; ``None`` where nothing was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +148,7 @@ class Store:
                     whole.take(batch, generation)
                     for ended in whole.ended(everything=last):
                         _put_ended(connection, ended, derive, origin)
+                report.stale = derived.count_stale(connection)
             report.new += effects["new"]
             report.same += effects["same"]
             report.changed += effects["changed"]
@@ -208,6 +211,8 @@ class Store:
 
     def source_losses(self, trace_ids: Sequence[str] | None = None) -> dict[str, list[str]]:
         """What the inputs that these traces, or all, were imported from had lost, by trace id; absent where nothing is known of."""
+        if not self._database.exists():
+            return {}
         with self._database.reading() as connection:
             return source_losses.find(connection, trace_ids)
 

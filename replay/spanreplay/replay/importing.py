@@ -36,7 +36,8 @@ def import_records(store: "Store", records: Iterable[Record], losses: Losses | N
         report = store.add(_counted(records, spans) if spans else records, origin=ORIGIN, derive=_derive)
     lost = losses or {}
     store.put_source_losses(lost, {trace_id: len(seen) for trace_id, seen in spans.items() if seen and trace_id not in lost})
-    index(store)
+    if lost or spans or report.stale != 0:
+        index(store)
     return report
 
 

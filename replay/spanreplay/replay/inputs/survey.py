@@ -34,13 +34,6 @@ _OPENS: Final = ("{", "[")
 _CLOSES: Final = ("}", "]")
 
 
-def _values(record: SpanRecord) -> Iterator[str]:
-    for attributes in (record.attributes, *(event.attributes for event in record.events)):
-        for value in attributes.values():
-            if isinstance(value, str):
-                yield value
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspect:
     """A text that may have been cut."""
@@ -121,24 +114,34 @@ class Survey:
         self._see_texts(record)
 
     def _see_texts(self, record: SpanRecord) -> None:
+        # What :func:`texts_of` gives, without making anything of each: this sees all that is read, and most texts are short.
+        worth = [value for value in record.attributes.values() if isinstance(value, str) and len(value) >= _TINY]
+        for event in record.events:
+            worth += [value for value in event.attributes.values() if isinstance(value, str) and len(value) >= _TINY]
+        if worth:
+            self._see_long([value for value in worth if len(value) >= SHORTEST or value[0] in _OPENS])
+
+    def _see_long(self, worth: Sequence[str]) -> None:
         long: list[tuple[int, int]] = []
         broken: list[tuple[int, int]] = []
         plain: list[tuple[int, int, str]] = []
-        # What :func:`texts_of` gives, without making anything of each: this sees all that is read.
-        for value in _values(record):
+        for value in worth:
             length = len(value)
             if length >= SHORTEST:
-                size = cut_size(value)
+                size = length if value.isascii() else cut_size(value)
                 long.append((size, length))
                 if _is_broken(value):
                     broken.append((size, length))
                 elif (size in _USUAL or length in _USUAL) and not _is_whole(value) and not _ONE_WORD.fullmatch(value):
                     plain.append((size, length, value))
-            elif length >= _TINY and value.startswith(_OPENS) and _is_broken(value):
+            elif _is_broken(value):
                 broken.append((cut_size(value), length))
+        if not long and not broken:
+            return
         self._see_wide(long)
         self._bytes.see({size for size, _ in long}, {size for size, _ in broken})
-        self._bytes.see_plain((size, value) for size, _, value in plain if size in _USUAL)
+        if plain:
+            self._bytes.see_plain((size, value) for size, _, value in plain if size in _USUAL)
         if self._characters is not None:
             self._characters.see({length for _, length in long}, {length for _, length in broken})
             self._characters.see_plain((length, value) for _, length, value in plain if length in _USUAL)

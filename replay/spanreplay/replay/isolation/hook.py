@@ -11,6 +11,9 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cache
+from types import ModuleType
 from typing import Any, Final
 
 from spanreplay.replay.isolation import carry
@@ -40,8 +43,8 @@ def install() -> None:
             _installed.append(True)
             sys.addaudithook(_hook)
         carry.install()
-        for module_name, name in _WITHOUT_EVENT:
-            _announce(module_name, name)
+        for module, name in _without_event():
+            _announce(module, name)
         if not carry.is_wrapped(socket.getaddrinfo):
             socket.getaddrinfo = carry.mark(_telling(socket.getaddrinfo), socket.getaddrinfo)
 
@@ -74,17 +77,25 @@ def _hook(
         first = None  # a cycle through the traceback would keep the acting code's objects alive
 
 
-def _announce(module_name: str, name: str) -> None:
-    try:
-        module = importlib.import_module(module_name)
-        original: Callable[..., Any] = getattr(module, name)
-    except (ImportError, AttributeError):
-        return
+@cache
+def _without_event() -> tuple[tuple[ModuleType, str], ...]:
+    """Those of this Python and this system."""
+    found = []
+    for module_name, name in _WITHOUT_EVENT:
+        with suppress(ImportError):
+            module = importlib.import_module(module_name)
+            if hasattr(module, name):
+                found.append((module, name))
+    return tuple(found)
+
+
+def _announce(module: ModuleType, name: str) -> None:
+    original: Callable[..., Any] = getattr(module, name)
     if carry.is_wrapped(original):
         return
 
     def announced(*args: Any, **kwargs: Any) -> Any:
-        _hook(f"{module_name}.{name}", (*args, *kwargs.values()))
+        _hook(f"{module.__name__}.{name}", (*args, *kwargs.values()))
         return original(*args, **kwargs)
 
     setattr(module, name, carry.mark(announced, original))

@@ -182,6 +182,8 @@ def _started(totals: Totals, facts: Mapping[str, Any]) -> None:
 
 def _used(totals: Totals, facts: Mapping[str, Any]) -> None:
     totals.used.setdefault(facts["run"], set()).add(facts["step"])
+    if facts.get("by") == "path":  # the very call at its place: there is nothing to say of it
+        return
     totals.by_input += facts.get("by") == "input"
     totals.by_meaning += facts.get("by") == "meaning"
     totals.by_renaming += facts.get("by") == "renaming"

@@ -268,7 +268,7 @@ class RecordedRun:
 
         A place starts its tasks in the order of its program, so another order is another program.
         """
-        for parent, fork in levels_of(scope_of(step.path or "")):
+        for parent, fork in levels_of(scope_of(step.path or "")) if self.index.forks else ():
             siblings = self.index.forks.get(parent)
             if siblings is None or fork not in siblings or siblings[fork].first is not step:
                 continue

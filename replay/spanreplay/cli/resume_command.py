@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="STEP=WHAT",
     help="What became of a call that began and never ended: STEP=done:JSON, it acted and gave that; STEP=again, it did not, and is made "
-    "now; STEP=fail, the agent is told that it failed. May be repeated.",
+    "now; STEP=fail, the agent is told that it failed. RUN:STEP where several runs of the command have crashed. May be repeated.",
 )
 @click.option("--again", is_flag=True, help="Resume it though an earlier resumption has acted: what that did is done again.")
 @how
@@ -138,9 +138,9 @@ def _ask(open_: "list[tuple[Run, Step]]", *, as_json: bool) -> None:
         print_json({"schema": 1, "undecided": found})
         return
     complain(f"{many(len(open_), 'call')} began, may have acted, and never ended. Find out, and decide:")
+    several = len({run.run_id for run, _ in open_}) > 1
     for run, step in open_:
+        place = f"{short_id(run.run_id)}:{step.seq}" if several else f"{step.seq}"
         effect = step.effect or "unknown"
         complain(safe(f"  step {step.seq} of run {short_id(run.run_id)}: {step.kind} {step.name} (effect {effect})"))
-        complain(
-            f"    --decide '{step.seq}=done:JSON' where it acted and gave JSON, --decide {step.seq}=again, or --decide {step.seq}=fail"
-        )
+        complain(f"    --decide '{place}=done:JSON' where it acted and gave JSON, --decide {place}=again, or --decide {place}=fail")

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from spanreplay.instrumentation import agent_run, tool
-from spanreplay.replay.reexecution.cut import undecided
+from spanreplay.replay.reexecution.cut import cut_of, undecided
 from spanreplay.replay.reexecution.engine import ReplayResult
 from spanreplay.replay.reexecution.policy import Decision, Policy, PolicyError
 from support.forking import CALLS, TURNS, WRITES, Echo, Scene, agent_of
@@ -42,6 +42,27 @@ def test_what_has_to_be_decided_is_known_before_anything_runs(scene: Scene) -> N
 def test_a_decision_on_what_is_not_open_is_refused(scene: Scene, step: int) -> None:
     with pytest.raises(PolicyError, match=rf"step {step} is no call .* to be decided: step {ACTED} \(tool_call note\)"):
         resumed(scene, f"{step}=again")
+
+
+def test_two_crashed_runs_of_one_command_are_decided_each(scene: Scene) -> None:
+    one, other = replace(scene.run, run_id="ab" * 16), replace(scene.run, run_id="ac" * 16)
+
+    def open_of(policy: Policy) -> list[str]:
+        return [run.run_id for run in (one, other) if undecided([run], policy)]
+
+    def decided(*texts: str, run: str | None = None) -> Policy:
+        policy = Policy(finish=True, run=run, decisions=tuple(Decision.read(text) for text in texts))
+        cut_of([one, other], policy)
+        return policy
+
+    assert open_of(decided(f"ab:{ACTED}=again")) == [other.run_id]
+    assert open_of(decided(f"ab:{ACTED}=again", f'{other.run_id}:{ACTED}=done:"x"')) == []
+    assert open_of(decided(f"{ACTED}=again", run=one.run_id)) == [other.run_id]
+    assert open_of(decided(f"{ACTED}=again", f"ac:{ACTED}=fail", run=one.run_id)) == []
+    with pytest.raises(PolicyError, match=f"step {ACTED} may be one of abababababab:{ACTED}, acacacacacac:{ACTED}; name the run"):
+        decided(f"{ACTED}=again")
+    with pytest.raises(PolicyError, match=f"step ad:{ACTED} is no call .* to be decided: step abababababab:{ACTED} "):
+        decided(f"ad:{ACTED}=again")
 
 
 def test_without_a_decision_it_stops_there(scene: Scene, server: Echo) -> None:
@@ -118,7 +139,7 @@ def test_inside_a_sub_agent_that_had_not_ended(monkeypatch: pytest.MonkeyPatch) 
     assert (effects, result.value, result.verdict.exit_code) == (["inner"], "done", 0)
 
 
-@pytest.mark.parametrize("text", ["", "6", "6=", "x=again", "6=maybe", "6=again:1", "6=done:{"])
+@pytest.mark.parametrize("text", ["", "6", "6=", ":6=again", "ab:=again", "x=again", "6=maybe", "6=again:1", "6=done:{"])
 def test_what_is_no_decision_is_refused(text: str) -> None:
     with pytest.raises(PolicyError, match=r"a decision is STEP=done:JSON|is no JSON"):
         Decision.read(text)

@@ -45,7 +45,7 @@ def check(policy: Policy, runs: Sequence[Run]) -> None:
         why = "--mode from-here answers everything up to the first difference, and all is live after it"
         raise PolicyError(f"{why}; leave out --live, --live-read and --only")
     once([(fault.step, fault) for fault in policy.faults], lambda step: f"step {step} has more than one fault")
-    once([(decision.step, decision) for decision in policy.decisions], lambda step: f"step {step} is decided in more than one way")
+    once([(decision.place, decision) for decision in policy.decisions], lambda step: f"step {step} is decided in more than one way")
     if RESULT in policy.changes and (fault := next((fault for fault in policy.faults if fault.step == policy.at), None)):
         raise PolicyError(f"step {fault.step} cannot both give a result and have the fault {fault.kind}; leave one out")
 

@@ -137,17 +137,26 @@ def _check_changes(run: Run | None, policy: Policy) -> None:
 
 def _check_decisions(runs: Sequence[Run], policy: Policy) -> None:
     """Refuse decisions on calls that nobody has to decide on: they would do nothing."""
-    open_ = {s.seq: s for run in runs if policy.run in (None, run.run_id) for s in run.steps if may_have_acted(run, s)}
+    open_ = [(run.run_id, s) for run in runs for s in run.steps if may_have_acted(run, s)]
+    several = len({run_id for run_id, _ in open_}) > 1
     for decision in policy.decisions:
-        if decision.step not in open_:
-            named = ", ".join(f"step {seq} ({s.kind} {s.name})" for seq, s in sorted(open_.items())) or "none"
-            raise PolicyError(f"step {decision.step} is no call that began, may have acted and never ended; to be decided: {named}")
+        meant = [run_id for run_id, s in open_ if decision.is_on(run_id, s.seq, policy.run)]
+        if not meant:
+            named = ", ".join(f"step {f'{short_id(run)}:' if several else ''}{s.seq} ({s.kind} {s.name})" for run, s in open_) or "none"
+            raise PolicyError(f"step {decision.place} is no call that began, may have acted and never ended; to be decided: {named}")
+        if len(meant) > 1:
+            named = ", ".join(f"{short_id(run_id)}:{decision.step}" for run_id in meant)
+            raise PolicyError(f"step {decision.place} may be one of {named}; name the run")
 
 
 def undecided(runs: Sequence[Run], policy: Policy) -> list[Step]:
     """The calls that began, may have acted and never ended, and for which there is no decision, in order."""
-    decided = {decision.step for decision in policy.decisions}
-    return [s for run in runs for s in run.steps if may_have_acted(run, s) and s.seq not in decided]
+    return [
+        s
+        for run in runs
+        for s in run.steps
+        if may_have_acted(run, s) and not any(decision.is_on(run.run_id, s.seq, policy.run) for decision in policy.decisions)
+    ]
 
 
 def may_have_acted(run: Run, step: Step) -> bool:

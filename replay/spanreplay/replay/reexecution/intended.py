@@ -33,7 +33,7 @@ def _unmet(policy: Policy, totals: Totals) -> Iterator[Unmet]:
         if key not in changed:
             yield {"what": "set", "step": policy.at if key == RESULT else None, "value": key}
     for decision in policy.decisions:
-        if decision.step not in steps:
+        if not any(decision.is_on(str(call["run"]), call["step"] or 0, policy.run) for call in totals.live):
             yield {"what": "decide", "step": decision.step, "value": decision.choice}
     if policy.only is not None and policy.only not in steps:
         yield {"what": "only", "step": policy.only, "value": None}

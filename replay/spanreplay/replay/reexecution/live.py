@@ -22,7 +22,8 @@ from spanreplay.replay.reexecution.contradictions import targets_of
 from spanreplay.replay.reexecution.cut import cut_at, cut_of, is_passed, may_have_acted, run_of
 from spanreplay.replay.reexecution.foreign import ForeignRun
 from spanreplay.replay.reexecution.ledger import Ledger
-from spanreplay.replay.reexecution.matching import Found, Missed, RecordedRun
+from spanreplay.replay.reexecution.matched import Found, Missed
+from spanreplay.replay.reexecution.matching import RecordedRun
 from spanreplay.replay.reexecution.policy import RESULT, Fault, Policy, PolicyError
 from spanreplay.semconv import attributes as names
 
@@ -91,7 +92,7 @@ class Live:
         self._hosts = None if hosts is None else {(host.lower(), port) for host, port in hosts}
         self._on_leave = on_leave
         self._cut = cut_of(runs, policy)
-        needs_run = policy.only is not None or bool(policy.faults or policy.decisions) or policy.at is not None
+        needs_run = policy.only is not None or bool(policy.faults) or policy.at is not None
         self._run = run_of(runs, policy).run_id if needs_run else policy.run
         self._faults = {fault.step: fault for fault in policy.faults}
         self._faulted: dict[str, Fault] = {}
@@ -242,7 +243,8 @@ class Live:
         return None if step.starts_run else self._let(step, at).answer
 
     def _decided(self, step: LiveStep, at: "Standing", expected: Step) -> Course:
-        decision = next((d for d in self.policy.decisions if d.step == expected.seq and at.run_id == self._run), None)
+        run_id = at.run_id or ""
+        decision = next((d for d in self.policy.decisions if d.is_on(run_id, expected.seq, self.policy.run)), None)
         if decision is None:  # whoever resumes a run has asked for all of them before it began
             why = f"step {expected.seq} began, may have acted, and never ended; decide: --decide {expected.seq}=done:JSON, =again or =fail"
             raise closed.refused(step, why, self._ledger)

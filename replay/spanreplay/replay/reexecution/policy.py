@@ -68,21 +68,39 @@ class Decision:
     """``done``: it acted, and gave ``result``. ``again``: it did not, and is made now. ``fail``: the agent is told that it failed."""
     result: str = "null"
     """JSON text."""
+    run: str | None = None
+    """How the id of its run begins; ``None`` for the run that the policy names, or the only one that has such a call."""
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """A decision as people write it: ``7=again``, ``7=fail``, ``7=done:"sent"``.
+        """A decision as people write it: ``7=again``, ``7=fail``, ``7=done:"sent"``; of one run among several ``4f2a:7=again``.
 
         Raises:
             PolicyError: it is none.
         """
-        step, equals, what = text.partition("=")
+        place, equals, what = text.partition("=")
+        run, colon, step = place.rpartition(":")
         choice, _, result = what.partition(":")
-        if not equals or not step.isdigit() or choice not in CHOICES or (result and choice != "done"):
-            raise PolicyError(f"a decision is STEP=done:JSON, STEP=again or STEP=fail; found {text!r}")
+        if not equals or not step.isdigit() or bool(colon) != bool(run) or choice not in CHOICES or (result and choice != "done"):
+            raise PolicyError(f"a decision is STEP=done:JSON, STEP=again or STEP=fail, or RUN:STEP=…; found {text!r}")
         if choice == "done" and not result:
-            raise PolicyError(f"{text!r} does not say what the call gave: {step}=done:JSON, and {step}=done:null where it gave nothing")
-        return cls(step=int(step), choice=choice, result=_json(result or "null", f"the result in {text!r}"))
+            raise PolicyError(f"{text!r} does not say what the call gave: {place}=done:JSON, and {place}=done:null where it gave nothing")
+        return cls(step=int(step), choice=choice, result=_json(result or "null", f"the result in {text!r}"), run=run or None)
+
+    def is_on(self, run_id: str, step: int, named: str | None) -> bool:
+        """Whether it is about this step.
+
+        Args:
+            run_id: of the step's run.
+            step: its number there.
+            named: id of the run that is meant where none is named.
+        """
+        return self.step == step and (run_id.startswith(self.run) if self.run is not None else named in (None, run_id))
+
+    @property
+    def place(self) -> str:
+        """The step as people write it."""
+        return f"{self.step}" if self.run is None else f"{self.run}:{self.step}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

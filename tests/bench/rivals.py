@@ -20,7 +20,8 @@ _HOME: Final = _ROOT / ".venv" / "rivals"
 _READY: Final = _HOME / ".ready"
 _NOTES: Final = (
     "CPU of all threads of one process, all tools interleaved, patches of the others taken out; the model answers in-process",
-    "spanreplay answers under the SDK, at the HTTP transport: its replay runs the SDK's own code; the two others replace the SDK's method",
+    "spanreplay answers at the SDK's method where the call is the recorded one to the byte, else under the SDK, at the HTTP transport",
+    "the two others replace the SDK's method",
     "spanreplay: replay = Replayer on a loaded run, guard on; 'session prepared' = replay_session made beforehand, no guard, no verdict",
     "spanreplay's guard is a Python audit hook, which cannot be taken out: from its first replay on, all of the others run with it, idle",
     "agent-rewind: one file a run, opened by each replay; match=strict, and match=parallel for the concurrent calls, as its README asks",

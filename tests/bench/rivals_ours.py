@@ -114,6 +114,13 @@ class Ours(Contender):
         return loaded.one()
 
     def replay(self, kept: Any, body: Body, *, concurrent: bool = False) -> Replayed:
+        return self._answered(Replayer(kept), body)
+
+    def from_step(self, kept: Any, body: Body) -> Replayed:
+        acting = sorted({step.name for step in kept.steps if step.effect not in (None, "read")})
+        return self._answered(Replayer(kept, store=self._store()).fork(at=2, allow_effect=acting, target="bench"), body)
+
+    def _answered(self, replayer: Replayer, body: Body) -> Replayed:
         ended: list[bool] = []
 
         def watched() -> Any:
@@ -122,7 +129,7 @@ class Ours(Contender):
             return value
 
         with self._replaying(watched):
-            result = Replayer(kept).replay(watched)
+            result = replayer.replay(watched)
         told = [d.summary().partition(": recorded ")[0].partition("; nearest ")[0] for d in result.differences]
         told += [str(r.get("action", r.get("text"))) for r in result.verdict.refusals]
         why = told[0] if told else type(result.error).__name__

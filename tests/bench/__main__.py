@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from bench import cases, conversations, fleets, imports, large_store, writing
+from bench import cases, conversations, fleets, imports, large_store, mlflow_ingest, writing
 from bench.adapters import Overheads, adapters
 from bench.conversations import Times
 from bench.measure import Rate, Ratio
@@ -31,9 +31,12 @@ CASES: Final[tuple[Callable[[], Ratio | Rate | Times | Comparison | Overheads], 
     imports.import_proto,
     imports.import_proto_small,
     writing.on_the_thread,
+    writing.on_the_thread_as_it_is,
     writing.on_the_thread_simple,
     writing.to_the_end,
+    writing.to_the_end_floor,
     writing.executemany,
+    mlflow_ingest.mlflow_ingest,
     writing.writers_at_once,
     writing.writers_stall,
     conversations.size_50,

@@ -17,19 +17,22 @@ import duckdb
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.trace import Span
 
 from bench.conversations import Times, source_text
 from bench.measure import Ratio, ratio
 from spanreplay.exporter.recorder import Recorder
+from spanreplay.exporter.redacting import redactor_for
 from spanreplay.store.journal import JournalWriter
 from spanreplay.store.process import current_process
 from spanreplay.store.store import Store
 from support.size import FULL
 
-_SPANS: Final = 512
+SPANS: Final = 512
+RUN: Final = 32
 _ROUNDS: Final = 8 if FULL else 4
 """So many times 512 spans are recorded before they are loaded."""
-_PAIRS: Final = 20 if FULL else 5
+_PAIRS: Final = 30 if FULL else 5
 _WRITERS: Final = 8
 _EACH: Final = 4096 if FULL else 1024
 _BATCH: Final = 512
@@ -52,42 +55,62 @@ server.serve_forever()
 
 
 def attributes() -> list[dict[str, Any]]:
-    """Attributes of spans of agents, each with 6 kB of text that no other has."""
+    """Attributes of spans of agents: 39 of a model call, 27 of a tool call, each with 6 kB of text that no other has."""
     chance, source = random.Random(7), source_text()
 
     def some(size: int) -> str:
         start = chance.randrange(len(source) - size)
         return source[start : start + size]
 
-    return [
-        {
+    def chat(number: int) -> dict[str, Any]:
+        return {
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": "openai",
             "gen_ai.request.model": "gpt-5-mini",
-            "gen_ai.input.messages": json.dumps([{"role": "user", "parts": [{"type": "text", "content": some(4200)}]}]),
-            "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": some(1500)}]}]),
+            LONG[0]: json.dumps([{"role": "user", "parts": [{"type": "text", "content": some(4200)}]}]),
+            LONG[1]: json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": some(1500)}]}]),
             "gen_ai.usage.input_tokens": number,
             "gen_ai.usage.output_tokens": 12,
             "gen_ai.response.id": f"chatcmpl-{number}",
-            **{f"app.attribute.{key}": f"value {key}" for key in range(20)},
+            **{f"app.attribute.{key}": f"value {key}" for key in range(31)},
         }
-        for number in range(_SPANS)
-    ]
+
+    def tool(number: int) -> dict[str, Any]:
+        return {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "read_file",
+            "gen_ai.tool.call.id": f"call_{number}",
+            LONG[2]: json.dumps({"path": "a/b.py", "text": some(1500)}),
+            LONG[3]: json.dumps({"content": some(4200)}),
+            **{f"app.attribute.{key}": f"value {key}" for key in range(22)},
+        }
+
+    return [tool(number) if number % 2 else chat(number) for number in range(SPANS)]
+
+
+LONG: Final = ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result")
 
 
 def _spans(provider: TracerProvider) -> Callable[[], None]:
-    """Ends so many spans, never the same text twice."""
+    """Ends so many spans, in runs, never the same text twice."""
     tracer, made = provider.get_tracer("bench"), attributes()
     numbers = itertools.count()
 
-    def end() -> None:
-        for _ in range(_SPANS):
-            number = next(numbers)
-            given = made[number % len(made)]
-            for name in ("gen_ai.input.messages", "gen_ai.output.messages"):
+    def fill(span: Span) -> None:
+        number = next(numbers)
+        given = made[number % len(made)]
+        for name in LONG:
+            if name in given:
                 given[name] = f"{given[name][:-6]}{number % 10}{given[name][-6:]}"
-            with tracer.start_as_current_span("chat gpt-5-mini") as span:
-                span.set_attributes(given)
+        span.set_attributes(given)
+
+    def end() -> None:
+        for _ in range(SPANS // RUN):
+            with tracer.start_as_current_span("agent") as root:
+                fill(root)
+                for _ in range(RUN - 1):
+                    with tracer.start_as_current_span("step") as span:
+                        fill(span)
 
     return end
 
@@ -101,7 +124,7 @@ def _over_http(rounds: int = 1) -> Iterator[Callable[[], None]]:
         port = server.stdout.readline().strip()
         provider = TracerProvider(shutdown_on_exit=False)
         exporter = OTLPSpanExporter(endpoint=f"http://127.0.0.1:{port}/v1/traces")
-        provider.add_span_processor(BatchSpanProcessor(exporter, max_queue_size=4 * _SPANS))
+        provider.add_span_processor(BatchSpanProcessor(exporter, max_queue_size=4 * SPANS))
         end = _spans(provider)
 
         def export() -> None:
@@ -117,22 +140,31 @@ def _over_http(rounds: int = 1) -> Iterator[Callable[[], None]]:
 
 
 @contextmanager
-def _ours(*, load: bool) -> Iterator[Callable[[], None]]:
-    """Spans through the recorder into a journal; and from it into the database, if that is wanted."""
+def ours(*, load: bool, redacted: bool = True) -> Iterator[Callable[[], int]]:
+    """Spans through the recorder into a journal; and from it into the database, if that is wanted. Gives how many."""
     with tempfile.TemporaryDirectory() as folder:
         store = Store.open(Path(folder) / "store", create=True)
         writer = JournalWriter(store.path, process=current_process())
         provider = TracerProvider(shutdown_on_exit=False)
-        provider.add_span_processor(Recorder(writer))  # type: ignore[arg-type]  # it has the methods
+        recorder = Recorder(writer, redactor=redactor_for("default") if redacted else None)
+        provider.add_span_processor(recorder)  # type: ignore[arg-type]  # it has the methods
         end = _spans(provider)
 
-        def keep() -> None:
-            for _ in range(_ROUNDS):
+        def keep() -> int:
+            for _ in range(_ROUNDS if load else 1):
                 end()
-            store.compact()
+            if load:
+                store.compact()
+            return SPANS * (_ROUNDS if load else 1)
 
-        yield keep if load else end
+        yield keep
         writer.close()
+        assert not writer.dropped
+
+
+_TABLE: Final = """CREATE TABLE spans (trace_id VARCHAR, span_id VARCHAR, name VARCHAR, start_ns BIGINT, end_ns BIGINT,
+    attributes VARCHAR USING COMPRESSION zstd)"""
+"""Of what DuckDB chooses by itself for such texts, compressing takes several times as long."""
 
 
 class _ExecuteMany(SpanExporter):
@@ -140,9 +172,7 @@ class _ExecuteMany(SpanExporter):
 
     def __init__(self, path: Path) -> None:
         self._connection = duckdb.connect(str(path))
-        self._connection.execute(
-            "CREATE TABLE spans (trace_id VARCHAR, span_id VARCHAR, name VARCHAR, start_ns BIGINT, end_ns BIGINT, attributes JSON)"
-        )
+        self._connection.execute(_TABLE)
 
     def export(self, spans: Any) -> SpanExportResult:
         self._connection.begin()
@@ -157,32 +187,54 @@ def _row(span: ReadableSpan) -> tuple[Any, ...]:
     return *ids, span.name, span.start_time, span.end_time, json.dumps(dict(span.attributes or {}))
 
 
+class _Appender(_ExecuteMany):
+    """The fastest exporter into DuckDB that there can be: one plain table through its appender, a batch at a time."""
+
+    def export(self, spans: Any) -> SpanExportResult:
+        appender = self._connection.appender("spans")
+        appender.append_rows([_row(span) for span in spans])
+        appender.flush()
+        return SpanExportResult.SUCCESS
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        self._connection.execute("CHECKPOINT")
+        return True
+
+
 @contextmanager
-def _executemany() -> Iterator[Callable[[], None]]:
+def _into_duckdb(kind: type[_ExecuteMany]) -> Iterator[Callable[[], None]]:
     with tempfile.TemporaryDirectory() as folder:
         provider = TracerProvider(shutdown_on_exit=False)
-        provider.add_span_processor(BatchSpanProcessor(_ExecuteMany(Path(folder) / "x.duckdb"), max_queue_size=4 * _SPANS))
+        exporter = kind(Path(folder) / "x.duckdb")
+        provider.add_span_processor(BatchSpanProcessor(exporter, max_queue_size=4 * SPANS))
         end = _spans(provider)
 
         def keep() -> None:
             for _ in range(_ROUNDS):
                 end()
                 provider.force_flush()
+            exporter.force_flush()
 
         yield keep
         provider.shutdown()
 
 
-def _compared(name: str, a: Any, b: Any, goal: float, note: str = "") -> Ratio:
+def _compared(name: str, a: Any, b: Any, goal: float | None, note: str = "") -> Ratio:
     with ExitStack() as stack:
         first, second = stack.enter_context(a), stack.enter_context(b)
         return ratio(name, first, second, goal=goal, times=1, pairs=_PAIRS, clock=time.process_time, note=note)
 
 
 def on_the_thread() -> Ratio:
-    """What the application's thread does for a span of 28 attributes and 6 kB, against what its process does to export it."""
+    """What the application's thread does for a span of 33 attributes and 6 kB, against what its process does to export it."""
     name = "512 spans recorded, all on the application's thread / exported by OTLP over HTTP in batches, CPU of the process"
-    return _compared(name, _over_http(), _ours(load=False), 0.5)
+    return _compared(name, _over_http(), ours(load=False), 0.5, "secrets taken out")
+
+
+def on_the_thread_as_it_is() -> Ratio:
+    """The same without looking for secrets, which the exporter does not do either."""
+    name = "the same without looking for secrets, as the exporter does"
+    return _compared(name, _over_http(), ours(load=False, redacted=False), 0.5)
 
 
 def on_the_thread_simple() -> Ratio:
@@ -195,20 +247,26 @@ def on_the_thread_simple() -> Ratio:
         provider = TracerProvider(shutdown_on_exit=False)
         exporter = OTLPSpanExporter(endpoint=f"http://127.0.0.1:{server.stdout.readline().strip()}/v1/traces")
         provider.add_span_processor(SimpleSpanProcessor(exporter))
-        ours = stack.enter_context(_ours(load=False))
+        recorded = stack.enter_context(ours(load=False))
         name = "512 spans recorded / exported by OTLP over HTTP as each ends, CPU of the application's thread"
-        return ratio(name, _spans(provider), ours, goal=0.5, times=1, pairs=_PAIRS, clock=time.thread_time)
+        return ratio(name, _spans(provider), recorded, goal=0.5, times=1, pairs=_PAIRS, clock=time.thread_time)
 
 
 def to_the_end() -> Ratio:
     """Recorded and loaded into the database, against exported to a server that throws it away: CPU of the client alone."""
     name = "spans recorded and loaded into the database / exported by OTLP over HTTP to nowhere, CPU of the process"
-    return _compared(name, _over_http(_ROUNDS), _ours(load=True), 0.5)
+    return _compared(name, _over_http(_ROUNDS), ours(load=True), 0.5)
+
+
+def to_the_end_floor() -> Ratio:
+    """What is the least that it takes to get the same into a DuckDB file."""
+    name = "spans through DuckDB's appender into one plain table / exported by OTLP over HTTP to nowhere, CPU of the process"
+    return _compared(name, _over_http(_ROUNDS), _into_duckdb(_Appender), None)
 
 
 def executemany() -> Ratio:
     """Recorded and loaded, against the obvious exporter into DuckDB."""
-    return _compared("spans recorded and loaded / executemany into DuckDB", _executemany(), _ours(load=True), 0.1)
+    return _compared("spans recorded and loaded / executemany into DuckDB", _into_duckdb(_ExecuteMany), ours(load=True), 0.1)
 
 
 # ---- many writers ----------------------------------------------------------------------------------------------------
@@ -288,9 +346,7 @@ def _writers() -> tuple[tuple[float, float], tuple[float, float]]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         connection = duckdb.connect(str(folder / "x.duckdb"))
-        connection.execute(
-            "CREATE TABLE spans (trace_id VARCHAR, span_id VARCHAR, name VARCHAR, start_ns BIGINT, end_ns BIGINT, attributes VARCHAR)"
-        )
+        connection.execute(_TABLE)
         connection.close()
         theirs = _together("append_and_retry", folder)
         store = Store.open(folder / "store", create=True)

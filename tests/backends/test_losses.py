@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -107,10 +107,10 @@ UNTOLD: Final = frozenset({"events[].name", "events[].attributes.event"})
 """An event's own attribute ``event`` takes the place of its name in Jaeger's JSON, and nothing shows that it did."""
 
 
-def check(opened: Opened, losses: list[Loss], untold: frozenset[str] = frozenset()) -> None:
+def check(opened: Opened, losses: Sequence[Loss], untold: frozenset[str] = frozenset(), *, recorded: Sequence[SpanRecord] = SPANS) -> None:
     found = {record.span_id: record for record in opened.records}
-    assert len(found) == len(SPANS)
-    lost = {span.name: set(differences(span, found[span.span_id])) for span in SPANS}
+    assert len(found) == len(recorded)
+    lost = {span.name: set(differences(span, found[span.span_id])) for span in recorded}
     explained = {path for loss in losses for path in loss.shows}
     assert set().union(*lost.values()) == explained | untold
     for loss in losses:

@@ -9,7 +9,9 @@ import pytest
 import yaml
 
 from backends.running import CONFIGURATIONS, Peers, until
+from backends.test_losses import SDK, SPANS, Loss, check
 from fixtures.runs.spans import TRACE, agent, chat, said, tool
+from spanreplay.cli.sending import address_of, send
 from spanreplay.replay.inputs.remote import Access, open_remote
 from spanreplay.replay.inputs.report import UnreadableSource
 from spanreplay.replay.inputs.source import open_source
@@ -131,6 +133,16 @@ def test_a_trace_that_its_parts_cannot_pass_on_is_not_given(spanreplay: CommandL
         done = spanreplay("import", sent(spanreplay, tempo, run()))
     assert done.code == 3
     assert "response larger than the max" in done.err
+
+
+TEMPO = Loss("flags-lost", frozenset({"flags", "links[].flags", "scope.schema_url", "resource.schema_url"}), of_all=True)
+
+
+@pytest.mark.parametrize("version_1", [False, True], ids=["v2", "v1"])
+def test_what_is_lost_in_a_block_is_what_the_report_says(version_1: bool) -> None:
+    with Tempo(SHIPPED, version_1=version_1, in_blocks=True) as tempo:
+        send(SPANS, address=address_of(tempo.url), headers={}, timeout_s=30)
+        check(open_remote(f"tempo+{tempo.url}/{SPANS[0].trace_id}", Access()), [TEMPO, *SDK])
 
 
 def test_what_is_not_there_is_said() -> None:

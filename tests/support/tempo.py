@@ -2,8 +2,9 @@
 
 What it does to spans: texts longer than ``distributor.max_attribute_bytes`` (2048 unless said otherwise) are cut at that byte, in the
 middle of a character too; spans beyond ``overrides.defaults.global.max_bytes_per_trace`` (5,000,000) are refused, and the trace is answered
-as a part; a trace larger than ``server.grpc_server_max_send_msg_size`` (16 MiB) is not given. Searches find what their TraceQL says, as far
-as :mod:`support.traceql` knows it. Answers are JSON as Go's ``jsonpb`` writes it: ids in base64, enums by name, no defaults.
+as a part; once in a block (``in_blocks``), spans have no flags and no schema urls; a trace larger than
+``server.grpc_server_max_send_msg_size`` (16 MiB) is not given. Searches find what their TraceQL says (:mod:`support.traceql`).
+Answers are JSON as Go's ``jsonpb`` writes it: ids in base64, enums by name, no defaults.
 """
 
 import base64
@@ -30,7 +31,7 @@ class Tempo(Loopback):
         shows_its_configuration: whether ``/status/config`` answers.
     """
 
-    def __init__(self, config: Mapping[str, Any] | None = None, *, version_1: bool = False) -> None:
+    def __init__(self, config: Mapping[str, Any] | None = None, *, version_1: bool = False, in_blocks: bool = False) -> None:
         super().__init__(self._respond)
         given = config or {}
         self._longest = self._cluster_longest = given.get("distributor", {}).get("max_attribute_bytes", 2048)
@@ -40,6 +41,7 @@ class Tempo(Loopback):
         self._ingestion = {"burst_size_bytes": 30_000_000, "max_attribute_bytes": 0, **ingestion}
         self._largest_answer = given.get("server", {}).get("grpc_server_max_send_msg_size", 16 << 20)
         self._version_1 = version_1
+        self._in_blocks = in_blocks
         self.shows_its_configuration = True
         self._traces: dict[str, dict[str, SpanRecord]] = {}
         self._sizes: dict[str, int] = {}
@@ -95,7 +97,7 @@ class Tempo(Loopback):
         resource = replace(span.resource, attributes=self._cut(span.resource.attributes))
         events = tuple(replace(event, attributes=self._cut(event.attributes)) for event in span.events)
         kept = replace(span, attributes=self._cut(span.attributes), resource=resource, events=events)
-        self._traces.setdefault(span.trace_id, {})[span.span_id] = kept
+        self._traces.setdefault(span.trace_id, {})[span.span_id] = _in_a_block(kept) if self._in_blocks else kept
 
     def _cut(self, attributes: Mapping[str, Value]) -> dict[str, Value]:
         return {name: self._shortened(value) if isinstance(value, str) else value for name, value in attributes.items()}
@@ -106,13 +108,20 @@ class Tempo(Loopback):
         return data[: self._longest].decode("utf-8", "replace") if 0 < self._longest < len(data) else text
 
 
+def _in_a_block(span: SpanRecord) -> SpanRecord:
+    """What the schema of Tempo's blocks has a place for (``tempodb/encoding/vparquet5/schema.go``)."""
+    links = tuple(replace(link, flags=0) for link in span.links)
+    return replace(span, flags=0, links=links, resource=replace(span.resource, schema_url=""), scope=replace(span.scope, schema_url=""))
+
+
 def _json(document: object) -> Reply:
     return 200, "application/json", json.dumps(document, ensure_ascii=False).encode()
 
 
 def _as_go_writes(value: Any, key: str = "") -> Any:
     if isinstance(value, dict):
-        return {name: _as_go_writes(inner, name) for name, inner in value.items() if inner != ""}
+        # Of a oneof, what is set is written, empty or not.
+        return {name: _as_go_writes(inner, name) for name, inner in value.items() if inner != "" or name == "stringValue"}
     if isinstance(value, list):
         return [_as_go_writes(item) for item in value]
     if key in ("traceId", "spanId", "parentSpanId"):

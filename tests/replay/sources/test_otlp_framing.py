@@ -202,7 +202,7 @@ def test_the_same_records_in_every_wrapping(wrapping: str, records: list[SpanRec
 
 
 def test_a_part_of_a_trace_is_told_with_what_to_do() -> None:
-    document = {"trace": otlp_json.encode([span(1), span(2)]), "status": "PARTIAL", "message": "trace exceeds max size"}
+    document = {"trace": otlp_json.encode([span(1, flags=1), span(2, flags=1)]), "status": "PARTIAL", "message": "trace exceeds max size"}
     records, report = read(json.dumps(document).encode() + b"\n" + as_json([span(3)]))
     assert len(records) == 3
     ((code, detail, number, advice),) = [tuple(entry.values()) for entry in report.fidelity]
@@ -214,13 +214,20 @@ def test_a_part_of_a_trace_is_told_with_what_to_do() -> None:
 @pytest.mark.parametrize("status", [b"", b"\x18\x00", b"\x18\x01"])
 def test_answers_of_tempo_in_protobuf(status: bytes) -> None:
     """``TraceByIDResponse``: trace = 1, metrics = 2, status = 3, message = 4."""
-    records = [span(number, resource=Resource(attributes={"service.name": "x"}), scope=Scope(name="y")) for number in (1, 2)]
+    records = [span(number, flags=1, resource=Resource(attributes={"service.name": "x"}), scope=Scope(name="y")) for number in (1, 2)]
     trace = otlp_proto.encode(records)
     data = b"\x0a" + bytes([len(trace) & 127 | 128, len(trace) >> 7]) + trace + b"\x12\x02\x08\x05" + status + b"\x22\x03why"
     found, report = read(data)
     assert found == records
     partial = {entry["code"]: (entry["spans"], entry["detail"]) for entry in report.fidelity}
     assert partial == ({"trace-partial": (2, "comes from a trace of which Tempo gave a part only (why)")} if status == b"\x18\x01" else {})
+
+
+@pytest.mark.parametrize("name", ["trace", "batches"])
+def test_what_tempos_blocks_have_no_place_for_is_told(name: str) -> None:
+    document = otlp_json.encode([span(1), span(2, flags=1)])
+    _, report = read(json.dumps({name: document if name == "trace" else document["resourceSpans"]}).encode())
+    assert [(entry["code"], entry["spans"]) for entry in report.fidelity] == [("flags-lost", 1)]
 
 
 def test_an_answer_without_a_trace_says_what_the_back_end_said() -> None:

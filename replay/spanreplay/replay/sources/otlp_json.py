@@ -8,7 +8,15 @@ from collections.abc import Iterator
 from typing import BinaryIO, Final
 
 from spanreplay.replay.inputs.formats.jaeger_answers import is_of_jaeger, restored
-from spanreplay.replay.inputs.formats.otlp_answers import is_of_grafana, is_partial, note_grafana, note_part, refuse_error
+from spanreplay.replay.inputs.formats.otlp_answers import (
+    is_of_grafana,
+    is_of_tempo,
+    is_partial,
+    note_grafana,
+    note_part,
+    note_tempo,
+    refuse_error,
+)
 from spanreplay.replay.inputs.input_stream import document_limit
 from spanreplay.replay.inputs.json_stream import documents, key_paths
 from spanreplay.replay.inputs.report import ReadReport
@@ -46,6 +54,10 @@ def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
             elif is_of_jaeger(document):
                 for record in decode(document, place, problems):
                     yield restored(record, report)
+            elif is_of_tempo(document):
+                for record in decode(document, place, problems):
+                    note_tempo(report, record)
+                    yield record
             else:
                 yield from decode(document, place, problems)
         except FormatError as error:

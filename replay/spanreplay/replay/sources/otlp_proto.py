@@ -8,7 +8,7 @@ around it.
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
-from spanreplay.replay.inputs.formats.otlp_answers import Answer, note_part, unwrapped
+from spanreplay.replay.inputs.formats.otlp_answers import Answer, note_part, note_tempo, unwrapped
 from spanreplay.replay.inputs.input_stream import document_limit
 from spanreplay.replay.inputs.report import ReadReport
 from spanreplay.spans._wire import looks_like
@@ -68,8 +68,12 @@ def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
 
 
 def _raw(data: bytes, where: str, report: ReadReport) -> Iterator[Record]:
-    answer = unwrapped(memoryview(data)) or Answer(data)
+    found = unwrapped(memoryview(data))
+    answer = found or Answer(data)
     before = report.spans
-    yield from decode(bytes(answer.data), "", report.problems(where))
+    for record in decode(bytes(answer.data), "", report.problems(where)):
+        if found is not None:
+            note_tempo(report, record)
+        yield record
     if answer.partial:
         note_part(report, report.spans - before, answer.message)

@@ -20,6 +20,7 @@ _GRAFANA: Final = (
     "comes from Grafana's download: times are exact to about 256 ns, maps are lost, the spans of a service share one resource and scope"
 )
 _GRAFANA_ADVICE: Final = "get the trace from Tempo itself: GET /api/v2/traces/ID with Accept: application/json"
+_TEMPO: Final = "is without its flags and the schema urls of its resource and scope, if there were any: Tempo's blocks keep none"
 _OLD_GROUPS: Final = ("instrumentationLibrarySpans", "scopeSpans")
 _STATUS, _MESSAGE, _TRACE = 3, 4, 1
 
@@ -57,6 +58,17 @@ def note_part(report: ReadReport, spans: int, message: object) -> None:
 def is_partial(document: Any) -> bool:
     """Whether Tempo says that this is a part of a trace only."""
     return isinstance(document, dict) and "trace" in document and document.get("status") in PARTIAL
+
+
+def is_of_tempo(document: Any) -> bool:
+    """Whether Tempo answers so: version 2 with the trace in ``trace``, version 1 with its resource groups in ``batches``."""
+    return isinstance(document, dict) and ("trace" in document or "batches" in document)
+
+
+def note_tempo(report: ReadReport, record: Record) -> None:
+    """Notes what a record has lost once Tempo has it in a block, whose schema has no place for it (``vparquet4`` and ``vparquet5``)."""
+    if isinstance(record, SpanRecord) and not (record.flags or record.resource.schema_url or record.scope.schema_url):
+        report.note("flags-lost", _TEMPO)
 
 
 def is_of_grafana(document: Any) -> bool:

@@ -19,6 +19,7 @@ from spanreplay.replay.writers import jaeger_json, parquet
 from spanreplay.semconv import attributes as a
 from spanreplay.spans import otlp_json, otlp_proto
 from spanreplay.spans.record import Record, SpanRecord, Value
+from support.tempo import in_a_block
 
 SAMPLE: Final = HERE / "gen_ai" / "openai"
 """The run that is sent along: the OpenAI SDK, recorded by the official instrumentation."""
@@ -110,7 +111,8 @@ def _tempo(records: Sequence[Record]) -> bytes:
             return [with_base64(inner) for inner in value]
         return base64.b64encode(bytes.fromhex(value)).decode() if key in ("traceId", "spanId", "parentSpanId") and value else value
 
-    return json.dumps({"trace": with_base64(otlp_json.encode(records))}).encode()
+    kept = [in_a_block(record) if isinstance(record, SpanRecord) else record for record in records]
+    return json.dumps({"trace": with_base64(otlp_json.encode(kept))}).encode()
 
 
 def _cut(limit: int) -> Callable[[Sequence[Record]], list[Record]]:

@@ -97,7 +97,7 @@ class Tempo(Loopback):
         resource = replace(span.resource, attributes=self._cut(span.resource.attributes))
         events = tuple(replace(event, attributes=self._cut(event.attributes)) for event in span.events)
         kept = replace(span, attributes=self._cut(span.attributes), resource=resource, events=events)
-        self._traces.setdefault(span.trace_id, {})[span.span_id] = _in_a_block(kept) if self._in_blocks else kept
+        self._traces.setdefault(span.trace_id, {})[span.span_id] = in_a_block(kept) if self._in_blocks else kept
 
     def _cut(self, attributes: Mapping[str, Value]) -> dict[str, Value]:
         return {name: self._shortened(value) if isinstance(value, str) else value for name, value in attributes.items()}
@@ -108,7 +108,7 @@ class Tempo(Loopback):
         return data[: self._longest].decode("utf-8", "replace") if 0 < self._longest < len(data) else text
 
 
-def _in_a_block(span: SpanRecord) -> SpanRecord:
+def in_a_block(span: SpanRecord) -> SpanRecord:
     """What the schema of Tempo's blocks has a place for (``tempodb/encoding/vparquet5/schema.go``)."""
     links = tuple(replace(link, flags=0) for link in span.links)
     return replace(span, flags=0, links=links, resource=replace(span.resource, schema_url=""), scope=replace(span.scope, schema_url=""))

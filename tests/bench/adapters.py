@@ -1,24 +1,35 @@
-"""What an adapter costs a step, beside OpenInference and OpenLLMetry on the same agent of the same framework, in the same process.
+"""What an adapter costs a step, beside OpenInference and OpenLLMetry on the same agent of the same framework.
+
+Each recorder has a process of its own, as an instrumentor that has once been in a process is not wholly taken out of it again; all of
+them do a round in turn, and all are started anew several times, since where a process has its memory makes a difference, too. Ours
+writes to a store; the others export over OTLP, in batches, to a receiver of this machine that takes everything.
 
 Which others there are for a framework is in ``tests/frameworks/<framework>/bench.json``; ``bench.txt`` beside it has their versions.
 """
 
+import contextlib
 import json
 import os
 import statistics
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from bench.measure import interval
 from frameworks.running import HERE
-from recordings.servers import Model
+from recordings.servers import Model, Reply
 from support.environments import environment
 
 ROUNDS: Final = int(os.environ.get("SPANREPLAY_BENCH_ROUNDS", "30"))
+STARTS: Final = 3
+"""Times that every process is started anew."""
+RUNS: Final = 6
+"""Runs of the agent in a round, after one that is not timed: what is done once, at the first call, is none of a step's cost."""
 OURS: Final = "spanreplay"
 """Begins our contenders' names: with the disk waited for before each tool of unknown effect, and without, as for tools that only read."""
+OUR_RECORDERS: Final = {"bare": "bare", OURS: "spanreplay", f"{OURS}, tools that read": "spanreplay-read"}
 CHILD: Final = Path(__file__).parent / "adapters_child.py"
 
 
@@ -53,10 +64,15 @@ class Overheads:
 
 
 class Again(Model):
-    """Gives its script from the start again after its end."""
+    """Gives its script from the start again after its end, and takes what is exported."""
 
     def __init__(self, script: list[dict[str, Any]]) -> None:
-        super().__init__(script * 10_000)
+        super().__init__(script * 100_000)
+
+    def _answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        if path == "/v1/traces":
+            return 200, "application/x-protobuf", b""
+        return super()._answer(method, path, headers, body)
 
 
 def adapters() -> Overheads:
@@ -82,16 +98,69 @@ def _times(name: str, told: dict[str, Any]) -> tuple[dict[str, list[float]], int
     turns = json.loads((HERE / "script.json").read_text(encoding="utf-8"))
     script = [turn for turn in turns if case["nested"] or not turn.get("nested")]
     python = environment(f"bench-{name}", HERE / name / "bench.txt") / "bin" / "python"
-    command = [str(python), str(CHILD), str(HERE / name / "agent.py"), told["mode"], str(ROUNDS), json.dumps(told["others"])]
-    with Again(script) as model:
-        keys = dict.fromkeys(("OPENAI_API_KEY", "GOOGLE_API_KEY", "ANTHROPIC_API_KEY"), "a-key")
-        addresses = {"OPENAI_BASE_URL": f"{model.url}/v1", "OPENAI_API_BASE": f"{model.url}/v1", "GOOGLE_GEMINI_BASE_URL": model.url}
-        variables = {"PYTHONPATH": str(HERE), "TOOL_BODIES": os.devnull, "OPENAI_AGENTS_DISABLE_TRACING": "0", **keys, **addresses}
-        done = subprocess.run(command, env={"PATH": os.environ["PATH"], **variables}, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{name}: {done.stderr[-2000:]}")
+    recorders = OUR_RECORDERS | told["others"]
+    found: dict[str, list[float]] = {who: [] for who in recorders}
     steps = len(script) + sum(len(turn.get("calls", ())) for turn in script)
-    return json.loads(done.stdout.splitlines()[-1]), steps
+    for _ in range(STARTS):
+        with contextlib.ExitStack() as stack:
+            children = {
+                who: stack.enter_context(
+                    _Child([str(python), str(CHILD), str(HERE / name / "agent.py"), told["mode"], what, str(RUNS)], script)
+                )
+                for who, what in recorders.items()
+            }
+            for number in range(max(ROUNDS // STARTS, 1)):
+                turn = number % len(children)
+                for who in (*children, *children)[turn : turn + len(children)]:
+                    found[who].append(children[who].round(silent=who == "bare"))
+    return found, steps
+
+
+class _Child:
+    """A process with one recorder, and the model that its agent asks."""
+
+    def __init__(self, command: list[str], script: list[dict[str, Any]]) -> None:
+        self._command = command
+        self._model = Again(script)
+        self._spans: int | None = None
+
+    def __enter__(self) -> Self:
+        url = self._model.__enter__().url
+        keys = dict.fromkeys(("OPENAI_API_KEY", "GOOGLE_API_KEY", "ANTHROPIC_API_KEY"), "a-key")
+        addresses = {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_BASE": f"{url}/v1", "GOOGLE_GEMINI_BASE_URL": url}
+        variables = {"PYTHONPATH": str(HERE), "TOOL_BODIES": os.devnull, "OPENAI_AGENTS_DISABLE_TRACING": "0", **keys, **addresses}
+        self._process = subprocess.Popen(
+            self._command,
+            env={"PATH": os.environ["PATH"], "RECEIVER": f"{url}/v1/traces", **variables},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self._read()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+        self._model.__exit__(None, None, None)
+
+    def round(self, *, silent: bool) -> float:
+        """CPU seconds of a run of the agent. A recorder has to see the same in each round, and something in all."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("go\n")
+        self._process.stdin.flush()
+        told = self._read()
+        if self._spans not in (None, told["spans"]) or silent is bool(told["spans"]):
+            raise RuntimeError(f"{self._command}: {told['spans']} spans after {self._spans}: nothing is compared")
+        self._spans = told["spans"]
+        return float(told["s"])
+
+    def _read(self) -> Any:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self._command}: ended with {self._process.wait()}")
+        return json.loads(line)
 
 
 def _verdict(over: dict[str, list[float]]) -> str:

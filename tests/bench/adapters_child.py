@@ -1,6 +1,8 @@
-"""Runs in the environment of a framework: one agent again and again, bare and under each recorder in turn. Prints its CPU times as JSON.
+"""Runs in the environment of a framework, a process for each recorder: one agent again and again. Prints the CPU time of each round.
 
-``adapters_child.py AGENT MODE ROUNDS {"recorder": "module:Instrumentor", …}``. The model's server is another process.
+``adapters_child.py AGENT MODE RECORDER RUNS``, where a recorder is ``bare``, ``spanreplay``, ``spanreplay-read`` or another one's
+``module:Instrumentor``. It prints ``null`` when it is ready, and for each line on its standard input ``{"s": seconds a run, "spans": …}``.
+The model's server is another process, and so is what other recorders export to.
 """
 
 import contextlib
@@ -8,108 +10,106 @@ import gc
 import importlib
 import io
 import json
+import os
 import runpy
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest import mock
-
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
-
-from spanreplay import recording
-from spanreplay.boundary import step
-
-RUNS = 4
-"""Runs of the agent in a round, after one that is not timed: what is done once, at the first call, is none of a step's cost."""
 
 
-class Nowhere(SpanExporter):
-    """What another recorder's spans go to: it costs nothing."""
+class Stamps(io.StringIO):
+    """Standard output of the agent, which prints a line when a run is over: what a run costs without what is made once before all runs."""
 
-    spans = 0
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = 0.0
 
-    def export(self, spans: Any) -> SpanExportResult:
-        """Forget them."""
-        Nowhere.spans += len(spans)
-        return SpanExportResult.SUCCESS
-
-
-PROVIDER = TracerProvider()
-PROVIDER.add_span_processor(SimpleSpanProcessor(Nowhere()))
-
-
-@contextlib.contextmanager
-def bare() -> Iterator[None]:
-    """Nothing watches."""
-    yield
+    def write(self, text: str, /) -> int:
+        """Keep when the first run was over."""
+        if not self.first:
+            self.first = time.process_time()
+        return len(text)
 
 
-@contextlib.contextmanager
-def ours() -> Iterator[None]:
-    """Recorded by spanreplay, into a store."""
-    with tempfile.TemporaryDirectory() as folder:
-        recording.start(store=Path(folder))
-        try:
-            yield
-        finally:
-            recording.stop()
+def none() -> int:
+    """Nothing is left to write: it is with the operating system, or there is no recorder."""
+    return 0
 
 
-@contextlib.contextmanager
-def ours_read() -> Iterator[None]:
-    """The same where every tool is declared to read only: no intent is waited for until it is on the disk."""
-    with mock.patch.object(step, "INTENT_EFFECTS", frozenset()), ours():
-        yield
+def ours(read: bool) -> Callable[[], int]:
+    """Record into a store, as ``spanreplay record`` does.
+
+    Args:
+        read: every tool is taken for one that reads only: no intent is waited for until it is on the disk.
+    """
+    from spanreplay import recording
+    from spanreplay.boundary import step
+
+    if read:
+        vars(step)["INTENT_EFFECTS"] = frozenset()
+    recording.start(store=Path(tempfile.mkdtemp()))
+    return lambda: recording.status().steps
 
 
-@contextlib.contextmanager
-def theirs(name: str) -> Iterator[None]:
-    """Recorded by another instrumentor."""
+def theirs(name: str) -> Callable[[], int]:
+    """Record with another instrumentor, exported as its documentation says: OTLP, in batches, to a receiver of this machine."""
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    class Counting(SpanProcessor):
+        spans = 0
+
+        def on_end(self, span: Any) -> None:
+            self.spans += 1
+
+    provider, counting = TracerProvider(), Counting()
+    provider.add_span_processor(counting)
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=os.environ["RECEIVER"])))
     module, _, kind = name.partition(":")
-    instrumentor = getattr(importlib.import_module(module), kind)()
-    instrumentor.instrument(tracer_provider=PROVIDER)
-    openai_agents = sys.modules.get("agents")  # theirs hear of what its own tracing tells, which the agent here has switched off
-    if openai_agents is not None:
-        openai_agents.set_tracing_disabled(False)
-    try:
-        yield
-    finally:
-        if openai_agents is not None:
-            openai_agents.set_tracing_disabled(True)
-        instrumentor.uninstrument()
+    if module.endswith("openai_agents"):
+        importlib.import_module("agents").set_trace_processors([])  # the SDK's own, which sends to its maker
+    getattr(importlib.import_module(module), kind)().instrument(tracer_provider=provider)
+
+    def exported() -> int:
+        provider.force_flush()
+        return counting.spans
+
+    return exported
 
 
 def main() -> None:
-    """Measure."""
-    agent, mode, rounds, others = sys.argv[1], sys.argv[2], int(sys.argv[3]), json.loads(sys.argv[4])
+    """Measure whenever it is asked for."""
+    agent, mode, recorder, runs = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
     sys.path.insert(0, str(Path(agent).parent))
-    recorders: dict[str, Any] = {"bare": bare, "spanreplay": ours, "spanreplay, tools that read": ours_read}
-    recorders |= {name: (lambda where=where: theirs(where)) for name, where in others.items()}
-    found: dict[str, list[float]] = {name: [] for name in recorders}
-    names, seen = list(recorders), dict.fromkeys(recorders, 0)
-    for number in range(-2, rounds):
-        turn = number % len(names)
-        for name in (*names[turn:], *names[:turn]):
-            gc.collect()
-            before = Nowhere.spans
-            with recorders[name](), contextlib.redirect_stdout(io.StringIO()):
-                sys.argv = [agent, mode]
-                runpy.run_path(agent, run_name="__main__")
-                sys.argv = [agent, *[mode] * RUNS]
-                start = time.process_time()
-                runpy.run_path(agent, run_name="__main__")
-                took = (time.process_time() - start) / RUNS
-            seen[name] = Nowhere.spans - before
-            if number >= 0:
-                found[name].append(took)
-    silent = [name for name in others if not seen[name]]
-    if silent:
-        raise SystemExit(f"no span of {', '.join(silent)}: nothing is compared")
-    print(json.dumps(found))
+    told = sys.stdout
+    if ":" in recorder:
+        exported = theirs(recorder)
+    else:
+        exported = none if recorder == "bare" else ours(recorder == "spanreplay-read")
+
+    def go(times: int) -> float:
+        gc.collect()
+        sys.argv = [agent, *[mode] * (times + 1)]
+        with contextlib.redirect_stdout(Stamps()) as stamps:
+            runpy.run_path(agent, run_name="__main__")
+            exported()
+        return (time.process_time() - stamps.first) / times
+
+    go(1)
+    openai_agents = sys.modules.get("agents")  # other instrumentors hear of what its own tracing tells, which the agent has switched off
+    if openai_agents is not None and ":" in recorder:
+        openai_agents.set_tracing_disabled(False)
+    go(1)
+    print("null", file=told, flush=True)
+    for _ in sys.stdin:
+        before = exported()
+        took = go(runs)
+        print(json.dumps({"s": took, "spans": exported() - before}), file=told, flush=True)
+    os._exit(0)  # what is written when a process ends is none of a step's cost
 
 
 main()

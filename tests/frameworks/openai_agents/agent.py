@@ -1,6 +1,7 @@
 """OpenAI Agents SDK: an agent with four plain tools and another agent behind a fifth, over both model APIs."""
 
 import asyncio
+import functools
 import json
 import sys
 
@@ -9,7 +10,8 @@ from models import model
 from toolbox import get_alerts, get_time, get_weather, roll
 
 
-def weather(api: str) -> Agent:
+@functools.cache
+def weather(api: str, way: str) -> Agent:
     specialist = Agent(name="specialist", instructions="You know about umbrellas.", model=model(api))
 
     async def ask_specialist(question: str) -> str:
@@ -20,24 +22,25 @@ def weather(api: str) -> Agent:
     return Agent(name="weather", instructions="You are a weather assistant.", model=model(api), tools=tools)
 
 
-async def asynchronous(api: str, question: str) -> str:
-    return str((await Runner.run(weather(api), question)).final_output)
+async def asynchronous(agent: Agent, question: str) -> str:
+    return str((await Runner.run(agent, question)).final_output)
 
 
-async def stream(api: str, question: str) -> str:
-    result = Runner.run_streamed(weather(api), question)
+async def stream(agent: Agent, question: str) -> str:
+    result = Runner.run_streamed(agent, question)
     async for _ in result.stream_events():
         pass
     return str(result.final_output)
 
 
-def run(mode: str) -> str:
+def run(mode: str, runner: asyncio.Runner) -> str:
     way, _, api = mode.partition("-")
-    question = "What is the weather?"
+    agent, question = weather(api, way), "What is the weather?"
     if way == "sync":
-        return str(Runner.run_sync(weather(api), question).final_output)
-    return asyncio.run({"async": asynchronous, "stream": stream}[way](api, question))
+        return str(Runner.run_sync(agent, question).final_output)
+    return runner.run({"async": asynchronous, "stream": stream}[way](agent, question))
 
 
-for mode in sys.argv[1:]:
-    print(json.dumps({"mode": mode, "output": run(mode)}), flush=True)
+with asyncio.Runner() as runner:  # one event loop: the model's HTTP client is kept for all runs
+    for mode in sys.argv[1:]:
+        print(json.dumps({"mode": mode, "output": run(mode, runner)}), flush=True)

@@ -94,3 +94,38 @@ def test_local_time_is_that_of_the_machine_it_was_recorded_on(
     assert same_surroundings([run(run_id="c", is_command=True, definition=recorded)]).get("TZ") == wanted
     monkeypatch.setattr(definition, "_LOCAL_TIME", str(tmp_path))
     assert definition.timezone() is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
+@pytest.mark.parametrize("where", ["below", "orphaned"])
+def test_what_has_gone_into_a_session_of_its_own_ends_with_the_command(where: str, tmp_path: Path) -> None:
+    """As a worker of ``replay --all`` does: in a process of its own, which adopts them."""
+    command = f"""
+        import os, signal, time
+        if os.fork() == 0:
+            os.setsid()
+            if {where!r} == "orphaned" and os.fork():
+                os._exit(0)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            open("pid.new", "w").write(str(os.getpid()))
+            os.rename("pid.new", "pid")
+        time.sleep(600)
+    """
+    starter = f"""
+        import os, signal, subprocess, sys, threading, time
+        from pathlib import Path
+        from spanreplay.replay.reexecution.command import Overran, run_attached
+        mine = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+        def tell():
+            while not Path("pid").exists():
+                os.sched_yield()
+            os.kill(os.getpid(), signal.SIGTERM)
+        threading.Thread(target=tell).start()
+        code = run_attached({python(command)!r}, dict(os.environ), limit=600)
+        there = Path("/proc", Path("pid").read_text())
+        ended = not there.exists() or b" Z " in (there / "stat").read_bytes()
+        print(code, ended, mine.poll())
+        mine.communicate()
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(starter)], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == [str(128 + signal.SIGTERM), "True", "None"], done

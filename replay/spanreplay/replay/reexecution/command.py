@@ -18,6 +18,7 @@ from spanreplay.replay.isolation import naming
 from spanreplay.replay.isolation.state import paths_of
 from spanreplay.replay.model import Run
 from spanreplay.replay.rebuilding.joins import Join
+from spanreplay.replay.reexecution import descendants
 from spanreplay.replay.reexecution.crashes import told
 from spanreplay.replay.reexecution.credentials import PLACEHOLDER, needed_credentials
 from spanreplay.replay.reexecution.cut import cut_of
@@ -241,13 +242,18 @@ def run_attached(
         output: where its standard output goes; ours by default.
         errors: where its standard error goes; ours by default.
         stdin: its standard input, as :class:`subprocess.Popen` takes it; ours by default.
-        limit: seconds that it has; it is then a process group of its own, which is ended as a whole, also where we are told to end.
+        limit: seconds that it has; it is then a process group of its own, which is ended as a whole and with all that it has started, also
+            where we are told to end.
 
     Raises:
         CommandMissing: there is no such program, or no such folder to run it in.
         Overran: it had not ended within ``limit``.
     """
     started: list[subprocess.Popen[bytes]] = []
+    others: set[int] = set()
+    if limit is not None:
+        descendants.adopt_orphans()
+        others = {process.pid for process in descendants.descendants()}
 
     def hand_on(number: int, _: object) -> None:
         if number != signal.SIGINT:
@@ -255,7 +261,7 @@ def run_attached(
                 if limit is None:
                     child.send_signal(number)
                 else:
-                    _end_group(child)
+                    _end_group(child, others)
 
     # A handler, not SIG_IGN, which the command would inherit.
     before = {
@@ -268,7 +274,7 @@ def run_attached(
         started.append(child)
         code = child.wait(limit)
     except subprocess.TimeoutExpired as error:
-        _end_group(started[0])
+        _end_group(started[0], others)
         raise Overran(f"no end after {limit:g} s") from error
     except OSError as error:
         if cwd is not None and not cwd.is_dir():
@@ -283,8 +289,8 @@ def run_attached(
     return 128 - code if code < 0 else code
 
 
-def _end_group(child: "subprocess.Popen[bytes]") -> None:
-    """A command and what it has started end: asked to, then made to."""
+def _end_group(child: "subprocess.Popen[bytes]", others: set[int]) -> None:
+    """A command and what it has started end: asked to, then made to; all but others of our children."""
     group = getattr(os, "killpg", None)
     for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
         with suppress(ProcessLookupError, PermissionError):
@@ -292,5 +298,7 @@ def _end_group(child: "subprocess.Popen[bytes]") -> None:
                 child.send_signal(number)
             else:
                 group(child.pid, number)
+        descendants.end([p for p in descendants.descendants() if p.pid not in others and p.group != child.pid], number)
         with suppress(subprocess.TimeoutExpired):
             child.wait(_GRACE_S)
+    descendants.end_all(others)

@@ -5,6 +5,9 @@ import sys
 from types import CodeType, FrameType, FunctionType
 from typing import Any, cast
 
+import anyio
+import pytest
+
 from spanreplay.replay.reexecution.breaking import place
 
 FOUND: list[tuple[FrameType, str]] = []
@@ -47,6 +50,34 @@ def test_a_task_of_a_library_alone_is_looked_at_where_it_is_waited_for() -> None
 
     name, remark = frame_of(outer)
     assert (name, "this one waits for it" in remark) == ("main", True)
+
+
+async def in_a_group() -> None:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(of_a_library())
+        await asyncio.sleep(0)
+
+
+async def in_a_group_of_anyio() -> None:
+    async with anyio.create_task_group() as group:
+        group.start_soon(of_a_library)
+
+
+async def waits() -> None:
+    await asyncio.wait([asyncio.ensure_future(of_a_library())])
+
+
+async def waits_for() -> None:
+    await asyncio.wait_for(asyncio.ensure_future(of_a_library()), 60)
+
+
+@pytest.mark.parametrize("main", [in_a_group, in_a_group_of_anyio, waits, waits_for])
+def test_whoever_waits_by_other_means_is_found_too(main: Any) -> None:
+    async def outer() -> None:
+        await asyncio.gather(asyncio.sleep(0), main())
+
+    name, remark = frame_of(outer)
+    assert (name, "this one waits for it" in remark) == (main.__name__, True)
 
 
 def test_a_task_that_nobody_waits_for_is_none_of_the_users_frames() -> None:

@@ -8,6 +8,7 @@ import asyncio
 import bdb
 import pdb  # noqa: T100 — it is what is offered
 import sys
+from contextlib import suppress
 from types import FrameType
 from typing import Any, Final
 
@@ -95,13 +96,29 @@ def _task() -> "asyncio.Task[Any] | None":
 
 
 def _waiting(task: "asyncio.Task[Any]") -> "list[asyncio.Task[Any]]":
-    """The tasks that wait for a task, by itself or among those of a ``gather``."""
+    """The tasks that wait for a task, by itself or among those of a ``gather``, a task group or an ``asyncio.wait``."""
+    told = _told(task)
     found = []
     for other in asyncio.all_tasks():
         waits_for = getattr(other, "_fut_waiter", None)
-        if other is not task and (waits_for is task or task in (getattr(waits_for, "_children", None) or ())):
+        waits = waits_for is task or task in (getattr(waits_for, "_children", None) or ())
+        if other is not task and (waits or any(one is other or one is waits_for for one in told)):
             found.append(other)
     return found
+
+
+def _told(task: "asyncio.Task[Any]") -> list[object]:
+    """What is told when a task ends, as far as it can be seen: the owners of its callbacks, what these hold, and the tasks of groups."""
+    found: list[object] = []
+    for entry in getattr(task, "_callbacks", None) or ():
+        callback = entry[0] if isinstance(entry, tuple) else entry
+        function = getattr(callback, "func", callback)
+        found += [getattr(function, "__self__", None), *getattr(callback, "args", ())]
+        for cell in getattr(function, "__closure__", None) or ():
+            with suppress(ValueError):  # an empty cell
+                found.append(cell.cell_contents)
+    groups = [getattr(one, "_parent_task", None) or getattr(getattr(one, "cancel_scope", None), "_host_task", None) for one in found]
+    return [one for one in (*found, *groups) if isinstance(one, asyncio.Future)]
 
 
 def _suspended(task: "asyncio.Task[Any]") -> FrameType | None:

@@ -196,9 +196,10 @@ def check_form(form: Form) -> None:
     Raises:
         ValueError: a field has another type than the formats of this module have.
     """
-    for key, kinds in _FIELD_TYPES.items():
-        if key in form and type(form[key]) not in kinds:
-            raise ValueError(f"{key} is {form[key]!r}")
+    for key, value in form.items():
+        kinds = _FIELD_TYPES.get(key)
+        if kinds is not None and type(value) not in kinds:
+            raise ValueError(f"{key} is {value!r}")
     for key in (EVENTS, LINKS):
         for item in form.get(key, ()):
             if type(item) is not dict or type(item.get(TIME, 0)) is not int:

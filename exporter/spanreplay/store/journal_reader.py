@@ -19,6 +19,7 @@ SPARE: Final = "spare"
 """In a ``drop`` record: it is the spare line, see :mod:`spanreplay.store.spare_line`, which counts when the writer has ended."""
 
 _CRC_DIGITS: Final = 8
+_decode: Final = json.JSONDecoder().decode
 _TEXT: Final = '{"t":"text","d":"'
 _TEXT_BYTES: Final = _TEXT.encode("ascii")
 _TEXT_AT: Final = _CRC_DIGITS + 1 + len(_TEXT)
@@ -82,7 +83,7 @@ def parse_line(line: bytes) -> Form | None:
             return None
         if line.startswith(_TEXT_BYTES, _CRC_DIGITS + 1):
             return _text_form(line)
-        form = json.loads(line[_CRC_DIGITS + 1 :])
+        form = _decode(line[_CRC_DIGITS + 1 :].decode())
     except (ValueError, RecursionError):
         return None
     return form if isinstance(form, dict) and isinstance(form.get(TYPE), str) else None

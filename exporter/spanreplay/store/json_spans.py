@@ -15,6 +15,8 @@ NO_JSON: Final = (StopIteration, ValueError, IndexError, RecursionError)
 
 def skip(text: str, place: int) -> int:
     """The next place that holds no white space."""
+    if text[place : place + 1] > " ":
+        return place
     return _space(text, place).end()  # type: ignore[union-attr]  # it always matches
 
 

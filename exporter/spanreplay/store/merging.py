@@ -70,8 +70,13 @@ def _same(one: Json, other: Json) -> bool:
     return to_sorted_json(one) == to_sorted_json(other)  # 1 is not 1.0
 
 
+def _may_equal(known: Version, whole: Version) -> bool:
+    """False where the ends differ, which is much cheaper to see than by digests; that of what was loaded may be older than its form."""
+    return known.known_digest is not None or known.form.get(END) == whole.form.get(END)
+
+
 def _add_whole(versions: list[Version], whole: Version) -> Effect:
-    if any(version.started and version.digest == whole.digest for version in versions):
+    if any(version.started and _may_equal(version, whole) and version.digest == whole.digest for version in versions):
         return "same"
     recorded = [] if _is_recorded(whole) else [version for version in versions if _is_recorded(version)]
     if any(_is_copy(whole, version) for version in recorded):

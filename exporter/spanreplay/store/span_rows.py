@@ -137,7 +137,7 @@ def row_of(version: Version, service: str | None) -> tuple[Any, ...]:
     if exact:
         row["exact"] = to_readable_json(exact)
     row.update(_hot(attributes if "$map" not in attributes else _plain_pairs(attributes)))
-    return tuple(row.get(column) for column in COLUMNS)
+    return tuple(map(row.get, COLUMNS))
 
 
 def version_of(row: Mapping[str, Any], *, current: bool) -> Version:

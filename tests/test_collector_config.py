@@ -56,6 +56,19 @@ def test_every_component_is_known_configured_and_used(name: str) -> None:
         assert {part.split("/")[0] for part in configured} <= KNOWN[section], section
 
 
+@pytest.mark.parametrize(
+    ("manifest", "names"),
+    [("manifest.yaml", ["dev", "gateway", *ON_TOP, "agent-loadbalance"]), ("manifest-files.yaml", ["replay-from-file"])],
+)
+def test_the_collectors_of_the_tests_have_just_what_the_configurations_use(manifest: str, names: list[str]) -> None:
+    built = yaml.safe_load((Path(__file__).parent / "backends" / manifest).read_text(encoding="utf-8"))
+    for section in ("extensions", "receivers", "processors", "exporters"):
+        kind = section.removesuffix("s")
+        modules = {component["gomod"].split()[0].rpartition("/")[2].removesuffix(kind) for component in built.get(section, [])}
+        used = {part.split("/")[0].replace("_", "") for name in names for part in configuration(name).get(section, {})}
+        assert modules == used, section
+
+
 def test_dev_needs_the_core_distribution_only() -> None:
     config = load("dev")
     assert {part.split("/")[0] for s in ("receivers", "processors", "exporters", "extensions") for part in config.get(s, {})} <= CORE

@@ -7,7 +7,7 @@ import pytest
 
 from backends import binaries
 from backends.running import CONFIGURATIONS, Peers, until
-from fixtures.runs.spans import agent, chat, tool
+from fixtures.runs.spans import agent, chat, span, tool
 from spanreplay.replay.inputs.source import open_source
 from spanreplay.spans.record import SpanRecord
 from support.command_line import CommandLine
@@ -69,6 +69,17 @@ def test_from_the_agents_over_a_gateway_to_two_places(peers: Peers, spanreplay: 
     assert kept(gateway.traces) == {span.span_id: span for span in RUN}
     for collector in (gateway, balancer):
         assert "deprecated" not in collector.running.log
+
+
+def test_what_comes_after_a_trace_is_decided_goes_the_same_way(peers: Peers, spanreplay: CommandLine) -> None:
+    """Agents run for minutes: what they do at the end is kept with the rest, though by itself nothing would keep it."""
+    jaeger = peers.jaeger()
+    gateway = peers.collector("gateway", view=jaeger.http)
+    late = span(9, 1, name="SELECT orders")
+    assert spanreplay("send", spanreplay.file("early.json", *RUN[1:]), "--endpoint", gateway.http).code == 0
+    until("the beginning in Jaeger", lambda: len(jaeger.spans(late.trace_id)) == len(RUN) - 1 or None)
+    assert spanreplay("send", spanreplay.file("late.json", late), "--endpoint", gateway.http).code == 0
+    until("the end in Jaeger", lambda: jaeger.spans(late.trace_id).get(late.span_id))
 
 
 def test_jaeger_sends_no_spans_of_its_own_to_the_collector_beside_it(peers: Peers) -> None:

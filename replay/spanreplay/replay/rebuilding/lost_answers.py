@@ -14,10 +14,12 @@ from spanreplay.content.canonical import canonical_json
 from spanreplay.replay.model import Json, Reason, Run, Step
 from spanreplay.replay.reading.messages import Asked, asked_for
 from spanreplay.replay.reading.naming import same_tool
+from spanreplay.replay.reading.python_text import python_value
 from spanreplay.replay.reasons import ANSWER_WITHOUT_SPAN
 from spanreplay.replay.rebuilding.histories import histories
+from spanreplay.replay.rebuilding.lost_endings import RAN, lost_ending, lost_endings
 from spanreplay.replay.rebuilding.results import form
-from spanreplay.replay.rebuilding.same_call import FAILED, arguments_conflict
+from spanreplay.replay.rebuilding.same_call import FAILED, arguments_conflict, mentions
 from spanreplay.replay.rebuilding.told import Told, told_of
 
 _COMPARED: Final = 8
@@ -30,14 +32,21 @@ _INSTRUCTIONS: Final = frozenset({"system", "developer"})
 class Given:
     """What the model calls of some runs answered."""
 
+    asked: set[str] = field(default_factory=set)
+    """Ids of the calls that a model asked for."""
     ids: set[str] = field(default_factory=set)
     calls: set[tuple[str, str]] = field(default_factory=set)
     texts: list[str] = field(default_factory=list)
 
     def add(self, run: Run) -> None:
         """Adds the answers of a run, and all that others of its steps gave: an agent inside a tool speaks too."""
+        asking = {step.parent_seq for step in run.steps if step.kind == "model_call"}
         for step in run.steps:
-            self.ids.update(asked.call_id for asked in asked_for(step.output) if asked.call_id is not None)
+            ids = {asked.call_id for asked in asked_for(step.output) if asked.call_id is not None}
+            if step.kind == "model_call":
+                self.asked |= ids
+            if step.kind != "agent" or step.seq not in asking:  # such an agent repeats what its models asked for
+                self.ids |= ids
             self.calls.update(map(_call, asked_for(step.output)))
             self.texts += _texts(step.output)
 
@@ -65,16 +74,22 @@ def lost_answers(run: Run, given: Given) -> Iterator[tuple[Step, Reason]]:
     if any(step.path is not None for step in run.steps) or not all(map(_is_told, models)):
         return
     found: dict[int, int] = {}
+    places = {step.seq: place for place, step in enumerate(models)}
     for calls in histories(models).values():
         told: set[str] = set()
         for place, step in enumerate(calls):
-            for answer in _between(calls[max(0, place - _COMPARED) : place], step, given):
+            before = calls[max(0, place - _COMPARED) : place]
+            others = () if before else models[max(0, places[step.seq] - _COMPARED) : places[step.seq]]
+            for answer in _between(before or others, step, given, handed=bool(others)):
                 text = canonical_json(answer)
                 if text not in told:
                     told.add(text)
                     found[step.seq] = found.get(step.seq, 0) + 1
     for step in _told_of_unasked(run, models, given):
         found.setdefault(step.seq, 1)
+    for step, detail in lost_endings(run, models, frozenset(given.asked)):
+        if not found:
+            yield step, lost_ending(step, detail)
     for step in models:
         if count := found.get(step.seq):
             what = "1 answer of a model is" if count == 1 else f"{count} answers of a model are"
@@ -86,8 +101,15 @@ def _is_told(step: Step) -> bool:
     return (step.output is not None or step.outcome in FAILED) and step.grade != "incomplete"
 
 
-def _between(earlier: Sequence[Step], later: Step, given: Given) -> Iterator[list[Json]]:
-    """The answers in a request that no span gave, after the one to the nearest request that it goes on from, and before the last word."""
+def _between(earlier: Sequence[Step], later: Step, given: Given, *, handed: bool = False) -> Iterator[list[Json]]:
+    """The answers in a request that no span gave, after the one to the nearest request that it goes on from, and before the last word.
+
+    Args:
+        earlier: requests that it may go on from, in order.
+        later: the request.
+        given: what was answered here.
+        handed: the earlier ones are of other agents: it goes on from one of them only where it has an answer with calls that was given.
+    """
     messages = _turns(later.input)
     begun = (len(turns) for step in reversed(earlier) if (turns := _turns(step.input)) and messages[: len(turns)] == turns)
     size = next(begun, None)
@@ -97,8 +119,11 @@ def _between(earlier: Sequence[Step], later: Step, given: Given) -> Iterator[lis
     groups = [(role == "assistant", list(group)) for role, group in groupby(more, key=lambda message: message.get("role"))]
     if not groups or not groups[0][0]:
         return
-    asked = [one.call_id for one in asked_for({"messages": groups[0][1]}) if one.call_id is not None]
+    answered = list(asked_for({"messages": groups[0][1]}))
+    asked = [one.call_id for one in answered if one.call_id is not None]
     by_id = bool(asked) and given.ids.issuperset(asked)
+    if handed and not by_id and (not answered or not given.calls.issuperset(map(_call, answered))):
+        return
     for is_answer, group in groups[1:-1]:
         if is_answer and not given.has(group, by_id=by_id):
             yield group
@@ -107,10 +132,11 @@ def _between(earlier: Sequence[Step], later: Step, given: Given) -> Iterator[lis
 def _told_of_unasked(run: Run, models: Sequence[Step], given: Given) -> Iterator[Step]:
     """The requests after a tool that ran and that no answer asked for, which tell that one did, where none before the tool tells it."""
     known: set[str] = set() if _derived(run) else set(told_of(run.input))
+    handed = set(_handed(run))
     coming = iter(models)
     step = next(coming, None)
     waiting: list[Step] = []
-    for tool in (*(s for s in run.steps if s.kind == "tool_call"), None):
+    for tool in (*(s for s in run.steps if s.kind in RAN or s.seq in handed), None):
         while step is not None and (tool is None or step.seq < tool.seq):
             told = told_of(step.input)
             new = {call_id: call for call_id, call in told.items() if call_id not in known and call_id not in given.ids}
@@ -123,6 +149,18 @@ def _told_of_unasked(run: Run, models: Sequence[Step], given: Given) -> Iterator
             waiting.append(tool)
 
 
+def _handed(run: Run) -> Iterator[int]:
+    """The agents that came after one in which no model was asked, and which may have handed over to them."""
+    asking = {step.parent_seq for step in run.steps if step.kind in ("model_call", "agent")}
+    silent: set[int | None] = set()
+    for step in run.steps:
+        if step.kind == "agent":
+            if step.parent_seq in silent:
+                yield step.seq
+            if step.seq not in asking:
+                silent.add(step.parent_seq)
+
+
 def _is_told_as(tool: Step, call_id: str, told: Told) -> bool:
     """Whether a call in the messages is that of a step: by its id, else by its name, arguments and result."""
     call = told.call
@@ -131,11 +169,19 @@ def _is_told_as(tool: Step, call_id: str, told: Told) -> bool:
     if tool.call_id is not None:
         return tool.call_id == call_id
     name = call.get("name")
+    if tool.kind in ("handoff", "agent"):
+        return isinstance(name, str) and mentions(name, tool.name) and told.response is not None
     if not isinstance(name, str) or not same_tool(tool.name, name) or told.response is None or not isinstance(tool.output, dict):
         return False
     if arguments_conflict(tool.input, {"arguments": call.get("arguments")}) or "result" not in tool.output:
         return False
-    return form(told.response["response"]) == form(tool.output["result"])
+    return _form(told.response["response"]) == _form(tool.output["result"])
+
+
+def _form(value: Json) -> str:
+    """A result in the form in which results are compared, also where it was told as Python writes it."""
+    read = python_value(value) if isinstance(value, str) else None
+    return form(value if read is None else read)
 
 
 def _derived(run: Run) -> bool:

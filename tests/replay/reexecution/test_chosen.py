@@ -80,6 +80,12 @@ async def model(n: int) -> Model:
     return Model(v=n)
 
 
+@tool(effect="write")
+def undeclared(what):  # type: ignore[no-untyped-def]
+    """Gives this or that."""
+    return {"tuple": (1, 2), "dataclass": Outer([Inner(1)]), "model": Model(v=1), "dict": {"v": 1}}[what]
+
+
 async def _all(items: AsyncIterator[Any]) -> list[Any]:
     return [item async for item in items]
 
@@ -120,6 +126,27 @@ def test_the_agent_gets_what_life_gives(
     decided = crashed.mixed(finish=True, decisions=(Decision.read(f"1=done:{given}"),))
     assert decided.value == wanted
     assert [call["given"] for call in decided.verdict.live] == ["decided"]
+
+
+@pytest.mark.parametrize(
+    ("what", "given", "wanted"),
+    [
+        ("tuple", [3, 4], (3, 4)),
+        ("dataclass", {"inner": [{"v": 2}]}, Outer([Inner(2)])),
+        ("model", {"v": 9}, Model(v=9)),
+        ("dict", {"w": 9}, {"w": 9}),
+        ("dataclass", "another thing", "another thing"),
+    ],
+)
+def test_a_tool_that_declares_nothing_gives_what_it_gave_in_life(
+    what: str, given: Any, wanted: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def agent() -> Any:
+        with agent_run("choosing", input="go"):
+            return undeclared(what)
+
+    result = Scene(agent, monkeypatch).fork(at=1, changes={"result": given})
+    assert (result.value, type(result.value), result.verdict.exit_code) == (wanted, type(wanted), 0)
 
 
 @pytest.mark.parametrize(

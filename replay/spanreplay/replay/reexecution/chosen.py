@@ -1,7 +1,8 @@
 """What a call gives because somebody has chosen it: ``--set result=JSON``, ``--decide N=done:JSON``.
 
 JSON is made what the call site declares, so that the agent gets what it gets in life; what does not fit that is refused. For a generator it
-is the list of what it yields. What is declared as nothing gets the JSON as it is.
+is the list of what it yields. What is declared as nothing becomes of the type that the call gave while it was recorded, if the JSON fits
+that, and else is given as it is.
 """
 
 import dataclasses
@@ -30,12 +31,13 @@ class _DoesNotFitError(Exception):
     """JSON that is no value of a type: says why."""
 
 
-def chosen(text: str, step: LiveStep) -> Answer:
+def chosen(text: str, step: LiveStep, like: str | None = None) -> Answer:
     """The answer that gives this.
 
     Args:
         text: JSON; with the tags of the codec, as a record has them, it is that very value.
         step: the call.
+        like: typed text of what such a call has given.
 
     Raises:
         PolicyError: it does not fit what the call gives.
@@ -48,7 +50,17 @@ def chosen(text: str, step: LiveStep) -> Answer:
         of = next(iter(get_args(declared)), None)
         items = [_made(item, of, f"item {number} of {call.name}") for number, item in enumerate(value, 1)]
         return Answer(outcome="ok", items=codec.encode(items).text)
-    return Answer(outcome="ok", result=codec.encode(_made(value, declared, call.name)).text)
+    made = _made(value, declared, call.name)
+    if made is value and like is not None and codec.is_typed(like):
+        made = _as_recorded(value, like)
+    return Answer(outcome="ok", result=codec.encode(made).text)
+
+
+def _as_recorded(value: Any, like: str) -> object:
+    try:
+        return _made(value, type(codec.decode(like)), "")
+    except (CodecError, PolicyError):
+        return value
 
 
 def _made(value: Any, declared: object, what: str) -> object:

@@ -197,7 +197,7 @@ class Live:
         if self.policy.finish and at.recorded is not None and expected is not None and may_have_acted(at.recorded.run, expected):
             return self._decided(step, at, expected)
         if self._is_changed_result(step, at.run_id, expected):
-            answer = self._chosen(canonical_json(self.policy.changes[RESULT]), step)
+            answer = self._chosen(canonical_json(self.policy.changes[RESULT]), step, expected)
             self._enter(step, at.run_id, expected, changed={RESULT: self.policy.changes[RESULT]}, given="set")
             return Course(answer=answer)
         if at.matched and step.call.name in self.policy.stub:
@@ -250,13 +250,16 @@ class Live:
             raise closed.refused(step, why, self._ledger)
         if decision.choice == "again":
             return self._let(step, at)
-        answer = self._chosen(decision.result, step) if decision.choice == "done" else _failed(step)
+        answer = self._chosen(decision.result, step, expected) if decision.choice == "done" else _failed(step)
         self._enter(step, at.run_id, expected, changed={"decision": decision.choice}, given="decided")
         return Course(answer=answer)
 
-    def _chosen(self, text: str, step: LiveStep) -> Answer:
+    def _chosen(self, text: str, step: LiveStep, expected: Step | None) -> Answer:
+        recorded = (s for s in (expected, *(s for run in self._runs for s in run.steps)) if s is not None)
+        same = (s.typed_result for s in recorded if (s.kind, s.name) == (step.call.kind, step.call.name))
+        like = next((text for text in same if text is not None), None)
         try:
-            return chosen(text, step)
+            return chosen(text, step, like)
         except PolicyError as error:
             raise closed.refused(step, str(error), self._ledger, action="change") from error
 

@@ -12,6 +12,7 @@ from typing import Final
 from spanreplay.replay.model import Run
 from spanreplay.replay.rebuilding.runs import build_runs, index
 from spanreplay.store.store import Store
+from support import nursery
 
 TESTS: Final = Path(__file__).resolve().parents[1]
 AGENTS: Final = Path(__file__).resolve().parent / "agents"
@@ -99,8 +100,9 @@ class Desk:
 
     def spanreplay(self, *arguments: str | Path, command: Sequence[str] = (), store: Path | None = None) -> Done:
         """Run ``spanreplay ARGUMENTS [-- COMMAND]``."""
-        line = [sys.executable, "-m", "spanreplay.cli.main", *map(str, arguments), *(["--", *command] if command else [])]
-        return self.run(line, self.variables(store))
+        line = [*arguments, *(["--", *command] if command else [])]
+        done = nursery.spanreplay(*line, folder=self.work, environment=self.variables(store))
+        return Done(code=done.returncode, out=done.stdout, err=done.stderr)
 
     def record(self, command: Sequence[str]) -> Done:
         """``spanreplay record -- COMMAND``."""

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from support.model_server import ModelServer
-from weather.station import Nursery, Station, build
+from support.nursery import Nursery
+from weather.station import NEEDED, Station, build
 
 
 @pytest.fixture(scope="session")
@@ -19,7 +20,7 @@ def model() -> Iterator[ModelServer]:
 @pytest.fixture(scope="session")
 def nursery() -> Iterator[Nursery]:
     """One process that agents are forked from."""
-    process = Nursery()
+    process = Nursery(*NEEDED)
     yield process
     process.close()
 

@@ -16,10 +16,20 @@ from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import SpanRecord
 from spanreplay.store.store import Store
+from support import nursery
 from support.model_server import ModelServer, as_json, chat
+from support.nursery import Nursery
 
 TESTS: Final = Path(__file__).resolve().parents[1]
 AGENTS: Final = Path(__file__).resolve().parent / "agents"
+NEEDED: Final = (
+    "httpx",
+    "logfire",
+    "openai.resources.chat.completions",
+    "opentelemetry.exporter.otlp.proto.http.trace_exporter",
+    "opentelemetry.sdk.trace",
+)
+"""What agents in the nursery need not import: nothing of ours, so that each decides itself when recording starts."""
 CITY: Final = '{"city": "Paris"}'
 ANSWERS: Final = (
     as_json(chat(None, [("call_1", "forecast", CITY), ("call_2", "book", CITY)])),
@@ -62,36 +72,10 @@ class Done:
     def after_nursery(self) -> str:
         """What is on stderr, without the lines that ``record`` ends with and the frames in which the nursery starts an agent."""
         kept = re.sub(r"^spanreplay: kept .*\n(  .*\n)*", "", self.err, flags=re.MULTILINE)
-        return re.sub(r'  File "(.*nursery.py|<frozen runpy>)".*\n(    .*\n)?', "", kept)
+        return re.sub(r'  File "(.*nursery_process.py|<frozen runpy>)".*\n(    .*\n)?', "", kept)
 
     def __str__(self) -> str:
         return f"exit {self.code}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
-
-
-class Nursery:
-    """A process of :mod:`weather.agents.nursery`, started when it is first needed."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
-
-    def run(self, job: Mapping[str, Any]) -> int:
-        """Run an agent to its end; gives its exit code, negative for a signal."""
-        if self._process is None:
-            environment = {**{n: v for n, v in os.environ.items() if not n.startswith(_INHERITED)}, "PYTHONPATH": str(TESTS)}
-            self._process = subprocess.Popen(
-                agent("nursery"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-            )
-        process = self._process
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(json.dumps(job) + "\n")
-        process.stdin.flush()
-        return int(process.stdout.readline())
-
-    def close(self) -> None:
-        """End it."""
-        if self._process is not None:
-            self._process.communicate()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +84,7 @@ class Station:
 
     root: Path
     model: ModelServer
-    nursery: "Nursery"
+    nursery: Nursery
     environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -146,18 +130,21 @@ class Station:
         """Run an agent in a fork of the nursery, which spares it its imports."""
         self.model.script(*ANSWERS)
         (self.root / "their-spans.jsonl").unlink(missing_ok=True)
-        out, err = self.root / "out", self.root / "err"
-        job = {"argv": command[1:], "environment": self.variables(variables), "folder": str(self.work), "out": str(out), "err": str(err)}
-        code = self.nursery.run(job)
-        return Done(code=code, out=out.read_text(), err=err.read_text())
+        done = self.nursery.run(command[1:], folder=self.work, environment=self.variables(variables), place=self.root)
+        return Done(code=done.returncode, out=done.stdout, err=done.stderr)
 
     def record(self, command: Sequence[str], variables: Mapping[str, str] | None = None, **options: Any) -> Done:
         """``spanreplay record -- COMMAND``."""
-        return self.run([*SPANREPLAY, "record", "--", *command], variables, **options)
+        if options:
+            return self.run([sys.executable, "-m", "spanreplay", "record", "--", *command], variables, **options)
+        return self.spanreplay("record", "--", *command, variables=variables)
 
-    def spanreplay(self, *arguments: str, **options: Any) -> Done:
+    def spanreplay(self, *arguments: str, variables: Mapping[str, str] | None = None) -> Done:
         """Any other command of ours."""
-        return self.run([*SPANREPLAY, *arguments], **options)
+        self.model.script(*ANSWERS)
+        (self.root / "their-spans.jsonl").unlink(missing_ok=True)
+        done = nursery.spanreplay(*arguments, folder=self.work, environment=self.variables(variables))
+        return Done(code=done.returncode, out=done.stdout, err=done.stderr)
 
     def apart(self, name: str) -> "Station":
         """Another station on the same model."""
@@ -176,9 +163,6 @@ class Station:
             spans = list(opened.traces(traces))
             processes = sorted({str(span.attributes[names.PROCESS_ID]) for span in spans if names.PROCESS_ID in span.attributes})
             return Kept(spans=spans, runs=build_runs(spans, losses=opened.losses(processes)))
-
-
-SPANREPLAY: Final = (sys.executable, "-m", "spanreplay.cli.main")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,7 +241,7 @@ def steps(run: Run) -> list[tuple[str, str, str]]:
     return [(step.kind, step.name, step.outcome) for step in run.steps]
 
 
-def build(root: Path, model: ModelServer, nursery: "Nursery", environment: Mapping[str, str] | None = None) -> Station:
+def build(root: Path, model: ModelServer, nursery: Nursery, environment: Mapping[str, str] | None = None) -> Station:
     """A station with empty folders."""
     (root / "work").mkdir(parents=True)
     return Station(root=root, model=model, nursery=nursery, environment=dict(environment or {}))

@@ -11,8 +11,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from spanreplay.semconv import attributes as names
 from support.model_server import ModelServer, Scripted
+from support.nursery import Nursery
 from support.size import FULL
-from weather.station import STEPS, Done, Kept, Nursery, Station, agent, build, steps
+from weather.station import STEPS, Done, Kept, Station, agent, build, steps
 
 INSTRUMENT: Final = Path(sys.executable).with_name("opentelemetry-instrument")
 UNSAMPLED: Final = {"TRACEPARENT": f"00-{'a' * 32}-{'b' * 16}-00"}

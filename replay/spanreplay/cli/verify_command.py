@@ -13,6 +13,7 @@ from spanreplay.cli.options import common, many, print_json, print_text, verbose
 if TYPE_CHECKING:
     from spanreplay.replay.model import Run
     from spanreplay.replay.rebuilding.completeness import Gap
+    from spanreplay.replay.rebuilding.same_calls import SameCalls
 
 _SHOWN = 20
 """Gaps of a run that are printed without ``-v``."""
@@ -38,21 +39,25 @@ def command(context: click.Context, target: str, store: Path | None, as_json: bo
     """  # noqa: D301
     from spanreplay.cli.target import load
     from spanreplay.replay.rebuilding.completeness import gaps, losses
+    from spanreplay.replay.rebuilding.same_calls import same_calls
 
     loaded = load(target, store)
     found = gaps(loaded.runs, loaded.records)
     lost = losses(loaded.fidelity)
+    twice = same_calls(loaded.runs, loaded.records)
     whole = bool(found) and not lost and not any(found.values())
     if as_json:
         source = {"format": loaded.format, "spans": loaded.spans, "fidelity": list(loaded.fidelity)}
         runs = [{"run_id": i, "whole": not listed, "gaps": [gap.to_json() for gap in listed]} for i, listed in found.items()]
-        print_json({"schema": 1, "source": source, "whole": whole, "runs": runs})
+        print_json({"schema": 1, "source": source, "whole": whole, "runs": runs, "remarks": [one.to_json() for one in twice]})
     else:
-        _print(loaded.runs, found, lost)
+        _print(loaded.runs, found, lost, twice)
     context.exit(0 if whole else 1)
 
 
-def _print(runs: "Sequence[Run]", found: "Mapping[str, Sequence[Gap]]", lost: Sequence[Mapping[str, Any]]) -> None:
+def _print(
+    runs: "Sequence[Run]", found: "Mapping[str, Sequence[Gap]]", lost: Sequence[Mapping[str, Any]], twice: "Sequence[SameCalls]"
+) -> None:
     from spanreplay.replay.showing import safe_lines, short_id
 
     lines = ["; ".join(filter(None, (f"the source: {entry['spans']} {entry['detail']}", str(entry.get("advice", ""))))) for entry in lost]
@@ -69,6 +74,8 @@ def _print(runs: "Sequence[Run]", found: "Mapping[str, Sequence[Gap]]", lost: Se
         if len(shown) < len(listed):
             lines.append(f"  and {len(listed) - len(shown)} more; -v lists all")
         lines += [f"  → {advice}" for advice in dict.fromkeys(gap.advice for gap in listed if gap.advice)]
+    lines += [f"note: {one.detail}" for one in twice[:_SHOWN]]
+    lines += [f"  → {advice}" for advice in dict.fromkeys(one.advice for one in twice)]
     if not runs:
         lines.append("no runs: there is nothing to verify")
     print_text("\n".join(safe_lines(line) for line in lines))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from spanreplay.replay.inputs.input_stream import InputStream
+from spanreplay.replay.inputs.same_answers import SameAnswers
 from spanreplay.replay.inputs.source_losses import CUT_DOCUMENT, LOSSES, SourceLosses, losses_on
 from spanreplay.replay.inputs.survey import Survey
 from spanreplay.spans.errors import REJECTED, SIGNAL_SKIPPED, Problem, Problems
@@ -94,6 +95,7 @@ class ReadReport:
     """Files of a folder that could not be read."""
     _tallies: dict[str, _Tally] = field(default_factory=dict)
     _survey: Survey = field(default_factory=Survey)
+    _answers: SameAnswers = field(default_factory=SameAnswers)
     _losses: SourceLosses = field(default_factory=SourceLosses)
     _stream: InputStream | None = None
     _closed: int = 0
@@ -114,7 +116,8 @@ class ReadReport:
             {"code": code, "detail": tally.detail, "spans": tally.spans, "advice": tally.advice} for code, tally in self._tallies.items()
         ]
         return listed + [
-            {"code": found.code, "detail": found.detail, "spans": found.spans, "advice": found.advice} for found in self._survey.findings()
+            {"code": found.code, "detail": found.detail, "spans": found.spans, "advice": found.advice}
+            for found in (*self._survey.findings(), *self._answers.findings())
         ]
 
     @property
@@ -217,6 +220,7 @@ class ReadReport:
     def keep(self, record: Record) -> None:
         """Counts a record that was read."""
         self._survey.see(record)
+        self._answers.see(record)
         self._losses.see(record)
         if isinstance(record, SpanRecord):
             self.spans += 1

@@ -15,6 +15,7 @@ from spanreplay.boundary.scope import current_scope
 from spanreplay.instrumentation import agent_run, tool
 from spanreplay.instrumentation.shims import clock
 from spanreplay.replay.reexecution.clock import RecordedClock
+from support.forking import Scene
 from support.taped import recorded, replayed, told
 
 
@@ -115,6 +116,29 @@ def test_what_a_program_read_is_told_again_to_the_nanosecond() -> None:
     for _ in range(3):
         result = replayed(tape, agent)
         assert (told(result), result.value) == ([], values[0])
+
+
+def test_a_fork_tells_the_real_time_and_keeps_what_it_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    @tool(effect="read")
+    def look(text: str) -> str:
+        return text.partition(" ")[0]
+
+    def agent() -> list[int]:
+        with agent_run("twice") as run:
+            times = []
+            for number in range(3):
+                times.append(time.time_ns())
+                look(f"{number} {times[-1]} {datetime.now(UTC).isoformat()}" if number else "0 as recorded")
+            run.output = [*times, time.time_ns()]
+            return list(run.output)
+
+    with time_machine.travel("2020-02-02 12:30:00Z", tick=True):
+        scene = Scene(agent, monkeypatch)
+    result = scene.fork(at=2)
+    years = [datetime.fromtimestamp(ns / 1e9, UTC).year for ns in result.value]
+    assert years == [2020, 2020, *[datetime.now(UTC).year] * 2]
+    again = replayed([scene.made(result)], agent)
+    assert (told(again), again.value) == ([], result.value)
 
 
 def test_reads_that_the_record_lacks_go_on_from_those_that_it_has() -> None:

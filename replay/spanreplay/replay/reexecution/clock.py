@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from spanreplay.boundary.clock_reads import Reader, decoded
-from spanreplay.instrumentation.shims.clock import reader_of, reading, travelling
+from spanreplay.instrumentation.shims.clock import reader_of, reading, real_time_ns, travelling
 from spanreplay.replay.model import Run
 
 if TYPE_CHECKING:
@@ -39,15 +39,19 @@ class RecordedClock:
         self._traveller: Traveller | None = None
         self._tick: Callable[[], int] | None = None
         self._reads = _reads_of(runs)
+        self._left = False
 
     def start(self) -> None:
         """Set the clock of this process to the start of the record. Does nothing where the record has no times."""
         if self._travel is not None and self._traveller is None:
             traveller = self._travel.start()
             self._tick = traveller.time_ns
-            if self._reads:
-                traveller.time_ns = self._read
+            traveller.time_ns = self._read
             self._traveller = traveller
+
+    def leave(self) -> None:
+        """The replay has left the record: from now on the time is the real one. What is read of it is kept with the new run."""
+        self._left = True
 
     def stop(self) -> None:
         """Give this process its own clock again."""
@@ -57,7 +61,7 @@ class RecordedClock:
 
     def reached(self, ns: int | None) -> None:
         """The replay has come to this time, nanoseconds since the epoch, of the record: the clock is there, unless it is beyond already."""
-        if self._traveller is None or self._tick is None or ns is None or not self._now_ns < ns < _LATEST_NS:
+        if self._traveller is None or self._tick is None or self._left or ns is None or not self._now_ns < ns < _LATEST_NS:
             return
         with self._lock:
             if self._now_ns < ns:
@@ -68,21 +72,28 @@ class RecordedClock:
     def skip(self, seconds: float) -> None:
         """So much time passes at once."""
         with self._lock:
-            if self._traveller is not None and self._tick is not None:
+            if self._traveller is not None and self._tick is not None and not self._left:
                 self._traveller.move_to(_at(min(self._tick() + int(seconds * 1e9), _LATEST_NS)), tick=True)
 
     def _read(self) -> int:
         """Somebody asks what time it is."""
-        tick = self._tick
-        assert tick is not None  # noqa: S101 — set before this is called
         scope, function = reading(sys._getframe(1))
-        left = None if scope is None or scope.session.mode != "replay" else self._reads.get(reader_of(scope, function))
+        reader = None if scope is None else reader_of(scope, function)
+        told = self._told(reader if scope is not None and scope.session.mode == "replay" else None)
+        if scope is not None and reader is not None and scope.session.clock_reads is not None:
+            scope.session.clock_reads.add(reader, told)
+        return told
+
+    def _told(self, reader: Reader | None) -> int:
+        if self._left or self._tick is None:
+            return real_time_ns()
+        left = None if reader is None else self._reads.get(reader)
         with suppress(IndexError):  # another thread was faster
             if left:
                 told = left.popleft()
                 self.reached(told)
                 return told
-        return max(tick(), self._now_ns)
+        return max(self._tick(), self._now_ns)
 
 
 def _reads_of(runs: Sequence[Run]) -> dict[Reader, deque[int]]:

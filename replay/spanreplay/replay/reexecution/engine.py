@@ -157,7 +157,7 @@ def _leave(interceptor: RecordedCalls, clock: RecordedClock | None) -> None:
     """From here on nothing is as it was recorded: neither what comes first, nor the time."""
     interceptor.release()
     if clock is not None:
-        clock.stop()
+        clock.leave()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

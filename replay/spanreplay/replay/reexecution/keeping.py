@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 from weakref import WeakSet
 
+from spanreplay.boundary.clock_reads import ClockReads
 from spanreplay.boundary.session import CaptureSink, RunContext, Session
 from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.content.canonical import canonical_json
@@ -74,8 +75,9 @@ class Keeping:
         _all.add(self)
 
     def keeps(self, session: Session) -> None:
-        """Whose steps it keeps."""
+        """Whose steps it keeps, with what its program is told of the clock."""
         self._session = session
+        session.clock_reads = ClockReads()
 
     def after_fork(self) -> None:
         """In a child that a live call has forked: another process, whose steps are in an order of their own."""
@@ -83,6 +85,8 @@ class Keeping:
         self.process_id = self._writer.process.process_id
         for session in () if self._session is None else (self._session, self._session.of_bodies()):
             session.process_id = self.process_id
+            if session.clock_reads is not None:
+                session.clock_reads.clear()
 
     @property
     def sink(self) -> CaptureSink:

@@ -12,6 +12,7 @@ import pytest
 from fixtures.runs.spans import chat
 from spanreplay.replay.making_tests import pytest_module
 from spanreplay.replay.rebuilding.runs import build_runs
+from support import nursery
 from support.command_line import CommandLine
 
 AGENT = """
@@ -36,23 +37,24 @@ if __name__ == "__main__":
 """
 
 
-def in_folder(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", *words]
+def outcome(folder: Path) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
     return subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
 
 
 def test_a_bad_run_becomes_a_test_that_passes_until_the_agent_changes(tmp_path: Path) -> None:
     (tmp_path / "agent.py").write_text(AGENT)
-    assert in_folder(tmp_path, "spanreplay", "record", "--", sys.executable, "agent.py", "tea").returncode == 0
-    made = in_folder(tmp_path, "spanreplay", "export", "last~1", "--format", "pytest", "--call", "agent:answer", "-o", "tests/test_tea.py")
+    assert nursery.spanreplay("record", "--", sys.executable, "agent.py", "tea", folder=tmp_path).returncode == 0
+    line = ["export", "last~1", "--format", "pytest", "--call", "agent:answer", "-o", "tests/test_tea.py"]
+    made = nursery.spanreplay(*line, folder=tmp_path)
     assert made.returncode == 0, made
     assert made.stderr == "tests/test_tea.py: run it with: pytest tests/test_tea.py\ntests/runs/tea.json: its recording\n"
     assert "run='" in (tmp_path / "tests" / "test_tea.py").read_text(), "one of the two runs of the command"
 
-    done = in_folder(tmp_path, "pytest", "-q", "-p", "no:cacheprovider", "tests")
+    done = outcome(tmp_path)
     assert (done.returncode, "1 passed" in done.stdout) == (0, True), done.stdout
     (tmp_path / "agent.py").write_text(AGENT.replace("look(x)\n        except", "look('a ' + x)\n        except"))
-    done = in_folder(tmp_path, "pytest", "-q", "-p", "no:cacheprovider", "tests")
+    done = outcome(tmp_path)
     assert (done.returncode, "1 failed" in done.stdout) == (1, True), done.stdout
     assert "difference at step 1: tool_call look" in done.stdout
 

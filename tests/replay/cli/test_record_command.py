@@ -14,6 +14,7 @@ from fixtures.runs.spans import own, own_root
 from spanreplay.cli.recorded import Kept
 from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.semconv import attributes as a
+from support import nursery
 
 AGENT = """
 import os, sys, time
@@ -47,8 +48,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*SPANREPLAY, *arguments], capture_output=True, text=True, check=False, **more)
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return nursery.spanreplay(*arguments, folder=Path.cwd())
 
 
 def kept_runs() -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from fixtures.runs.spans import chat
+from support import nursery
 from support.command_line import CommandLine
 from support.size import FULL
 
@@ -29,8 +30,7 @@ print("found", run.output)
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "spanreplay", *arguments[:1], "--store", str(folder / "store"), *arguments[1:]]
-    return subprocess.run(line, cwd=folder, input="", capture_output=True, text=True, check=False)
+    return nursery.spanreplay(*arguments[:1], "--store", folder / "store", *arguments[1:], folder=folder)
 
 
 @pytest.fixture(scope="module")

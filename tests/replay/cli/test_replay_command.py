@@ -10,6 +10,7 @@ import pytest
 
 from fixtures.runs.spans import chat, fixture, span
 from spanreplay.spans.record import SpanRecord
+from support import nursery
 from support.command_line import CommandLine
 
 AGENT = """
@@ -110,8 +111,7 @@ def looked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, *arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "spanreplay", *arguments[:1], "--store", str(folder / "store"), *arguments[1:]]
-    return subprocess.run(line, cwd=folder, input=text, capture_output=True, text=True, check=False)
+    return nursery.spanreplay(*arguments[:1], "--store", folder / "store", *arguments[1:], folder=folder, text=text)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from support import nursery
 from support.command_line import CommandLine
 from support.size import FULL
 
@@ -59,12 +60,12 @@ print("done")
 
 
 def words(folder: Path, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "spanreplay", *arguments[:1], "--store", str(folder / "store"), *arguments[1:]]
+    return [*arguments[:1], "--store", str(folder / "store"), *arguments[1:]]
 
 
 def run(folder: Path, *arguments: str, nap: str = "0.01") -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "NAP": nap}
-    return subprocess.run(words(folder, *arguments), cwd=folder, input="", capture_output=True, text=True, check=False, env=environment)
+    return nursery.spanreplay(*words(folder, *arguments), folder=folder, environment=environment)
 
 
 def command(word: str = "tea", more: str = "milk") -> list[str]:
@@ -108,7 +109,7 @@ def at_the_debugger(folder: Path, typed: str) -> tuple[int, str]:
     """``--break-at 2`` on a terminal of its own."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        words(folder, "replay", "--break-at", "2", *command()),
+        [sys.executable, "-m", "spanreplay", *words(folder, "replay", "--break-at", "2", *command())],
         cwd=folder,
         env={**os.environ, "NAP": "0.01", "TERM": "dumb"},
         stdin=theirs,

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from spanreplay.replay.reexecution.commands import is_python
+from support import nursery
 
 CHILD = """
 import pathlib, sys
@@ -37,7 +38,7 @@ print(run("sh", "-c", f"{sys.executable} child.py c"))
 
 
 def spanreplay(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([sys.executable, "-m", "spanreplay", *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    return nursery.spanreplay(*arguments, folder=folder)
 
 
 def test_programs_that_answer_their_own_calls_are_run_and_all_others_are_answered(tmp_path: Path) -> None:

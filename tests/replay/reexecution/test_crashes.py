@@ -6,6 +6,7 @@ from pathlib import Path
 
 from spanreplay.instrumentation import agent_run, tool
 from spanreplay.replay.reexecution.crashes import crash, told
+from support import nursery
 from support.taped import recorded, replayed
 
 
@@ -58,10 +59,9 @@ if os.path.exists("broken"):
 
 def test_a_command_that_crashes_after_its_last_step(tmp_path: Path) -> None:
     (tmp_path / "agent.py").write_text(AGENT)
-    line = [sys.executable, "-m", "spanreplay"]
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*line, *words, "--", sys.executable, "agent.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+        return nursery.spanreplay(*words, "--", sys.executable, "agent.py", folder=tmp_path)
 
     assert run("record", "-q").returncode == 0
     (tmp_path / "broken").touch()

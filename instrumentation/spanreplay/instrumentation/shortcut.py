@@ -2,7 +2,8 @@
 
 It can only hit. Where the arguments are, as JSON, the very body that was recorded at this place, and the record has a whole response, the
 step is made and answered as the transport would have it; everything else goes the ordinary way, which knows more. An SDK spends most of a
-replayed step on turning arguments into a request and a response into an object.
+replayed step on turning arguments into a request and a response into an object. Where the caller gets more than an object, a stream or the
+response itself, the request is made of the arguments as they are, and answered by the transport.
 
 A module in :mod:`spanreplay.instrumentation.shortcuts` says what the methods of one SDK send, and makes its objects.
 """
@@ -15,13 +16,14 @@ from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from spanreplay.boundary.boundary import here
-from spanreplay.boundary.call import Answer
+from spanreplay.boundary.call import Answer, Call
+from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation import http
 from spanreplay.instrumentation.http_body import Headers, content_decoded, header
 from spanreplay.instrumentation.http_exchange import Exchange
 from spanreplay.instrumentation.http_request import Head
 from spanreplay.instrumentation.http_telemetry import is_telemetry
-from spanreplay.instrumentation.provider import recognise_parsed
+from spanreplay.instrumentation.provider import Provider, recognise_parsed
 
 KEPT: Final = 256
 """Objects made of recorded responses that are kept, to be copied where they are given again."""
@@ -72,12 +74,21 @@ class Method:
     """The SDK's class of what it gives."""
 
 
-def begun(method: Method, client: Any, arguments: Mapping[str, Any]) -> "Hit | None":
-    """The step of a call that the record answers as it stands; ``None``: go the ordinary way.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreseen:
+    """A call that the record answers as it stands."""
 
-    Raises:
-        ControlSignal: the replay has stopped.
-    """
+    scope: Scope
+    head: Head
+    body: Mapping[str, Any]
+    """Not yet JSON everywhere."""
+    call: Call
+    known: tuple[Provider, object]
+    """The codec of the API, and what it is asked."""
+
+
+def foreseen(method: Method, client: Any, arguments: Mapping[str, Any]) -> Foreseen | None:
+    """What the record answers as it stands; ``None``: go the ordinary way. Nothing is begun."""
     scope = here()
     if scope is None or scope.session.foresees is None:
         return None
@@ -86,16 +97,25 @@ def begun(method: Method, client: Any, arguments: Mapping[str, Any]) -> "Hit | N
     body = None if head is None else method.sdk.body(arguments)
     if head is None or body is None or type(body.get("model")) is not str:
         return None
-    model_call = recognise_parsed(head.method, head.target, body)
-    if model_call is None:
+    known = recognise_parsed(head.method, head.target, body)
+    if known is None:
         return None
     try:
-        call = http.known_call(scope, head, model_call, method.sdk.write)
+        call = http.known_call(scope, head, known, method.sdk.write)
     except (TypeError, ValueError, RecursionError):
         return None
     if call is None or not scope.session.foresees(scope, call):
         return None
-    exchange = http.begin_known(scope, head, call, model_call)
+    return Foreseen(scope=scope, head=head, body=body, call=call, known=known)
+
+
+def begun(method: Method, found: Foreseen) -> "Hit":
+    """The step of a foreseen call.
+
+    Raises:
+        ControlSignal: the replay has stopped.
+    """
+    exchange = http.begin_known(found.scope, found.head, found.call, found.known)
     return Hit(method, exchange, exchange.step.ask())
 
 

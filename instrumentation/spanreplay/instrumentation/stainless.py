@@ -6,14 +6,16 @@ Seen in openai 3.57 and anthropic 2.14.
 import copy
 import functools
 import inspect
+import json
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Final, TypeAlias
 
 from spanreplay.content.canonical import canonical_writer
 from spanreplay.instrumentation.hooks import UnsupportedError, expect
 from spanreplay.instrumentation.shims.patching import Patches
-from spanreplay.instrumentation.shortcut import Method, begun
+from spanreplay.instrumentation.shortcut import Foreseen, Method, begun, foreseen
 
 _MORE: Final = ("extra_query", "extra_body")
 """Arguments that add to a request what is not among the others."""
@@ -31,6 +33,21 @@ def _never(_: Mapping[str, Any]) -> bool:
     return False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Posted(Method):
+    """A method that gives a stream, or the response itself, where it is asked to."""
+
+    sdk: "Stainless"
+    streams: tuple[Any, Any]
+    """The SDK's class of a stream, and of an asynchronous one."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What it always says of its request."""
+
+    def __hash__(self) -> int:
+        """Each is the only one of its kind."""
+        return id(self)
+
+
 class Stainless:
     """An :class:`spanreplay.instrumentation.shortcut.Sdk`.
 
@@ -45,6 +62,7 @@ class Stainless:
         module: Any = package
         models = module._models
         self._construct: Callable[..., Any] = expect(models, "construct_type", ["value", "type_"])
+        self._options: Callable[..., Any] = expect(module._base_client, "make_request_options", ["extra_headers", "timeout"])
         self._ids = ids
         self._base: Any = models.BaseModel
         self._absent: Any = tuple(getattr(module._types, name) for name in ("NotGiven", "Omit"))
@@ -75,10 +93,6 @@ class Stainless:
         """The arguments that were given, but those about the request itself."""
         if any(arguments.get(name) for name in _MORE) or self._unlike(arguments):
             return None
-        if any(str(name).lower() == _RAW for name in arguments.get("extra_headers") or ()):
-            return None
-        if arguments.get("stream") is True:
-            return None
         return {name: value for name, value in arguments.items() if name not in _NO_BODY and not isinstance(value, self._absent)}
 
     def _as_sent(self, value: Any) -> Any:
@@ -86,6 +100,18 @@ class Stainless:
         if isinstance(value, self._base):
             return value.model_dump(mode="json", exclude_unset=True, exclude=getattr(value, "__api_exclude__", None))
         raise TypeError(type(value).__name__)
+
+    def post(self, method: "Posted", client: Any, arguments: Mapping[str, Any], body: Mapping[str, Any], *, is_async: bool) -> Any:
+        """As the method does once it has looked at each argument: most of its work, which changes nothing of what was recorded so."""
+        given = {name: arguments[name] for name in ("extra_headers", "timeout") if name in arguments}
+        return client.post(
+            method.path,
+            body=json.loads(self.write(body)),
+            options=self._options(**given, **method.options),
+            cast_to=method.returned,
+            stream=arguments.get("stream") is True,
+            stream_cls=method.streams[is_async],
+        )
 
     def build(self, returned: Any, data: object, headers: Mapping[str, str]) -> Any:
         """As the SDK does where it checks nothing."""
@@ -144,7 +170,7 @@ def _filled(empty: Callable[[], Any], parts: list[tuple[Any, Callable[[], Any]]]
     return filled
 
 
-def shorten(owner: Any, name: str, method: Method, patches: Patches) -> None:
+def shorten(owner: Any, name: str, method: Posted, patches: Patches) -> None:
     """Put the shortcut before the method ``owner.name``, sync or async.
 
     Raises:
@@ -158,22 +184,35 @@ def shorten(owner: Any, name: str, method: Method, patches: Patches) -> None:
     patches.replace(owner, name, lambda original: _observed(original, owner, method))
 
 
-def _observed(original: Callable[..., Any], owner: Any, method: Method) -> Callable[..., Any]:
-    def begin(resource: Any, args: tuple[Any, ...], arguments: Mapping[str, Any]) -> Any:
-        return None if args or type(resource) is not owner else begun(method, getattr(resource, "_client", None), arguments)
+def _observed(original: Callable[..., Any], owner: Any, method: Posted) -> Callable[..., Any]:
+    def known(resource: Any, args: tuple[Any, ...], arguments: Mapping[str, Any]) -> Foreseen | None:
+        return None if args or type(resource) is not owner else foreseen(method, getattr(resource, "_client", None), arguments)
 
     if inspect.iscoroutinefunction(inspect.unwrap(original)):
 
         @functools.wraps(original)
         async def acreate(self: Any, *args: Any, **arguments: Any) -> Any:
-            hit = begin(self, args, arguments)
-            return await original(self, *args, **arguments) if hit is None else await hit.value_async()
+            found = known(self, args, arguments)
+            if found is None:
+                return await original(self, *args, **arguments)
+            if _is_more_than_an_object(arguments):
+                return await method.sdk.post(method, self._client, arguments, found.body, is_async=True)
+            return await begun(method, found).value_async()
 
         return acreate
 
     @functools.wraps(original)
     def create(self: Any, *args: Any, **arguments: Any) -> Any:
-        hit = begin(self, args, arguments)
-        return original(self, *args, **arguments) if hit is None else hit.value()
+        found = known(self, args, arguments)
+        if found is None:
+            return original(self, *args, **arguments)
+        if _is_more_than_an_object(arguments):
+            return method.sdk.post(method, self._client, arguments, found.body, is_async=False)
+        return begun(method, found).value()
 
     return create
+
+
+def _is_more_than_an_object(arguments: Mapping[str, Any]) -> bool:
+    """Whether the caller gets a stream, or the response itself."""
+    return arguments.get("stream") is True or any(str(name).lower() == _RAW for name in arguments.get("extra_headers") or ())

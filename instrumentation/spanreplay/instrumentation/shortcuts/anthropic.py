@@ -8,13 +8,18 @@ from typing import Any, Final
 
 from spanreplay.instrumentation.hooks import Hooks
 from spanreplay.instrumentation.shims.patching import Patches
-from spanreplay.instrumentation.shortcut import Method
-from spanreplay.instrumentation.stainless import Stainless, shorten
+from spanreplay.instrumentation.stainless import Posted, Stainless, shorten
 
 
 def _patch(module: ModuleType, patches: Patches) -> None:
     messages: Any = module
-    method = Method(sdk=_sdk(sys.modules["anthropic"], messages), path="/v1/messages", returned=messages.Message)
+    event = messages.RawMessageStreamEvent
+    method = Posted(
+        sdk=_sdk(sys.modules["anthropic"], messages),
+        path="/v1/messages",
+        returned=messages.Message,
+        streams=(messages.Stream[event], messages.AsyncStream[event]),
+    )
     for owner in (messages.Messages, messages.AsyncMessages):
         shorten(owner, "create", method, patches)
 

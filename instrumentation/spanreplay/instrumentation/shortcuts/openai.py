@@ -7,20 +7,25 @@ from typing import Any, Final
 
 from spanreplay.instrumentation.hooks import Hooks
 from spanreplay.instrumentation.shims.patching import Patches
-from spanreplay.instrumentation.shortcut import Method
-from spanreplay.instrumentation.stainless import Stainless, shorten
+from spanreplay.instrumentation.stainless import Posted, Stainless, shorten
 
 
-def _patch_chat(module: ModuleType, patches: Patches) -> None:
-    _patch(module, patches, ("Completions", "AsyncCompletions"), "/chat/completions", "ChatCompletion")
+def _patch_chat(module: Any, patches: Patches) -> None:
+    _patch(module, patches, ("Completions", "AsyncCompletions"), "/chat/completions", module.ChatCompletion, module.ChatCompletionChunk)
 
 
-def _patch_responses(module: ModuleType, patches: Patches) -> None:
-    _patch(module, patches, ("Responses", "AsyncResponses"), "/responses", "Response")
+def _patch_responses(module: Any, patches: Patches) -> None:
+    _patch(module, patches, ("Responses", "AsyncResponses"), "/responses", module.Response, module.ResponseStreamEvent)
 
 
-def _patch(module: Any, patches: Patches, owners: tuple[str, ...], path: str, returned: str) -> None:
-    method = Method(sdk=_sdk(sys.modules["openai"]), path=path, returned=getattr(module, returned))
+def _patch(module: Any, patches: Patches, owners: tuple[str, ...], path: str, returned: Any, event: Any) -> None:
+    method = Posted(
+        sdk=_sdk(sys.modules["openai"]),
+        path=path,
+        returned=returned,
+        streams=(module.Stream[event], module.AsyncStream[event]),
+        options={"security": {"bearer_auth": True}},
+    )
     for owner in owners:
         shorten(getattr(module, owner), "create", method, patches)
 

@@ -127,9 +127,9 @@ _VALUE: Final = r"([A-Za-z0-9+/=_.~!@$^*-]{6,}+)"
 _ENDS: Final = ("key", "token", "secret", "passwd", "password", "authorization")
 _EQUALS: Final = quick(preceded("=", _ENDS))
 _COLON: Final = quick(preceded(":", _ENDS))
-# They begin with the mark and look back for the name: a name is tried nowhere else, which is many times faster.
-_NAMED_EQUALS: Final = re.compile(f"=(?:{'|'.join(f'(?<={name}=)' for name in _NAMES)}){_VALUE}")
-_NAMED_COLON: Final = re.compile(rf":(?:{'|'.join(f'(?<={name}:)' for name in _NAMES)})\s{{1,2}}(?:[Bb]asic\s)?{_VALUE}")
+# They begin with the mark and look back for the name, first for its last letter: a name is tried nowhere else, which is many times faster.
+_NAMED_EQUALS: Final = re.compile(f"=(?<=[DdNnTtYy]=)(?:{'|'.join(f'(?<={name}=)' for name in _NAMES)}){_VALUE}")
+_NAMED_COLON: Final = re.compile(rf":(?<=[DdNnTtYy]:)(?:{'|'.join(f'(?<={name}:)' for name in _NAMES)})\s{{1,2}}(?:[Bb]asic\s)?{_VALUE}")
 """A credential after its name in running text, an exception's for one: ``token=…``, ``x-api-key: …``."""
 
 _START: Final = r"(?:(?<![A-Za-z0-9_-]eyJ)|(?<=\\[nrtbf]eyJ)|(?<=\\u[0-9a-fA-F]{4}eyJ)|(?<=%[0-9a-fA-F]{2}eyJ))"

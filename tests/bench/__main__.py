@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from bench import cases, conversations, fleets, imports, large_store, mlflow_ingest, writing
+from bench import cases, conversations, fleets, frameworks, imports, large_store, mlflow_ingest, writing
 from bench.adapters import Overheads, adapters
 from bench.conversations import Times
 from bench.measure import Rate, Ratio
@@ -45,6 +45,9 @@ CASES: Final[tuple[Callable[[], Ratio | Rate | Times | Comparison | Overheads], 
     conversations.load_200,
     large_store.one_run,
     fleets.fleet_workers,
+    frameworks.replay_openai_agents,
+    frameworks.replay_pydantic_ai,
+    frameworks.replay_langgraph,
     rivals,
     adapters,
 )

@@ -83,7 +83,7 @@ def claim(scope: Scope, name: str, arguments: str, call_id: str | None = None) -
     waiting: list[Asked] | None = scope.run.state.get(_STATE) if scope.run is not None else None
     if not waiting:
         return None
-    canonical = canonical_json(json.loads(arguments))
+    canonical = None if call_id is not None else canonical_json(json.loads(arguments))
     with _lock:
         for asked in waiting:
             if asked.call_id == call_id if call_id is not None else (asked.name == name and asked.arguments == canonical):

@@ -78,7 +78,7 @@ class Scope:
 
     def fork(self, name: str) -> "Scope":
         """The scope of a task or thread that is started here and runs ``name``."""
-        label = "~" + name.translate(_ESCAPES)
+        label = _fork_label(name)
         path, number = self.place(label)
         parent: Scope | None = self
         if len(path) > _LONGEST:
@@ -115,6 +115,11 @@ class Scope:
 
 
 @lru_cache(maxsize=1024)
+def _fork_label(name: str) -> str:
+    return "~" + name.translate(_ESCAPES)
+
+
+@lru_cache(maxsize=1024)
 def step_label(kind: str, name: str) -> str:
     """The path segment of a step, without its number. A model call's has no name: with another model it is still that call."""
     if kind == "model_call":
@@ -147,6 +152,8 @@ process: Final = _Process()
 
 of_task: Final[WeakKeyDictionary[Any, Scope]] = WeakKeyDictionary()
 """Scopes of tasks that were given a context of the caller's, which is not ours to write to."""
+_of_task: Final[Mapping[Any, Any]] = vars(of_task)["data"]
+"""What it is kept in: asking a weak dictionary whether it is empty costs more than the rest of a look at the scope."""
 
 
 def current_scope() -> Scope | None:
@@ -159,7 +166,7 @@ def current_scope() -> Scope | None:
     mine = _thread.scope
     if mine is not None and mine is not scope and (scope is None or mine.is_below(scope)):
         scope = mine
-    if of_task and asyncio._get_running_loop() is not None:
+    if _of_task and asyncio._get_running_loop() is not None:
         task = asyncio.current_task()  # there is none in a callback of the loop
         mine = None if task is None else of_task.get(task)
         if mine is not None and mine is not scope and (scope is None or mine.is_below(scope)):

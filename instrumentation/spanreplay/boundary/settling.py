@@ -14,7 +14,7 @@ class Settling:
 
     def __init__(self, settle: Callable[[], None]) -> None:
         self._settle = settle
-        self._waiting: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Future[None]] = WeakKeyDictionary()
+        self._waiting: WeakKeyDictionary[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = WeakKeyDictionary()
 
     async def wait(self) -> None:
         """Return when all that was told before is on the disk."""
@@ -25,12 +25,15 @@ class Settling:
             return
         waiting = self._waiting.get(loop)
         if waiting is None:
-            waiting = self._waiting[loop] = loop.create_future()
+            waiting = self._waiting[loop] = []
             loop.call_soon(self._run, loop)
-        await asyncio.shield(waiting)  # one that is cancelled does not cancel the others
+        mine: asyncio.Future[None] = loop.create_future()  # one that is cancelled does not cancel the others
+        waiting.append(mine)
+        await mine
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         waiting = self._waiting.pop(loop)
         self._settle()
-        if not waiting.done():
-            waiting.set_result(None)
+        for each in waiting:
+            if not each.done():
+                each.set_result(None)

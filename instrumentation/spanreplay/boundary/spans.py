@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry import trace
 from opentelemetry.context import Context
-from opentelemetry.trace import Span, SpanContext, SpanKind, TraceFlags, Tracer, TracerProvider
+from opentelemetry.trace import ProxyTracerProvider, Span, SpanContext, SpanKind, TraceFlags, Tracer, TracerProvider
 
 from spanreplay.semconv import attributes as names
 
@@ -54,6 +54,8 @@ def start_span(name: str, parent_context: Context, parent: SpanContext, *, clien
 
     Raises whatever the provider and its processors raise.
     """
+    if type(trace.get_tracer_provider()) is ProxyTracerProvider:  # nobody has set one: its spans are nobody's
+        return None
     kind = SpanKind.CLIENT if client else SpanKind.INTERNAL
     span = _current_tracer().start_span(name, context=parent_context, kind=kind, start_time=start_ns)
     context = span.get_span_context()
@@ -128,7 +130,7 @@ def own_context(parent: SpanContext, run: "RunContext | None") -> SpanContext:
         trace_id = parent.trace_id
     else:
         state = run.state if run is not None else {}
-        trace_id = state.setdefault("trace_id", int.from_bytes(os.urandom(16), "big") or 1)
+        trace_id = state.get("trace_id") or state.setdefault("trace_id", int.from_bytes(os.urandom(16), "big") or 1)
     return SpanContext(
         trace_id=trace_id,
         span_id=int.from_bytes(os.urandom(8), "big") or 1,

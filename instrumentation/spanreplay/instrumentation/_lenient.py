@@ -94,7 +94,7 @@ def strict_object(data: str) -> dict[str, object] | list[object] | None:
     if data[:1] not in "{[" and data.lstrip()[:1] not in ("{", "["):
         return None
     try:
-        value = json.loads(data, parse_constant=_refuse)
+        value = _strictly(data)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, (dict, list)) else None
@@ -102,3 +102,6 @@ def strict_object(data: str) -> dict[str, object] | list[object] | None:
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(constant)
+
+
+_strictly: Final = json.JSONDecoder(parse_constant=_refuse).decode

@@ -33,7 +33,7 @@ class TextRedactor(Protocol):
 
 def header(headers: Headers, name: str) -> str:
     """The value of a header, all its values joined by ``, ``; empty when there is none. ``name`` is lower-case."""
-    return ", ".join(value for key, value in headers if key.lower() == name)
+    return ", ".join([value for key, value in headers if len(key) == len(name) and key.lower() == name])
 
 
 def without_encoding(headers: Headers) -> list[tuple[str, str]]:

@@ -28,6 +28,8 @@ from spanreplay.instrumentation.shims.patching import Patches
 from spanreplay.semconv import attributes as names
 
 NAME: Final = "openai_agents"
+_SETTINGS: Final = 64
+_known_settings: Final[dict[str, Any]] = {}
 
 
 def _patch_runner(module: ModuleType, patches: Patches) -> None:
@@ -154,11 +156,22 @@ def _definition(agent: Any) -> dict[str, object]:
         "instructions": _text(getattr(agent, "instructions", None)),
         "handoff_description": getattr(agent, "handoff_description", None),
         "model": str(getattr(model, "model", model)) if model is not None else None,
-        "model_settings": settings.to_json_dict() if hasattr(settings, "to_json_dict") else None,
+        "model_settings": _settings(settings) if hasattr(settings, "to_json_dict") else None,
         "output_type": _text(getattr(agent, "output_type", None)),
         **{name: [_text(each) for each in getattr(agent, name, None) or ()] for name in lists},
     }
     return {key: value for key, value in made.items() if value not in (None, [], {}, "")}
+
+
+def _settings(settings: Any) -> Any:
+    """As JSON, made once of settings that say the same: the SDK builds a writer for them each time, which costs more than two steps."""
+    said = repr(settings)
+    known = _known_settings.get(said)
+    if known is None:
+        if len(_known_settings) >= _SETTINGS:
+            _known_settings.clear()
+        known = _known_settings[said] = settings.to_json_dict()
+    return known
 
 
 def _text(value: Any) -> str | None:

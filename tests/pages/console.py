@@ -141,10 +141,17 @@ def model_server() -> Iterator[int]:
         thread.join()
 
 
-def run(page: str, folder: Path) -> Iterator[tuple[Command, str]]:
-    """Run a page in a folder; gives each command with what it printed (stdout and stderr as they came)."""
+def run(page: str, folder: Path, commands: Path | None = None) -> Iterator[tuple[Command, str]]:
+    """Run a page in a folder; gives each command with what it printed (stdout and stderr as they came).
+
+    Args:
+        page: its text.
+        folder: an empty one.
+        commands: a folder whose programs come before those of the environment.
+    """
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPANREPLAY_", "OTEL_")) and k not in _CI}
-    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    bin_folder = Path(sys.executable).parent
+    environment["PATH"] = os.pathsep.join(map(str, [commands or bin_folder, bin_folder, environment["PATH"]]))
     environment |= {"OPENAI_API_KEY": "sk-readme-0123456789abcdef", "NO_COLOR": "1", "COLUMNS": "120", "PYTHONUNBUFFERED": "1"}
     (folder / "docs").mkdir()
     for file in (ROOT / "docs").glob("*.json"):

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from pages.console import ROOT, File, parts, run, steady
+from support.nursery import folder_of_commands
 
 PAGE = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
 GIT = {
@@ -20,7 +21,7 @@ GIT = {
 
 def test_the_page_about_ci_shows_what_its_commands_print(tmp_path: Path) -> None:
     assert len(list(parts(PAGE))) == 17
-    for command, output in run(PAGE, tmp_path):
+    for command, output in run(PAGE, tmp_path, folder_of_commands()):
         assert steady(output) == steady(command.shown), f"$ {command.line}\n{output}"
 
 
@@ -28,7 +29,7 @@ def test_the_recipe_for_bisect_finds_the_commit(tmp_path: Path) -> None:
     (recipe,) = re.findall(r"^```sh\n(git bisect .*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     agent = next(part.text for part in parts(PAGE) if isinstance(part, File) and part.name == "agent.py")
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPANREPLAY_", "GIT_"))} | GIT
-    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    environment["PATH"] = os.pathsep.join(map(str, [folder_of_commands(), Path(sys.executable).parent, environment["PATH"]]))
 
     def shell(line: str) -> str:
         done = subprocess.run(

@@ -1,17 +1,19 @@
 """Programs as processes of their own that are spared their imports: forks of a process that has them."""
 
 import atexit
-import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from subprocess import CompletedProcess
-from typing import Any, Final
+from typing import Final
 
+from support.nursery_door import asked
 from support.size import FULL
 
 TESTS: Final = Path(__file__).resolve().parents[1]
@@ -21,11 +23,12 @@ _NEEDED: Final = ("duckdb", "spanreplay.cli.*", "spanreplay.replay.reexecution.*
 
 
 class Nursery:
-    """A process of :mod:`support.nursery_process`, started when it is first needed; one program at a time."""
+    """A process of :mod:`support.nursery_process`, started when it is first needed."""
 
     def __init__(self, *modules: str) -> None:
         self._modules = modules
-        self._process: subprocess.Popen[str] | None = None
+        self._open = ExitStack()
+        self._address = ""
 
     def run(
         self, argv: Sequence[str], *, folder: Path, environment: Mapping[str, str], place: Path, text: str = ""
@@ -33,28 +36,29 @@ class Nursery:
         """Run ``python ARGV`` to its end; ``text`` is its standard input. Its streams are files ``in``, ``out``, ``err`` of ``place``."""
         files = {name: place / name for name in ("in", "out", "err")}
         files["in"].write_text(text, encoding="utf-8")
-        paths = {name: str(path) for name, path in files.items()}
-        code = self._result_of({"argv": list(argv), "environment": dict(environment), "folder": str(folder), **paths})
-        out, err = (files[name].read_text(encoding="utf-8") for name in ("out", "err"))
-        return CompletedProcess(list(argv), code, out, err)
+        with files["in"].open("rb") as given, files["out"].open("wb") as out, files["err"].open("wb") as err:
+            job = {"argv": list(argv), "environment": dict(environment), "folder": str(folder)}
+            code = asked(self.address(), job, [stream.fileno() for stream in (given, out, err)])
+        return CompletedProcess(list(argv), code, files["out"].read_text(encoding="utf-8"), files["err"].read_text(encoding="utf-8"))
 
-    def _result_of(self, job: Mapping[str, Any]) -> int:
-        if self._process is None:
+    def address(self) -> str:
+        """Its socket."""
+        if not self._address:
+            folder = self._open.enter_context(tempfile.TemporaryDirectory())
+            address = f"{folder}/socket"
             environment = {**{n: v for n, v in os.environ.items() if not n.startswith(_NOT_INHERITED)}, "PYTHONPATH": str(TESTS)}
-            line = [sys.executable, str(Path(__file__).with_name("nursery_process.py")), *self._modules]
-            self._process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
-        process = self._process
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(json.dumps(job) + "\n")
-        process.stdin.flush()
-        return int(process.stdout.readline())
+            line = [sys.executable, str(Path(__file__).with_name("nursery_process.py")), address, *self._modules]
+            process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+            self._open.enter_context(process)
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            self._address = address
+        return self._address
 
     def close(self) -> None:
         """End it."""
-        if self._process is not None:
-            self._process.communicate()
-            self._process = None
+        self._open.close()
+        self._address = ""
 
 
 @cache
@@ -80,3 +84,17 @@ def spanreplay(*arguments: str | Path, folder: Path, environment: Mapping[str, s
             return _nursery().run(argv, folder=folder, environment=variables, place=Path(place), text=text)
     line = [sys.executable, *argv]
     return subprocess.run(line, cwd=folder, env=variables, input=text, capture_output=True, text=True, encoding="utf-8", timeout=110)
+
+
+@cache
+def folder_of_commands() -> Path:
+    """A folder to have first on ``PATH``: its ``spanreplay`` is the program in a fork; that of the environment at full size."""
+    if FULL:
+        return Path(sys.executable).parent
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    words = [sys.executable, "-SE", str(Path(__file__).with_name("nursery_door.py")), _nursery().address(), "-m", "spanreplay"]
+    command = Path(folder.name) / "spanreplay"
+    command.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+    command.chmod(0o755)
+    return Path(folder.name)

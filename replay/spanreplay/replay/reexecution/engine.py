@@ -31,7 +31,7 @@ from spanreplay.replay.isolation.refusal import RefusedInPoolError
 from spanreplay.replay.model import Run
 from spanreplay.replay.reexecution.claims import Claims
 from spanreplay.replay.reexecution.clock import RecordedClock
-from spanreplay.replay.reexecution.comparing import Comparing
+from spanreplay.replay.reexecution.comparing import EXACT, Comparing
 from spanreplay.replay.reexecution.crashes import crash
 from spanreplay.replay.reexecution.cut import cut_of, judged
 from spanreplay.replay.reexecution.hosts import model_hosts
@@ -219,7 +219,7 @@ class Replayer:
             guard=guard,
             isolate="hook",
             accept_incomplete=accept_incomplete,
-            comparing=Comparing(mode="tolerant" if ignore else "strict", ignore=tuple(ignore), all_differences=all_differences),
+            comparing=_comparing(tuple(ignore), all_differences=all_differences),
             policy=policy,
         )
         self.scratch = scratch
@@ -393,6 +393,12 @@ def stopped_by_replay(error: BaseException) -> bool:
     if isinstance(error, StoppedInPoolError | RefusedInPoolError):
         return isinstance(error.__cause__, ControlSignal | StoppedInPoolError)
     return isinstance(error, ControlSignal)
+
+
+def _comparing(ignore: tuple[str, ...], *, all_differences: bool) -> Comparing:
+    if not ignore and not all_differences:
+        return EXACT
+    return Comparing(mode="tolerant" if ignore else "strict", ignore=ignore, all_differences=all_differences)
 
 
 def _run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -81,14 +81,18 @@ def read_span(raw: dict[str, Any], resource: Resource, scope: Scope, faults: lis
     trace_id = required_id(get("traceId"), TRACE_ID_BYTES, "traceId")
     span_id = required_id(get("spanId"), SPAN_ID_BYTES, "spanId")
     attributes = fields_attributes(raw, faults)
-    dropped_attributes = _dropped(raw, faults)
+    dropped_attributes = dropped_events = dropped_links = 0
+    if "droppedAttributesCount" in raw:
+        dropped_attributes = _dropped(raw, faults)
     status, message = 0, ""
     if raw_status := get("status"):
         status, message = _read_status(raw_status)
     events: tuple[EventRecord, ...] = ()
     links: tuple[LinkRecord, ...] = ()
-    dropped_events = read_count(get("droppedEventsCount"), "droppedEventsCount", faults)
-    dropped_links = read_count(get("droppedLinksCount"), "droppedLinksCount", faults)
+    if "droppedEventsCount" in raw:
+        dropped_events = read_count(raw["droppedEventsCount"], "droppedEventsCount", faults)
+    if "droppedLinksCount" in raw:
+        dropped_links = read_count(raw["droppedLinksCount"], "droppedLinksCount", faults)
     if items := get("events"):
         events = _read_parts(items, "events", _read_event, EVENT_DROPPED, faults)
     if items := get("links"):

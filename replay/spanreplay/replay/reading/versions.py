@@ -11,55 +11,55 @@ from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import SpanRecord
 
 REVISIONS: Final = (a.CODE_COMMIT, "vcs.repository.ref.revision")
+_MODEL: Final = frozenset({a.GEN_AI_REQUEST_MODEL, a.GEN_AI_RESPONSE_MODEL})
+_PROMPT: Final = frozenset({a.GEN_AI_PROMPT_NAME, a.GEN_AI_PROMPT_VERSION, a.PROMPT_DIGEST, a.PROMPT_TEMPLATE})
+_TOOL: Final = frozenset({a.TOOL_VERSION, a.TOOL_SCHEMA_DIGEST, a.TOOL_CODE_DIGEST})
+"""Attributes without which nothing of the kind is named: most spans have none, and are asked once."""
 
 
 def step_versions(span: SpanRecord, fields: Fields) -> dict[str, Json]:
     """The versions that one span does name: ``model``, ``prompt``, ``tool``, ``tools``, ``skill``, ``skills``, ``code``."""
     found: dict[str, Json] = {}
-    _put(
-        found,
-        "model",
-        {
+    given = fields.attributes
+    if not _MODEL.isdisjoint(given):
+        model = {
             "provider": fields.text(a.GEN_AI_PROVIDER_NAME, OLD_SYSTEM),
             "request": fields.text(a.GEN_AI_REQUEST_MODEL),
             "response": fields.text(a.GEN_AI_RESPONSE_MODEL),
             "params": {name: value for name, value in params(fields).items() if name != "model"} or None,
-        },
-        needs=("request", "response"),
-    )
-    _put(
-        found,
-        "prompt",
-        {
+        }
+        _put(found, "model", model, needs=("request", "response"))
+    if not _PROMPT.isdisjoint(given):
+        prompt = {
             "name": fields.text(a.GEN_AI_PROMPT_NAME),
             "version": fields.text(a.GEN_AI_PROMPT_VERSION),
             "digest": fields.text(a.PROMPT_DIGEST),
             "template": fields.text(a.PROMPT_TEMPLATE),
-        },
-    )
-    _put(
-        found,
-        "tool",
-        {
+        }
+        _put(found, "prompt", prompt)
+    if not _TOOL.isdisjoint(given):
+        tool = {
             "name": fields.text(a.GEN_AI_TOOL_NAME),
             "version": fields.text(a.TOOL_VERSION),
             "schema_digest": fields.text(a.TOOL_SCHEMA_DIGEST),
             "code_digest": fields.text(a.TOOL_CODE_DIGEST),
-        },
-        needs=("version", "schema_digest", "code_digest"),
-    )
-    tools = offered(fields.json(a.GEN_AI_TOOL_DEFINITIONS, strict=True))
-    if tools:
-        found["tools"] = tools
-    skill = {
-        "name": fields.text(a.GEN_AI_SKILL_NAME),
-        "source": fields.text(a.GEN_AI_SKILL_SOURCE_URI),
-        "digest": fields.text(a.SKILL_DIGEST),
-    }
-    _put(found, "skill", skill, needs=("name",))
-    loaded = fields.json(a.SKILLS, strict=True)
-    if isinstance(loaded, list) and loaded:
-        found["skills"] = loaded
+        }
+        _put(found, "tool", tool, needs=("version", "schema_digest", "code_digest"))
+    if a.GEN_AI_TOOL_DEFINITIONS in given:
+        tools = offered(fields.json(a.GEN_AI_TOOL_DEFINITIONS, strict=True))
+        if tools:
+            found["tools"] = tools
+    if a.GEN_AI_SKILL_NAME in given:
+        skill = {
+            "name": fields.text(a.GEN_AI_SKILL_NAME),
+            "source": fields.text(a.GEN_AI_SKILL_SOURCE_URI),
+            "digest": fields.text(a.SKILL_DIGEST),
+        }
+        _put(found, "skill", skill, needs=("name",))
+    if a.SKILLS in given:
+        loaded = fields.json(a.SKILLS, strict=True)
+        if isinstance(loaded, list) and loaded:
+            found["skills"] = loaded
     commit = fields.text(*REVISIONS) or Fields(span.resource.attributes).text(*REVISIONS)
     if commit is not None:
         found["code"] = {"commit": commit}

@@ -145,7 +145,9 @@ def _candidate(forest: Forest, reading: Reading, key: SpanKey, draft: StepDraft)
 def _place_decisions(assembly: Assembly) -> None:
     told: list[Decided] = []
     for key in assembly.group.keys:
-        told += decisions(assembly.forest.spans[key], assembly.forest.logs.get(key, ()))
+        span, logs = assembly.forest.spans[key], assembly.forest.logs.get(key, ())
+        if span.events or logs:
+            told += decisions(span, logs)
     if not told:
         return
     told.sort(key=lambda decided: (decided.time_ns, decided.trace_id, decided.span_id, decided.call_id or ""))

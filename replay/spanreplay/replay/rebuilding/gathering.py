@@ -57,9 +57,11 @@ def gathered(forest: Forest) -> Mapping[SpanKey, Gathered]:
     parts: dict[SpanKey, SpanKey] = {}
     heard: dict[SpanKey, list[tuple[SpanKey, LogRecord]]] = {}
     for key, span in forest.spans.items():
-        dialect = next((dialect for dialect in _addressing() if dialect.claims(span)), None)
         logs, children = forest.logs.get(key, ()), forest.children.get(key, ())
-        if dialect is None or not (logs or children):
+        if not (logs or children):
+            continue
+        dialect = next((dialect for dialect in _addressing() if dialect.claims(span)), None)
+        if dialect is None:
             continue
         inside = sorted((forest.spans[child] for child in children), key=lambda child: child.start_ns)
         parts.update((_key(child), key) for child in inside if dialect.about(child, span, inside) is span)

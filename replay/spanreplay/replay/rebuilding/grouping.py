@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from spanreplay.replay.model import Reason
 from spanreplay.replay.reading.claimants import claimants
@@ -11,7 +12,7 @@ from spanreplay.replay.reading.events import with_content
 from spanreplay.replay.reading.fields import Fields
 from spanreplay.replay.reasons import UNREADABLE
 from spanreplay.replay.rebuilding.at_limit import cut_contents, limits_of
-from spanreplay.replay.rebuilding.gathering import Gathered, gathered
+from spanreplay.replay.rebuilding.gathering import gathered
 from spanreplay.replay.rebuilding.tree import Forest, SpanKey
 from spanreplay.semconv.attributes import RUN_ID
 from spanreplay.spans.record import LogRecord, SpanRecord
@@ -25,6 +26,10 @@ class Reading:
     draft: StepDraft | None = None
     fault: Reason | None = None
     """Why a claimed span could not be read."""
+
+
+_NOTHING: Final = Reading()
+"""Of a span that no dialect claims."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,17 +50,18 @@ def read_spans(forest: Forest) -> dict[SpanKey, Reading]:
     readings: dict[SpanKey, Reading] = {}
     limits = limits_of(forest.spans.values())
     for key, span in forest.spans.items():
-        seen = told.get(key) or Gathered(span, forest.logs.get(key, ()))
-        reading = Reading() if seen.part else _reading(seen.span, seen.logs)
+        seen, logs, part = told.get(key) or (span, forest.logs.get(key, ()), False)
+        reading = _NOTHING if part else _reading(seen, logs)
         readings[key] = _as_cut(reading, cut_contents(span, reading.draft, limits)) if limits and reading.draft is not None else reading
     return readings
 
 
 def _reading(span: SpanRecord, logs: Sequence[LogRecord]) -> Reading:
-    full, cut = with_content(span, logs)
-    first, *others = claimants(full) or (None,)
-    if first is None:
-        return Reading()
+    full, cut = with_content(span, logs) if span.events or logs else (span, ())
+    claimed = claimants(full)
+    if not claimed:
+        return _NOTHING
+    first, *others = claimed
     reading = _read_as(first, full, logs)
     for other in others if first.PRIORITY > OWN else ():
         if reading.draft is None or not lacks(reading.draft):

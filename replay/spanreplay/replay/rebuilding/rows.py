@@ -1,6 +1,5 @@
 """Runs and steps as the rows that the database keeps of them."""
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -10,7 +9,8 @@ from spanreplay.replay.reading.fields import strict
 from spanreplay.replay.reading.growing import PerElement
 from spanreplay.store.rows import RunRow, StepRow
 
-_written: Final = encoder(allow_nan=False)
+_readable: Final = encoder(ascii_only=False, allow_nan=False)
+_escaped: Final = encoder(allow_nan=False)
 
 
 def run_row(run: Run, services: Mapping[str, str]) -> RunRow:
@@ -87,13 +87,24 @@ def step_row(run: Run, step: Step) -> StepRow:
 
 
 def _json(value: Json) -> str | None:
-    # ASCII, because a column of text cannot hold a lone surrogate; strict, because SQL's JSON functions refuse NaN.
+    # Strict, because SQL's JSON functions refuse NaN.
     if value is None:
         return None
     try:
         return _view(value) if type(value) is dict and type(value.get("messages")) is list else _written(value)
     except (ValueError, TypeError):
-        return json.dumps(strict(value), separators=(",", ":"))
+        return _written(strict(value))
+
+
+def _written(value: Json) -> str:
+    """Characters as they are, so that SQL finds them; escaped where there are lone surrogates, which a column of text cannot hold."""
+    text = _readable(value)
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return _escaped(value)
+    return text
 
 
 def _view(view: dict[str, Json]) -> str:

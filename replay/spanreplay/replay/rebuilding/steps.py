@@ -27,6 +27,8 @@ from spanreplay.spans.record import SpanRecord
 
 _TRIED: Final = 8
 """Steps around a step that are tried as its parent."""
+_COUNTED: Final = frozenset({a.PROCESS_ID, a.STEP_SEQ_START, a.STEP_SEQ_END})
+"""Attributes of a span that its process counted."""
 _DECISION_OUTCOMES: Mapping[str | None, OutcomeName] = {"allow": "ok", "deny": "rejected", "require_approval": "deferred"}
 
 
@@ -117,16 +119,17 @@ def _moments(assembly: Assembly) -> Iterator[Moment[SpanKey]]:
 
 
 def _moment(key: SpanKey, span: SpanRecord, parent: SpanKey | None, draft: StepDraft | None, clock: str) -> Moment[SpanKey]:
+    counted = not _COUNTED.isdisjoint(span.attributes)  # few are, and most spans are no step
     fields = Fields(span.attributes)
-    process = draft.process if draft is not None else fields.identifier(a.PROCESS_ID)
+    process = draft.process if draft is not None else fields.identifier(a.PROCESS_ID) if counted else None
     return Moment(
         key=key,
         parent=parent,
         start_ns=span.start_ns,
         end_ns=span.end_ns,
         process=process,
-        seq_start=fields.integer(a.STEP_SEQ_START),
-        seq_end=fields.integer(a.STEP_SEQ_END),
+        seq_start=fields.integer(a.STEP_SEQ_START) if counted else None,
+        seq_end=fields.integer(a.STEP_SEQ_END) if counted else None,
         clock=clock,
         tie=f"{key.span_id}{key.trace_id}",
     )

@@ -141,7 +141,8 @@ def test_a_fork_tells_the_real_time_and_keeps_what_it_told(monkeypatch: pytest.M
     assert (told(again), again.value) == ([], result.value)
 
 
-def test_reads_that_the_record_lacks_go_on_from_those_that_it_has() -> None:
+@pytest.mark.parametrize("path", [None, "agent:more#7"])
+def test_reads_that_the_record_lacks_go_on_from_those_that_it_has(path: str | None) -> None:
     def agent(more: int) -> list[int]:
         with agent_run("more"):
             ask("it")
@@ -154,7 +155,7 @@ def test_reads_that_the_record_lacks_go_on_from_those_that_it_has() -> None:
     name = "test_reads_that_the_record_lacks_go_on_from_those_that_it_has.<locals>.agent.<locals>.<listcomp>"
     function = name if sys.version_info < (3, 12) else name.removesuffix(".<locals>.<listcomp>")
     for ns in times:
-        reads.add((run.path, "", f"test_clock.py:{function}"), ns)
+        reads.add((path or run.path, "", f"test_clock.py:{function}"), ns)
     result = replayed([replace(run, clock_reads=(reads.take(), "not of ours"))], lambda: agent(4))
     assert result.equal
     assert result.value[:2] == times

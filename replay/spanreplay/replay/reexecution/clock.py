@@ -8,7 +8,7 @@ What patches the clock is time-machine, which reaches ``datetime.now`` and ``tim
 
 import sys
 import threading
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
@@ -41,6 +41,8 @@ class RecordedClock:
         self._ahead_ns = 0
         """How far the clock was set forward since the start; to move the traveller itself takes longer."""
         self._reads = _reads_of(runs)
+        self._places = Counter(reader[1:] for reader in self._reads)
+        self._only = {reader[1:]: times for reader, times in self._reads.items()}
         self._left = False
 
     def start(self) -> None:
@@ -88,13 +90,19 @@ class RecordedClock:
     def _told(self, reader: Reader | None) -> int:
         if self._left or self._tick is None:
             return real_time_ns()
-        left = None if reader is None else self._reads.get(reader)
+        left = None if reader is None else self._recorded(reader)
         with suppress(IndexError):  # another thread was faster
             if left:
                 told = left.popleft()
                 self.reached(told)
                 return told
         return max(self._tick() + self._ahead_ns, self._now_ns)
+
+    def _recorded(self, reader: Reader) -> deque[int] | None:
+        """What was recorded of a reader; where its run is another one now, as in a copy of the process, of the only one at its place."""
+        found = self._reads.get(reader)
+        place = reader[1:]
+        return self._only[place] if found is None and self._places[place] == 1 else found
 
 
 def _reads_of(runs: Sequence[Run]) -> dict[Reader, deque[int]]:

@@ -32,6 +32,10 @@ KEPT: Final = 256
 class Sdk(Protocol):
     """One SDK."""
 
+    def __hash__(self) -> int:
+        """What is made of responses is kept by it."""
+        ...
+
     def endpoint(self, client: Any) -> str | None:
         """The URL that a client's paths are appended to; ``None`` for a client that may send something of its own."""
         ...
@@ -156,7 +160,7 @@ class Hit:
         recorded = self._answer.exchange
         assert recorded is not None  # noqa: S101 — see the constructor
         try:
-            made = _copies(self._method, tuple(recorded.response_headers), recorded.response_body)()
+            made = _copies(self._method.sdk, self._method.returned, tuple(recorded.response_headers), recorded.response_body)()
         except BaseException as error:
             self._exchange.failed(error)
             raise
@@ -175,8 +179,8 @@ def _head(endpoint: str, path: str) -> Head | None:
 
 
 @lru_cache(maxsize=KEPT)
-def _copies(method: Method, headers: Headers, body: bytes) -> Callable[[], Any]:
+def _copies(sdk: Sdk, returned: Any, headers: Headers, body: bytes) -> Callable[[], Any]:
     """What gives the object of a response, made once and copied for each caller: an SDK takes far longer to make one."""
     view = content_decoded(body, header(headers, "content-encoding"))
     data = json.loads(body if view is None else view)
-    return method.sdk.copies(method.sdk.build(method.returned, data, {name.lower(): value for name, value in headers}))
+    return sdk.copies(sdk.build(returned, data, {name.lower(): value for name, value in headers}))

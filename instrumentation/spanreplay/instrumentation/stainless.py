@@ -43,10 +43,6 @@ class Posted(Method):
     options: Mapping[str, Any] = field(default_factory=dict)
     """What it always says of its request."""
 
-    def __hash__(self) -> int:
-        """Each is the only one of its kind."""
-        return id(self)
-
 
 class Stainless:
     """An :class:`spanreplay.instrumentation.shortcut.Sdk`.

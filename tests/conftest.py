@@ -1,1 +1,23 @@
 """Shared fixtures."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from spanreplay.store import database
+from support import store_template
+from support.size import FULL
+
+
+@pytest.fixture(scope="session", autouse=not FULL)
+def _copied_stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """New stores of this process are copies of one; at full size, and in other processes, each is made."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "_open_for_writing", store_template.copying(tmp_path_factory.mktemp("template") / "store"))
+        yield
+
+
+@pytest.fixture
+def stores_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """New stores are made, as the product makes them: for tests of just that."""
+    monkeypatch.setattr(database, "_open_for_writing", store_template.made)

@@ -14,6 +14,8 @@ from spanreplay.store.process import current_process
 from spanreplay.store.schema import migrate, schema_version
 from spanreplay.store.store import Store
 
+pytestmark = pytest.mark.usefixtures("stores_made")
+
 RELEASED = {
     1: "ef6d1cf7ef5439d987f444fb98d8547f000a67d2d67f121f6c40f1c5c3fe977c",
     2: "b8520f0dfcd9f7423ec9eeee7a5068bd702a518c447b3e9e5facc9b999454b4f",

@@ -28,6 +28,8 @@ from spanreplay.store.rows import RunRow, StepRow
 from spanreplay.store.store import Store
 from support.size import FULL
 
+pytestmark = pytest.mark.usefixtures("stores_made")
+
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 

@@ -1,6 +1,7 @@
 """Recordings of model providers, each through the framework that it came from: recorded, and replayed from the store and from an export.
 
 The agents in ``cassettes/`` make their tools of what a recording offers and calls, so that they can play any of a framework's recordings.
+What came from no framework that is installable here is played by the plain SDKs.
 """
 
 import json
@@ -13,8 +14,9 @@ import pytest
 from acceptance.commands import MATERIAL, NO_MATERIAL
 from frameworks.running import HERE, Done, Framework, runs_in
 from frameworks.test_contract import WANTED
+from recordings.servers import Loopback, Reply
 from support.cassette_scene import scene
-from support.cassette_server import CassetteServer, Listener, read_cassette
+from support.cassette_server import CassetteServer, Listener, exchanges, read_cassette
 from support.cassette_tools import handler, read_results, serving
 from support.environments import environment
 from support.size import FULL
@@ -33,13 +35,16 @@ FRAMEWORKS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Which recordings came from which framework, by their files."""
 
+PLAIN: Final = ("agentops/*", "cagent/*", "opentelemetry-python-contrib/*")
+"""Recordings without such a framework: an application's own requests, an agent written in Go, boto3."""
+
 _KEYS: Final = ("OPENAI_API_KEY", "GOOGLE_API_KEY", "ANTHROPIC_API_KEY")
 
 
-def recordings() -> list[Any]:
+def recordings(given: Mapping[str, tuple[str, ...]]) -> list[Any]:
     """Framework and recording; at the small size only of frameworks asked for by name."""
     found = []
-    for name, patterns in FRAMEWORKS.items():
+    for name, patterns in given.items():
         marks = []
         if WANTED != "all" and name not in WANTED.split(","):
             marks = [pytest.mark.skip(reason="installs the framework: SPANREPLAY_FRAMEWORKS=all runs it")]
@@ -50,7 +55,7 @@ def recordings() -> list[Any]:
     return found or [pytest.param("none", MATERIAL, id="none")]
 
 
-@pytest.mark.parametrize(("name", "file"), recordings())
+@pytest.mark.parametrize(("name", "file"), recordings(FRAMEWORKS))
 def test_a_recording_is_recorded_and_replayed(name: str, file: Path, tmp_path: Path) -> None:
     given = read_cassette(file)
     results = read_results(file)
@@ -82,6 +87,47 @@ def test_a_recording_is_recorded_and_replayed(name: str, file: Path, tmp_path: P
             assert replayed.answers == recorded.answers
             assert replayed.bodies == []
         assert nobody.connections() == none.connections() == 0, "a replay has sent requests"
+
+
+@pytest.mark.parametrize(("name", "file"), recordings({"plain": PLAIN}))
+def test_a_recording_of_no_framework_is_recorded_and_replayed(name: str, file: Path, tmp_path: Path) -> None:
+    given = exchanges(file)
+    models = read_cassette(file)
+    asked = [{key: each[key] for key in ("method", "path", "body")} for each in given]
+    told = {"requests": asked, "results": scene(models)["results"] if models else []}
+    (tmp_path / "scene.json").write_text(json.dumps(told), encoding="utf-8")
+    python = environment(f"cassettes-{name}", HERE / "cassettes" / f"{name}.txt") / "bin" / "python"
+    framework = Framework(name="cassettes", python=python, folder=tmp_path, program=f"{name}_agent.py")
+
+    left = list(given)
+
+    def answer(method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        found = next(each for each in left if (each["method"], each["path"]) == (method, path))
+        left.remove(found)
+        reply: Reply = found["reply"]
+        return reply
+
+    with Loopback(answer) as server:
+        url = server.url
+        recorded = _run(framework, "record", "--", *framework.agent, SERVER=url)
+    assert (recorded.code, len(recorded.answers), left) == (0, len(given), []), recorded.err
+
+    path = framework.exported()
+    steps = [step for run in runs_in(path) for step in run.steps]
+    assert sum(step.kind in ("model_call", "io") for step in steps) == len(given)
+    assert sorted(step.name for step in steps if step.kind == "tool_call") == recorded.bodies
+    with Listener(int(url.rpartition(":")[2])) as nobody:
+        for target in ("last", path):
+            replayed = _run(framework, "replay", target, "--json", "--", *framework.agent, SERVER=url)
+            found = json.loads(replayed.out)["replay"]
+            assert (replayed.code, found["equal"], found["differences"], found["refusals"]) == (0, True, [], []), replayed.err
+            assert (replayed.answers, replayed.bodies) == (recorded.answers, [])
+        assert nobody.connections() == 0, "a replay has sent requests"
+
+
+def test_every_recording_is_played() -> None:
+    found = [file for patterns in (*FRAMEWORKS.values(), PLAIN) for pattern in patterns for file in MATERIAL.glob(pattern)]
+    assert sorted(found) == sorted(MATERIAL.glob("*/*.yaml"))
 
 
 def _run(framework: Framework, *arguments: object, **variables: str) -> Done:

@@ -41,6 +41,20 @@ def read_cassette(file: Path) -> list[Recorded]:
     return [_recorded(i["request"], i["response"]) for i in document["interactions"] if _is_model_request(i["request"])]
 
 
+def exchanges(file: Path) -> list[dict[str, Any]]:
+    """Every request in a recording, in order: ``method``, ``path`` with query, parsed ``body``, and the ``reply``: status, type, body."""
+    document = yaml.load(file.read_text(encoding="utf-8"), Loader=_LOADER)
+    return [_exchange(i["request"], i["response"]) for i in document["interactions"]]
+
+
+def _exchange(request: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]:
+    url, sent = urlsplit(_url(request)), body_of(request)
+    made = _recorded({**request, "body": "null"}, response)
+    path = url.path + (f"?{url.query}" if url.query else "")
+    body = json.loads(sent) if sent else None
+    return {"method": request["method"].upper(), "path": path, "body": body, "reply": (made.status, made.content_type, made.body)}
+
+
 def _url(request: dict[str, Any]) -> str:
     return str(request["uri"] if "uri" in request else request["url"])  # go-vcr: "url"
 

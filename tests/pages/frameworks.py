@@ -24,7 +24,9 @@ and run again with no model server and no tool body, from the store and from an 
 
 Nothing of the agent's code is changed. `spanreplay doctor -- python agent.py` says what is observed in the Python that runs yours.
 
-Beside these: [MCP clients](frameworks/mcp.md), [commands](commands.md), [skills and prompts](skills.md).
+A client of MCP has no agent of its own: a loop over a model's SDK asks for the tools of its server.
+
+Beside these: [commands](commands.md), [skills and prompts](skills.md).
 
 | framework | newest seen | oldest seen | run as | agents in agents | a run comes back as |
 |---|---|---|---|---|---|

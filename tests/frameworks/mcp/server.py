@@ -1,6 +1,9 @@
 """The tools as an MCP server, of version 1 and of version 2 of the SDK: ``server.py`` speaks over stdio, ``server.py PORT`` over HTTP."""
 
+import itertools
 import sys
+
+import toolbox
 
 try:
     from mcp.server.mcpserver import MCPServer as Server
@@ -37,6 +40,7 @@ def over_http(port: int) -> None:
 
 
 if __name__ == "__main__":
+    toolbox._rolls = itertools.count(101)  # no roll of this process is one of the agent's
     if len(sys.argv) > 1:
         over_http(int(sys.argv[1]))
     else:

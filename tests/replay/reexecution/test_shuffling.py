@@ -6,7 +6,9 @@ import sys
 from asyncio import base_events
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date
 
+import time_machine
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -90,3 +92,9 @@ def test_tasks_begin_in_order_and_who_waits_for_the_same_thing_goes_on_in_order(
     assert {tuple(begun) for begun, _, _ in found} == {tuple(range(10))}
     assert {tuple(queued) for _, queued, _ in found} == {(0, 2, 4, 6, 8)}, "they wait for one future"
     assert len({tuple(apart) for _, _, apart in found}) > 1, "and these for one each"
+
+
+def test_a_copy_of_the_process_keeps_the_day_that_it_has() -> None:
+    with time_machine.travel("2020-02-02 12:30:00Z", tick=True):
+        shuffling._another_day(100)
+        assert date.today() == date(2020, 2, 2)

@@ -9,6 +9,7 @@ import importlib
 import os
 import sys
 import time
+from collections.abc import Callable
 from functools import cache
 from types import FrameType, ModuleType
 from typing import Any, Final
@@ -37,8 +38,13 @@ class _Watching:
         self._travel = module.travel(0, tick=True)
         self._traveller = self._travel.start()
         self._traveller.time_ns = self._read
+        self._real: Callable[[], int] = module._time_machine.original_time_ns
         session.clock_reads = reads
-        self._clock, session.clock = session.clock, module._time_machine.original_time_ns
+        self._clock, session.clock = session.clock, self._now
+
+    def _now(self) -> int:
+        """For the session: the time as it would be without us, which is the program's own where it tells itself one."""
+        return self._real() if self._stack and self._stack[-1] is self._traveller else time.time_ns()
 
     def _read(self) -> int:
         now = real_time_ns()

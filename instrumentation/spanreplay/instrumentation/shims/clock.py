@@ -35,7 +35,7 @@ class _Watching:
         self._left = MOST
         module = travelling()
         self._stack: list[Any] = module.traveller_stack
-        self._travel = module.travel(0, tick=True)
+        self._travel = module.travel(time.time(), tick=True)
         self._traveller = self._travel.start()
         self._traveller.time_ns = self._read
         self._real: Callable[[], int] = module._time_machine.original_time_ns

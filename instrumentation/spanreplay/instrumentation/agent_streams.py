@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
-from contextlib import aclosing, suppress
+from contextlib import aclosing, contextmanager, suppress
 from typing import Any, TypeVar
 
 from spanreplay.boundary.boundary import here
@@ -11,6 +11,21 @@ from spanreplay.instrumentation.framework import attempt
 from spanreplay.instrumentation.manual import AgentRun
 
 T = TypeVar("T")
+
+
+@contextmanager
+def _running(run: AgentRun, finished: Callable[[], object] | None) -> Iterator[None]:
+    """The run begins here, and ends with what is raised inside, if anything is."""
+    run.begin()
+    try:
+        yield
+    except BaseException as error:
+        run.end(error)
+        raise
+    if finished is not None:
+        with suppress(Exception):
+            finished()
+    run.end()
 
 
 def agent_stream(
@@ -24,8 +39,7 @@ def agent_stream(
         seen: is shown each item, to set the run's output; what it raises is left out of account.
         finished: is called when all items were read, for an output that is made of what was seen.
     """
-    run.begin()
-    try:
+    with _running(run, finished):
         with run.body():
             source = iter(invoke())
         while True:
@@ -44,21 +58,13 @@ def agent_stream(
                     with run.body():
                         close()
                 raise
-    except BaseException as error:
-        run.end(error)
-        raise
-    if finished is not None:
-        with suppress(Exception):
-            finished()
-    run.end()
 
 
 async def agent_astream(
     run: AgentRun, invoke: Callable[[], AsyncIterator[T]], seen: Callable[[T], object], finished: Callable[[], object] | None = None
 ) -> AsyncGenerator[T, Any]:
     """As :func:`agent_stream`, for an asynchronous one."""
-    run.begin()
-    try:
+    with _running(run, finished):
         with run.body():
             source = aiter(invoke())
         begun = False
@@ -79,13 +85,6 @@ async def agent_astream(
                     with run.body():
                         await close()
                 raise
-    except BaseException as error:
-        run.end(error)
-        raise
-    if finished is not None:
-        with suppress(Exception):
-            finished()
-    run.end()
 
 
 def observed_astream(

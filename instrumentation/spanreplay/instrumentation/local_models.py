@@ -4,8 +4,9 @@ An adapter says what is asked (:class:`Asked`) and how to read what was said; a 
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from spanreplay.boundary.asked import ask_for
 from spanreplay.boundary.boundary import agive, begin, give
@@ -98,6 +99,38 @@ def _view(step: Step, value: Any, read: Callable[[Any], Said]) -> dict[str, Attr
         return {}
 
 
+def _given(step: Step, value: Any, read: Callable[[Any], Said]) -> Any:
+    """What the record gave in place of the model's answer."""
+    _view(step, value, read)
+    return value
+
+
+@contextmanager
+def _asking(step: Step) -> Iterator[None]:
+    """The model is asked inside the step, which ends with what is raised there."""
+    try:
+        with step.body():
+            yield
+    except BaseException as error:
+        step.fail(error)
+        raise
+
+
+@contextmanager
+def _handing_on(step: Step, read: Callable[[Sequence[Any]], Said]) -> Iterator[list[Any]]:
+    """The pieces handed on so far, to be added to: however that ends, the step ends with them."""
+    pieces: list[Any] = []
+    try:
+        yield pieces
+    except GeneratorExit:
+        step.end("abandoned", result=step.encoded(pieces))
+        raise
+    except BaseException as error:
+        step.fail(error)
+        raise
+    step.succeed(pieces, attributes=_view(step, pieces, read))
+
+
 def generate(
     scope: Scope, ask: Callable[[], Asked], invoke: Callable[[], T], read: Callable[[T], Said], keep: Callable[[T], object] = lambda v: v
 ) -> T:
@@ -115,16 +148,9 @@ def generate(
         return invoke()
     answer = step.ask()
     if answer is not None:
-        given: Any = give(step, answer)
-        _view(step, given, read)
-        value: T = given
-        return value
-    try:
-        with step.body():
-            value = invoke()
-    except BaseException as error:
-        step.fail(error)
-        raise
+        return cast("T", _given(step, give(step, answer), read))
+    with _asking(step):
+        value = invoke()
     step.succeed(keep(value), attributes=_view(step, value, read))
     return value
 
@@ -136,16 +162,9 @@ async def agenerate(scope: Scope, ask: Callable[[], Asked], invoke: Callable[[],
         return await invoke()
     answer = step.ask()
     if answer is not None:
-        given: Any = await agive(step, answer)
-        _view(step, given, read)
-        value: T = given
-        return value
-    try:
-        with step.body():
-            value = await invoke()
-    except BaseException as error:
-        step.fail(error)
-        raise
+        return cast("T", _given(step, await agive(step, answer), read))
+    with _asking(step):
+        value = await invoke()
     step.succeed(value, attributes=_view(step, value, read))
     return value
 
@@ -160,12 +179,9 @@ def generate_stream(
         return
     answer = step.ask()
     if answer is not None:
-        given: Any = give(step, answer) or []
-        _view(step, given, read)
-        yield from given
+        yield from _given(step, give(step, answer) or [], read)
         return
-    pieces: list[T] = []
-    try:
+    with _handing_on(step, read) as pieces:
         source = iter(invoke())
         while True:
             try:
@@ -175,13 +191,6 @@ def generate_stream(
                 break
             pieces.append(piece)
             yield piece
-    except GeneratorExit:
-        step.end("abandoned", result=step.encoded(pieces))
-        raise
-    except BaseException as error:
-        step.fail(error)
-        raise
-    step.succeed(pieces, attributes=_view(step, pieces, read))
 
 
 async def agenerate_stream(
@@ -195,13 +204,10 @@ async def agenerate_stream(
         return
     answer = step.ask()
     if answer is not None:
-        given: Any = await agive(step, answer) or []
-        _view(step, given, read)
-        for piece in given:
+        for piece in _given(step, await agive(step, answer) or [], read):
             yield piece
         return
-    pieces: list[T] = []
-    try:
+    with _handing_on(step, read) as pieces:
         source = aiter(invoke())
         while True:
             try:
@@ -211,10 +217,3 @@ async def agenerate_stream(
                 break
             pieces.append(piece)
             yield piece
-    except GeneratorExit:
-        step.end("abandoned", result=step.encoded(pieces))
-        raise
-    except BaseException as error:
-        step.fail(error)
-        raise
-    step.succeed(pieces, attributes=_view(step, pieces, read))

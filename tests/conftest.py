@@ -1,5 +1,6 @@
 """Shared fixtures."""
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -7,6 +8,11 @@ import pytest
 from spanreplay.store import database
 from support import store_template
 from support.size import FULL
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: collections of garbage, those that tests ask for too, need not look at it again."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=not FULL)

@@ -63,7 +63,7 @@ def a_server() -> Any:
 
 def too_slow() -> Any:
     try:
-        subprocess.run(["sh", "-c", COUNT + "exec sleep 60"], timeout=0.2, check=True)
+        subprocess.run(["sh", "-c", COUNT + "exec sleep 60"], timeout=1, check=True)  # time enough for the shell to start
     except subprocess.TimeoutExpired as error:
         return type(error).__name__
     return None

@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import inspect
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any
 
 import pytest
@@ -13,15 +13,6 @@ from hypothesis import strategies as st
 from spanreplay.instrumentation import tool
 from spanreplay.semconv import attributes as names
 from support.taped import Tape, recorded, recording, replayed, told
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _only_what_is_made_here_is_collected() -> Iterator[None]:
-    """Collecting is what some of these tests are about; a process that has imported every other test takes a third of a second for it."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @tool(effect="read")

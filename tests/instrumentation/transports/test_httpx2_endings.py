@@ -4,7 +4,7 @@ import asyncio
 import gc
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import httpx2
@@ -89,16 +89,6 @@ def test_an_async_stream_left_early(server: ModelServer) -> None:
     assert [step.outcome for step in recorded.steps] == ["abandoned"]
 
 
-@pytest.fixture
-def _small_heap() -> Iterator[None]:
-    """What is alive already is not collected, so that a collection is quick."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
-@pytest.mark.usefixtures("_small_heap")
 def test_a_stream_that_nobody_closes_ends_when_it_is_collected(server: ModelServer) -> None:
     rest = threading.Event()
 
@@ -114,7 +104,6 @@ def test_a_stream_that_nobody_closes_ends_when_it_is_collected(server: ModelServ
     assert [step.outcome for step in recorded.steps] == ["abandoned"]
 
 
-@pytest.mark.usefixtures("_small_heap")
 def test_a_response_that_nobody_reads_ends_when_it_is_collected(server: ModelServer) -> None:
     def agent() -> Any:
         with httpx2.Client(verify=False) as c:

@@ -204,9 +204,8 @@ def test_a_timeout(server: ModelServer) -> None:
 
 def test_a_timeout_in_the_body(server: ModelServer) -> None:
     never = threading.Event()
-    value, recorded = experiment(
-        server, caught(with_requests(server, "GET", timeout=0.05)), Scripted(parts=[b"first", never], chunked=True)
-    )
+    late = with_requests(server, "GET", timeout=0.5)  # the first part is to come before
+    value, recorded = experiment(server, caught(late), Scripted(parts=[b"first", never], chunked=True))
     assert value[0] is requests.exceptions.ConnectionError
     assert [(s.outcome, s.body) for s in recorded.steps] == [("timeout", b"first")]
 

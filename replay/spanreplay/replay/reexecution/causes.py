@@ -26,6 +26,7 @@ from spanreplay.replay.reexecution.evidence import fragments
 from spanreplay.replay.reexecution.ledger import Difference
 from spanreplay.replay.reexecution.looking import SHORT, Looked, holds
 from spanreplay.replay.reexecution.versions_now import Change, Comparison, recorded_command
+from spanreplay.replay.reexecution.workers import unnamed_items
 
 NONE: Final = "no version in the record explains it: the agent's own code, or what it was given, has changed"
 _SAME: Final = "no version that is kept has changed: what differs comes from chance, time, or something outside"
@@ -95,8 +96,14 @@ class Causes:
         if told is None:
             if difference.kind != "input" and self._comparison is None:
                 return difference
-            told = ("none", NONE if self._comparison is None or self._comparison.unknown else _SAME)
+            told = ("none", (NONE if self._comparison is None or self._comparison.unknown else _SAME) + self._of_workers(difference))
         return replace(difference, cause_kind=told[0], cause=told[1])
+
+    def _of_workers(self, difference: Difference) -> str:
+        call = next((found for run in self._runs if run.run_id == difference.run_id and (found := unnamed_items(run))), None)
+        if call is None:
+            return ""
+        return f"; or workers took other items from a queue, and nothing tells whose {call} it is: with scope(key): around each item would"
 
     def _told(self, what: _Hit | None, reached: list[_Hit], hits: list[_Hit]) -> tuple[str, str] | None:
         code = [hit for hit in reached if hit.kind in ("commit", "diff", "file")]

@@ -20,7 +20,7 @@ _HOME: Final = _ROOT / ".venv" / "rivals"
 _READY: Final = _HOME / ".ready"
 _NOTES: Final = (
     "CPU of all threads of one process, all tools interleaved, patches of the others taken out; the model answers in-process",
-    "spanreplay answers at the SDK's method where the call is the recorded one to the byte, else under the SDK, at the HTTP transport",
+    "spanreplay answers at the SDK's method where its arguments are the recorded body, else under the SDK, at the HTTP transport",
     "the two others replace the SDK's method",
     "spanreplay: replay = Replayer on a loaded run, guard on; 'session prepared' = replay_session made beforehand, no guard, no verdict",
     "spanreplay's guard is a Python audit hook, which cannot be taken out: from its first replay on, all of the others run with it, idle",

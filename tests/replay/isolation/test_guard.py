@@ -173,6 +173,15 @@ def test_no_witness_saw_anything(battery: Any) -> None:
     assert (ran.scratch / "mine").read_text() == "mine"
 
 
+def test_without_scratch_nothing_may_be_written(tmp_path: Path) -> None:
+    guard = Guard(scratch=None)
+    assert guard.environment() == {}
+    with guard.armed(), pytest.raises(OutsideActionRefused):
+        (tmp_path / "new").write_text("x")
+    assert not list(tmp_path.iterdir())
+    assert guard.attempts == 1
+
+
 def test_unguarded_the_same_acts_reach_the_witnesses(run: Any, witness: Any) -> None:
     ran = run(
         """

@@ -44,7 +44,7 @@ class Sdk(Protocol):
         """The request body of a method's arguments, not yet JSON everywhere; ``None`` where they say more than a body."""
         ...
 
-    def write(self, body: object) -> str:
+    def write(self, body: object, /) -> str:
         """Canonical JSON of something with such a body in it.
 
         Raises:

@@ -32,11 +32,13 @@ from spanreplay.store.importing import Importer
 from spanreplay.store.loading import BLOB_COLUMNS
 from spanreplay.store.span_rows import COLUMNS
 from spanreplay.store.store import Store
-from support.agent_traces import Mix, batches, write_json, write_proto
+from support.agent_traces import Mix, batches, conversation, write_json, write_proto
 
 BATCHES: Final = 30
 """6000 spans: 30 MB of JSON in the mix of agents."""
 PAIRS: Final = 30
+LONG: Final = 400
+SHORTS: Final = 8
 THIRD: Final = 1 / 0.3
 """30 % of the parser's speed."""
 
@@ -78,6 +80,19 @@ def import_deriving() -> Ratio:
         return lambda: [derive(trace) for trace in traces]
 
     return _part("records (agents) to rows of runs and steps / json.loads of the lines they came in", derived)
+
+
+def derive_long() -> Ratio:
+    """A run of many turns, each with all that was said before, against as many turns in short runs: 1 where a turn costs the same."""
+    short = [conversation(LONG // SHORTS, seed=seed) for seed in range(SHORTS)]
+    long = conversation(LONG)
+
+    def of_short() -> None:
+        for run in short:
+            Histories(derive(run)[1])
+
+    name = f"deriving a run of {LONG} turns / {SHORTS} runs that have as many together"
+    return ratio(name, of_short, lambda: Histories(derive(long)[1]), goal=3, times=1, pairs=10, clock=time.process_time)
 
 
 def import_writing() -> Ratio:

@@ -65,6 +65,27 @@ def batches(count: int, *, mix: Mix = "agents", seed: int = 1, at_once: int = AT
         yield batch
 
 
+def conversation(turns: int, *, seed: int = 1) -> list[SpanRecord]:
+    """The spans of one run of so many turns, each a model call with all that was said before and the tool that it asks for."""
+    chance = random.Random(seed)
+    trace, root, now = _id(chance, 16), _id(chance, 8), _START
+    spans: list[SpanRecord] = []
+    history: list[dict[str, Any]] = []
+    for _ in range(turns):
+        asked = {"role": "user", "parts": [{"type": "text", "content": _text(chance, chance.randrange(200, 1_500))}]}
+        call, result, now = f"call_{_id(chance, 12)}", _text(chance, 300), now + 950_000_000
+        answer, history = _answer(chance, [call]), [*history, asked]
+        spans += _model(chance, trace, root, now, history, answer), _tool(chance, trace, root, now + 45_000_000, call, result)
+        told = {"role": "tool", "parts": [{"type": "tool_call_response", "id": call, "response": result}]}
+        history = [*history, answer, told]
+    agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "helper"}
+    around = SpanRecord(
+        trace_id=trace, span_id=root, name="invoke_agent helper", kind=KIND_INTERNAL, start_ns=_START, end_ns=now + 10**9, attributes=agent,
+        resource=_RESOURCE, scope=_MODEL_SCOPE,
+    )  # fmt: skip
+    return [*spans, around]
+
+
 def write_json(stream: BinaryIO, spans: Iterator[list[SpanRecord]]) -> int:
     """Writes a document a line and gives the number of bytes."""
     return sum(stream.write(json.dumps(otlp_json.encode(batch), separators=(",", ":")).encode() + b"\n") for batch in spans)

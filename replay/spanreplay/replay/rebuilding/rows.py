@@ -109,14 +109,18 @@ def _written(value: Json) -> str:
 
 def _view(view: dict[str, Json]) -> str:
     """The same as ``_written`` gives, of messages that were said before without writing them again."""
-    return "{" + ",".join(f"{_written(name)}:{_member(value)}" for name, value in view.items()) + "}"
+    pieces: list[str] = []
+    for name, value in view.items():
+        pieces.append(f"{',' if pieces else '{'}{_written(name)}:")
+        if type(value) is list and value:
+            first, *others = _elements.of(value)
+            pieces += ("[", first[1:], *others, "]")
+        else:
+            pieces.append(_written(value))
+    return "".join((*pieces, "}"))  # once: it is long
 
 
-def _member(value: Json) -> str:
-    return "[" + ",".join(_elements.of(value)) + "]" if type(value) is list else _written(value)
-
-
-_elements: Final = PerElement(_written)
+_elements: Final = PerElement(lambda element: f",{_written(element)}")
 
 
 def _total(steps: Iterable[Step], kind: str) -> int | None:

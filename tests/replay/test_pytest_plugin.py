@@ -3,9 +3,13 @@
 import hashlib
 import json
 
-import duckdb  # noqa: F401 — pytester forgets what a suite has imported, and this cannot be imported twice
+# What a suite imports, pytester forgets after it. These cannot be imported twice: they observe the process.
+import duckdb  # noqa: F401
 import pytest
 
+import spanreplay.recording
+import spanreplay.replay.reexecution.baseline
+import spanreplay.replay.reexecution.engine  # noqa: F401
 from support.size import FULL
 
 pytest_plugins = ["pytester"]

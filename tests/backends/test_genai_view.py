@@ -67,7 +67,7 @@ def test_every_step_is_what_it_is(spans: list[SpanRecord]) -> None:
     assert sorted(str(classified(span)) for span in spans) == ["agent"] + 4 * ["model"] + 5 * ["tool"]
     assert {span.name for span in spans if classified(span) == "model"} == {"chat scripted-1"}
     assert {"invoke_agent trip-planner", "execute_tool book_hotel"} <= {span.name for span in spans}
-    (run,) = {span.attributes[a.RUN_ID] for span in spans}
+    (run,) = {str(span.attributes[a.RUN_ID]) for span in spans}
     assert run, "to come back from what is looked at"
     (failed,) = (span for span in spans if span.status == STATUS_ERROR)
     assert failed.name == "execute_tool book_hotel"

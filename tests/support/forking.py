@@ -167,7 +167,7 @@ class Scene:
         monkeypatch.setattr(keeping, "make_folder", lambda _: None)
         control.start(store="not-there")
         try:
-            self.value = agent()
+            self.value: Any = agent()
         except Exception as error:
             self.value = error
         finally:

@@ -2,13 +2,14 @@
 
 import os
 import threading
+from pathlib import Path
 
 import pytest
 
 from spanreplay.replay.reexecution import child
 
 
-def test_a_stopped_process_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_process_ends_by_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ended = threading.Event()
     codes: list[int] = []
     said: list[bytes] = []
@@ -17,10 +18,11 @@ def test_a_stopped_process_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> No
         codes.append(code)
         ended.set()
 
-    monkeypatch.setattr(child, "_GRACE_S", 0)
+    monkeypatch.setattr(child, "GRACE_S", 0)
     monkeypatch.setattr(os, "_exit", leave)
     monkeypatch.setattr(os, "write", lambda descriptor, text: said.append(text))
-    child._end_soon()
+    child._end_soon(tmp_path, "alone")
     assert ended.wait(10)
     assert codes == [1]
     assert said == [b"spanreplay: stopped, and ended: the agent went on for 0 s\n"]
+    assert [file.name for file in tmp_path.iterdir()] == [f"{os.getpid()}.alone"]

@@ -28,17 +28,19 @@ from spanreplay.recording.place import find_place
 from spanreplay.replay.isolation import kernel, naming, network
 from spanreplay.replay.isolation.guard import Guard
 from spanreplay.replay.isolation.reachable import Reachable
+from spanreplay.replay.isolation.refusal import Refusal
 from spanreplay.replay.isolation.state import Restored, paths_of, put_back
 from spanreplay.replay.model import Run
 from spanreplay.replay.reexecution.claims import Claims
 from spanreplay.replay.reexecution.clock import RecordedClock
 from spanreplay.replay.reexecution.crashes import crash
+from spanreplay.replay.reexecution.ending import GRACE_S, Ends, leave_mark
 from spanreplay.replay.reexecution.engine import ISOLATION, finish, prepared, stopped_by_replay
 from spanreplay.replay.reexecution.forking import follow, may_start
 from spanreplay.replay.reexecution.keeping import Keeping
 from spanreplay.replay.reexecution.ledger import Ledger
 from spanreplay.replay.reexecution.missing_state import IN_PLACE
-from spanreplay.replay.reexecution.plan import CLAIMS, ENVIRONMENT, LEDGERS, TEMPORARY, Plan, read_code, read_plan, read_recording
+from spanreplay.replay.reexecution.plan import CLAIMS, ENDS, ENVIRONMENT, LEDGERS, TEMPORARY, Plan, read_code, read_plan, read_recording
 from spanreplay.replay.reexecution.stepping import Inner, Stepper
 from spanreplay.replay.reexecution.stubs import RecordedCalls
 from spanreplay.replay.reexecution.versions_now import compare, recorded_redactor
@@ -55,9 +57,6 @@ UNNAMED: Final = (
     "handles opened before are not covered"
 )
 
-_GRACE_S: Final = 20
-"""How long an agent may go on after a difference has stopped it."""
-
 
 def start() -> None:
     """Begin the replay that the environment describes. Does nothing where it describes none.
@@ -70,6 +69,7 @@ def start() -> None:
     try:
         _start(Path(folder))
     except Exception as error:  # noqa: BLE001 — whatever it is
+        leave_mark(Path(folder) / ENDS, "whole")
         os.write(2, f"spanreplay: nothing can be replayed in {sys.executable}: {type(error).__name__}: {error}\n".encode())
         os._exit(125)
 
@@ -83,6 +83,8 @@ def _start(scratch: Path) -> None:
     if claims.take("versions", "compared"):
         _compare_versions(scratch, plan, runs, ledger)
     clock = RecordedClock(runs)
+    enough = partial(_end_soon, scratch / ENDS, "alone" if plan.options.comparing.all_differences else "whole")
+    stop = _nothing if plan.options.stepping.break_at is not None else enough  # who looks at it takes their time
     made = prepared(
         runs,
         ledger,
@@ -90,12 +92,12 @@ def _start(scratch: Path) -> None:
         claims=claims,
         place=place.path,
         options=plan.options,
-        on_stop=_end_soon,
+        on_stop=stop,
         clock=clock,
         keeping=lambda redactor: Keeping(env.store_folder(None), place, redactor, ledger),
     )
     session, kept = made.session, made.keeping
-    _around(session, made.interceptor, plan, runs, ledger, clock)
+    _around(session, made.interceptor, plan, runs, ledger, clock, enough)
     command = RunContext(run_id=place.run_id, name="command", fallback=True) if kept is None else kept.context()
     plugins.install("auto", shortcuts=True)
     processes.complete_with(_child_environment)
@@ -119,6 +121,12 @@ def _start(scratch: Path) -> None:
 
     options, ledgers = plan.options, [ledger]
     isolation, restored = (ISOLATION, Restored()) if options.isolate == "hook" else _confined(scratch, plan, runs)
+
+    def refused(refusal: Refusal) -> None:
+        ledgers[-1].refuse(refusal)  # a copy of the process has another
+        if refusal.fatal:
+            leave_mark(scratch / ENDS, "alone")
+
     guard = Guard(
         scratch=scratch,
         state=restored.paths,
@@ -126,11 +134,18 @@ def _start(scratch: Path) -> None:
         allow_connect=options.allow_connect,
         permits=made.permits,
         may_start=partial(may_start, confined=bool(os.environ.get(kernel.CONFINED))),
-        on_refusal=lambda refusal: ledgers[-1].refuse(refusal),  # noqa: PLW0108 — a copy of the process has another
+        on_refusal=refused,
     )
 
     def go_on(path: str, run_id: str) -> None:
         """In a copy of this process."""
+        try:
+            begin(path, run_id)
+        except Exception:
+            leave_mark(scratch / ENDS, "whole")
+            raise
+
+    def begin(path: str, run_id: str) -> None:
         mine = Ledger(scratch / LEDGERS / f"{os.getpid()}-{os.urandom(4).hex()}.ledger")
         ledgers.append(mine)
         copied = prepared(
@@ -140,10 +155,10 @@ def _start(scratch: Path) -> None:
             claims=Claims(scratch / CLAIMS),
             place=path,
             options=options,
-            on_stop=_end_soon,
+            on_stop=stop,
             clock=clock,
         )
-        _around(copied.session, copied.interceptor, plan, runs, mine, clock)
+        _around(copied.session, copied.interceptor, plan, runs, mine, clock, enough)
         os.environ.update(replace(place, path=path, run_id=run_id).environment())
         root = copied.session.root(replace(command, run_id=run_id), path)
         sessions.activate(root)
@@ -158,14 +173,22 @@ def _start(scratch: Path) -> None:
     ledger.enter("started", pid=os.getpid(), argv=sys.orig_argv, isolation=isolation)
 
 
-def _around(session: Session, interceptor: RecordedCalls, plan: Plan, runs: Sequence[Run], ledger: Ledger, clock: RecordedClock) -> None:
+def _around(
+    session: Session,
+    interceptor: RecordedCalls,
+    plan: Plan,
+    runs: Sequence[Run],
+    ledger: Ledger,
+    clock: RecordedClock,
+    on_enough: Callable[[], None],
+) -> None:
     """What is done besides answering, where it was asked for."""
     options = plan.options
     inner: Inner = interceptor
     if options.stepping:
         from spanreplay.replay.reexecution.breaking import debug
 
-        inner = Stepper(inner, options.stepping, runs, focus=plan.focus, ledger=ledger, on_enough=_end_soon, debug=debug)
+        inner = Stepper(inner, options.stepping, runs, focus=plan.focus, ledger=ledger, on_enough=on_enough, debug=debug)
     if options.shuffled is not None:
         from spanreplay.replay.reexecution.shuffling import Shuffled
 
@@ -229,12 +252,17 @@ def _confined(scratch: Path, plan: Plan, runs: Sequence[Run]) -> tuple[str, Rest
     return f"{KERNEL if named else UNNAMED}{NETWORK if of_its_own else ''}{how}", restored
 
 
-def _end_soon() -> None:
+def _nothing() -> None:
+    """Nobody ends a process that is looked at."""
+
+
+def _end_soon(marks: Path, ends: Ends) -> None:
     """A process that the replay has stopped ends, also where the stop only reached a task or a thread that others wait for."""
+    leave_mark(marks, ends)
 
     def end() -> None:
-        time.sleep(_GRACE_S)
-        os.write(2, f"spanreplay: stopped, and ended: the agent went on for {_GRACE_S} s\n".encode())
+        time.sleep(GRACE_S)
+        os.write(2, f"spanreplay: stopped, and ended: the agent went on for {GRACE_S:g} s\n".encode())
         os._exit(1)
 
     threading.Thread(target=end, name="spanreplay-stop", daemon=True).start()

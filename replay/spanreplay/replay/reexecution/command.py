@@ -23,10 +23,11 @@ from spanreplay.replay.reexecution.crashes import told
 from spanreplay.replay.reexecution.credentials import PLACEHOLDER, needed_credentials
 from spanreplay.replay.reexecution.cut import cut_of
 from spanreplay.replay.reexecution.cut import judged as judged_part
+from spanreplay.replay.reexecution.ending import GRACE_S, QUIET_S, EndsTogether
 from spanreplay.replay.reexecution.hosts import model_hosts
 from spanreplay.replay.reexecution.ledger import Difference, Ledger, Totals, expected_runs, read_ledgers
 from spanreplay.replay.reexecution.options import STRICT, Options
-from spanreplay.replay.reexecution.plan import ENVIRONMENT, LEDGERS, TEMPORARY, Plan, lay_out
+from spanreplay.replay.reexecution.plan import ENDS, ENVIRONMENT, LEDGERS, TEMPORARY, Plan, lay_out
 from spanreplay.replay.reexecution.policy import PolicyError
 from spanreplay.replay.reexecution.stepping import window
 from spanreplay.replay.reexecution.uncalled import enter_unreached
@@ -141,7 +142,17 @@ def replay_command(
             else nullcontext()
         ):
             try:
-                code = run_attached(argv, environment, cwd, output=output, errors=errors, stdin=stdin, limit=limit)
+                code = run_attached(
+                    argv,
+                    environment,
+                    cwd,
+                    output=output,
+                    errors=errors,
+                    stdin=stdin,
+                    limit=limit,
+                    marks=scratch / ENDS,
+                    quiet_s=GRACE_S if policy else QUIET_S,  # who waits for a live call does not only wait
+                )
             except Overran:
                 code, overran = 128 + signal.SIGTERM, True
         totals = read_ledgers(scratch / LEDGERS)
@@ -229,6 +240,8 @@ def run_attached(
     errors: IO[Any] | None = None,
     stdin: int | None = None,
     limit: float | None = None,
+    marks: Path | None = None,
+    quiet_s: float = QUIET_S,
 ) -> int:
     """Run a command on our own stdin, stdout and stderr; returns its exit code (128 + n for signal n, as shells do).
 
@@ -244,6 +257,8 @@ def run_attached(
         stdin: its standard input, as :class:`subprocess.Popen` takes it; ours by default.
         limit: seconds that it has; it is then a process group of its own, which is ended as a whole and with all that it has started, also
             where we are told to end.
+        marks: where its processes say that they were stopped, which ends all of it, see :mod:`spanreplay.replay.reexecution.ending`.
+        quiet_s: seconds without work after which a command so marked is ended.
 
     Raises:
         CommandMissing: there is no such program, or no such folder to run it in.
@@ -272,7 +287,8 @@ def run_attached(
             list(argv), env=environment, cwd=cwd, stdin=stdin, stdout=output, stderr=errors, start_new_session=limit is not None
         )
         started.append(child)
-        code = child.wait(limit)
+        with nullcontext() if marks is None else EndsTogether(child, marks, errors, quiet_s=quiet_s):
+            code = child.wait(limit)
     except subprocess.TimeoutExpired as error:
         _end_group(started[0], others)
         raise Overran(f"no end after {limit:g} s") from error

@@ -24,6 +24,8 @@ class Process(NamedTuple):
     parent: int
     group: int
     started: int
+    used_s: float
+    """Seconds of processor time that it, and the children it has waited for, have used."""
 
 
 def adopt_orphans() -> None:
@@ -35,19 +37,26 @@ def adopt_orphans() -> None:
 
 def descendants() -> list[Process]:
     """Every process below this one, parents first; those that have ended are none."""
+    return [process for process in below({os.getpid()}) if process.pid != os.getpid()]
+
+
+def below(tops: set[int]) -> list[Process]:
+    """Some processes and every one below them, parents first; those that have ended are none."""
     children: dict[int, list[Process]] = {}
+    found: list[Process] = []
     with suppress(OSError):
         for folder in Path("/proc").iterdir():
-            found = _read(int(folder.name)) if folder.name.isdigit() else None
-            if found is not None:
-                children.setdefault(found.parent, []).append(found)
-    below: list[Process] = []
-    todo = [os.getpid()]
+            process = _read(int(folder.name)) if folder.name.isdigit() else None
+            if process is not None and process.pid in tops:
+                found.append(process)
+            elif process is not None:
+                children.setdefault(process.parent, []).append(process)
+    todo = list(tops)
     while todo:
         more = children.pop(todo.pop(), [])
-        below += more
+        found += more
         todo += [process.pid for process in more]
-    return below
+    return found
 
 
 def end(processes: list[Process], number: int) -> None:
@@ -56,7 +65,8 @@ def end(processes: list[Process], number: int) -> None:
         with suppress(OSError):
             handle = os.pidfd_open(process.pid)
             try:
-                if _read(process.pid) == process:
+                now = _read(process.pid)
+                if now is not None and now.started == process.started:
                     signal.pidfd_send_signal(handle, number)
             finally:
                 os.close(handle)
@@ -76,9 +86,17 @@ def end_all(but: set[int]) -> None:
 
 
 def _read(pid: int) -> Process | None:
-    """A process that has not ended; proc(5), ``stat``: state, parent, group and start are the 3rd, 4th, 5th and 22nd field."""
+    """A process that has not ended; proc(5), ``stat``: state, parent, group, times and start are fields 3, 4, 5, 14 to 17, and 22."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-        return None if fields[0] in (b"Z", b"X") else Process(pid, int(fields[1]), int(fields[2]), int(fields[19]))
+        if fields[0] in (b"Z", b"X"):
+            return None
+        return Process(
+            pid=pid,
+            parent=int(fields[1]),
+            group=int(fields[2]),
+            started=int(fields[19]),
+            used_s=sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK"),
+        )
     except (OSError, ValueError, IndexError):
         return None

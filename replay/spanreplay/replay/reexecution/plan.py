@@ -8,6 +8,7 @@
     SCRATCH/recording.json   the spans and log records of these runs, as OTLP JSON
     SCRATCH/claims/          what of the record each process has taken, see spanreplay.replay.reexecution.claims
     SCRATCH/ledgers/         one ledger a process, see spanreplay.replay.reexecution.ledger
+    SCRATCH/ends/            marks of processes that were stopped, see spanreplay.replay.reexecution.ending
     SCRATCH/tmp/             the command's TMPDIR
 """
 
@@ -28,6 +29,7 @@ ENVIRONMENT: Final = "SPANREPLAY_PLAN"
 
 CLAIMS: Final = "claims"
 LEDGERS: Final = "ledgers"
+ENDS: Final = "ends"
 TEMPORARY: Final = "tmp"
 
 
@@ -57,6 +59,7 @@ def lay_out(scratch: Path, plan: Plan, records: Iterable[Record], code: Json = N
     """
     (scratch / CLAIMS).mkdir()
     (scratch / LEDGERS).mkdir()
+    (scratch / ENDS).mkdir()
     (scratch / TEMPORARY).mkdir()
     found = {"schema": plan.schema, "runs": plan.runs, "focus": plan.focus, "join": plan.join, "options": plan.options.to_json()}
     found["announce"] = plan.announce

@@ -1,0 +1,157 @@
+"""A replayed command ends as a whole: a process that the replay has stopped gives nothing any more to those that wait for it.
+
+In life they would have got it: the parent of a worker waits on a queue for ever where a difference, or the guard, has ended the worker.
+A process that is stopped leaves a mark, an empty file named by its number and by what becomes of the others. The program that replays
+looks for marks while the command runs.
+
+``PID.whole``: nothing that the command does from here on counts. It is ended as soon as all of its processes only wait, at last after
+:data:`GRACE_S`.
+``PID.alone``: the others go on; the command is ended when that process has ended and all of them only wait.
+
+Waiting is told by the processor time of the processes, so that a command which says its last words on a busy machine is left to it. The
+processes are found in ``/proc``; elsewhere than on Linux all of them seem to wait, and the first one is ended.
+"""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, Final, Literal, Self, TypeAlias
+
+from spanreplay.replay.reexecution import descendants
+
+Ends: TypeAlias = Literal["whole", "alone"]
+
+QUIET_S: Final = 0.7
+"""A command that has done nothing for so long only waits."""
+GRACE_S: Final = 20.0
+"""How long an agent may go on after a difference has stopped it."""
+
+_LOOK_S: Final = 0.1
+_ASKED_S: Final = 0.5
+"""How long processes that are asked to end may take."""
+_IDLE: Final = 0.03
+"""Share of one processor that also who waits may use: some look again and again."""
+
+
+def leave_mark(folder: Path, ends: Ends) -> None:
+    """Tell the program that replays that this process is stopped. Never fails.
+
+    Args:
+        folder: of the marks.
+        ends: what becomes of the other processes of the command.
+    """
+    with suppress(OSError):
+        os.close(os.open(folder / f"{os.getpid()}.{ends}", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+
+
+class EndsTogether:
+    """Ends a command of which a process was stopped. A context: around waiting for the command.
+
+    Args:
+        child: its first process, just started.
+        folder: of the marks.
+        errors: its standard error, which is told that it is ended; ours where there is none.
+        quiet_s: seconds without work after which it only waits.
+    """
+
+    def __init__(
+        self, child: "subprocess.Popen[bytes]", folder: Path, errors: IO[Any] | int | None = None, *, quiet_s: float = QUIET_S
+    ) -> None:
+        self._child = child
+        self._folder = folder
+        self._errors = errors
+        self._course = Course(quiet_s)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, name="spanreplay-ends-together", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._over.wait(_LOOK_S):
+            marks = _marks(self._folder)
+            if marks:
+                tree = descendants.below({self._child.pid})
+                why = self._course.is_over(time.monotonic(), marks, tree)
+                if why is not None:
+                    self._say(why)
+                    self._end(tree)
+                    return
+
+    def _say(self, why: str) -> None:
+        to = 2 if self._errors is None else self._errors if isinstance(self._errors, int) else self._errors.fileno()
+        with suppress(OSError):
+            os.write(to, f"spanreplay: a process of the command was stopped, and all of it is ended: {why}\n".encode())
+
+    def _end(self, tree: list[descendants.Process]) -> None:
+        descendants.adopt_orphans()  # those whose parent ends first are found below this process
+        all_of_it = {process.pid for process in tree}
+        unseen = self._child.pid not in all_of_it
+        for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+            descendants.end(tree, number)
+            if unseen:
+                with suppress(OSError):
+                    self._child.send_signal(number)
+            until = time.monotonic() + _ASKED_S
+            while (tree or (unseen and not self._over.is_set())) and time.monotonic() < until:
+                time.sleep(_LOOK_S / 10)
+                tree = descendants.below({process.pid for process in tree})
+                all_of_it.update(process.pid for process in tree)
+        for pid in all_of_it - {self._child.pid}:
+            with suppress(OSError):  # most are not ours to wait for
+                os.waitpid(pid, os.WNOHANG)
+
+
+class Course:
+    """What a command of which a process was stopped has done since.
+
+    Args:
+        quiet_s: seconds without work after which it only waits.
+    """
+
+    def __init__(self, quiet_s: float) -> None:
+        self._quiet_s = quiet_s
+        self._stopped_at: float | None = None
+        self._since = 0.0
+        self._pids: set[int] = set()
+        self._used_s = 0.0
+
+    def is_over(self, now: float, marks: Mapping[int, str], processes: Sequence[descendants.Process]) -> str | None:
+        """Why it is to be ended; ``None`` while it may go on.
+
+        Args:
+            now: seconds, of any clock that only goes forward.
+            marks: number of each process that was stopped, and what becomes of the others.
+            processes: those of the command that are there.
+        """
+        pids, used_s = {process.pid for process in processes}, sum(process.used_s for process in processes)
+        if pids != self._pids or used_s - self._used_s > _IDLE * max(1.0, now - self._since):
+            self._since, self._pids, self._used_s = now, pids, used_s
+        whole = "whole" in marks.values()
+        if whole and self._stopped_at is None:
+            self._stopped_at = now
+        if (whole or marks.keys() - pids) and now - self._since >= self._quiet_s:
+            return "the rest waited for it"
+        if self._stopped_at is not None and now - self._stopped_at >= GRACE_S:
+            return f"the rest went on for {GRACE_S:g} s"
+        return None
+
+
+def _marks(folder: Path) -> dict[int, str]:
+    found: dict[int, str] = {}
+    with suppress(OSError):
+        for file in folder.iterdir():
+            pid, _, ends = file.name.partition(".")
+            if pid.isdigit() and found.get(int(pid)) != "whole":
+                found[int(pid)] = ends
+    return found

@@ -1,10 +1,6 @@
 """One live step: its place, its span, and the record of how it ended."""
 
-import asyncio
-import concurrent.futures
-import json
 import os
-import traceback
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -13,13 +9,15 @@ from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, Status, StatusCode
 
-from spanreplay.boundary import loops, spans
-from spanreplay.boundary import scope as scopes
+from spanreplay.boundary import spans
 from spanreplay.boundary.body import Body
 from spanreplay.boundary.call import INTENT_EFFECTS, Answer, Call, OutcomeName, StepEnded, StepEvent, StepStarted
 from spanreplay.boundary.contents import digests_json, for_span
 from spanreplay.boundary.errors import ControlSignal
+from spanreplay.boundary.raised import outcome_of, put_error
 from spanreplay.boundary.scope import Scope, step_label
+from spanreplay.boundary.starting import start_attributes
+from spanreplay.boundary.writing import Writing, lossy_in, put_lossy
 from spanreplay.content import codec
 from spanreplay.content.canonical import canonical_json
 from spanreplay.content.codec import Encoded
@@ -27,14 +25,6 @@ from spanreplay.semconv import attributes as names
 
 if TYPE_CHECKING:
     from spanreplay.boundary.session import RunContext, Session
-
-_OPERATIONS: Final[Mapping[str, str]] = {
-    "model_call": "chat",
-    "tool_call": "execute_tool",
-    "agent": "invoke_agent",
-    "retrieval": "retrieval",
-    "memory": "search_memory",
-}
 
 _PLACE: Final = frozenset({"context", "inner_context", "span_id", "trace_id"})
 
@@ -50,9 +40,9 @@ class Step:
         "_ended",
         "_learnt",
         "_on_span",
-        "_redacted",
         "_span",
         "_started",
+        "_writing",
         "answer",
         "call",
         "context",
@@ -107,7 +97,6 @@ class Step:
         """In a replay, what the record of the step's end says."""
         self._ended = False
         self._span: Span | None = None
-        self._redacted: dict[str, int] = {}
         self._contents: dict[str, str] = {}
         self._learnt: dict[str, Any] | None = None
         self._on_span = -1
@@ -118,12 +107,13 @@ class Step:
         if self.starts_run:  # paths are relative to the run
             self.inner.run = self.run
             self.inner.path = ""
-        self.input = None if call.input is None else self._clean(names.STEP_INPUT, call.input.text)
+        self._writing = Writing(session, self.path)
+        self.input = None if call.input is None else self._writing.text(names.STEP_INPUT, call.input.text)
         if session.unseen:
             self._started = dict(extra or ())
         else:
             start_ns = session.clock()
-            self._open(call, self._start_attributes(call, extra), start_ns)
+            self._open(call, start_attributes(self, call, extra, self._writing), start_ns)
 
     # ---- beginning ----------------------------------------------------------------------------------------------
 
@@ -141,102 +131,6 @@ class Step:
             agent=call.name,
             command_id=None if run is None else run.command_id,
         )
-
-    def _clean(self, name: str, text: str) -> str:
-        clean, replaced = self.session.redactor.text(text)
-        if replaced:
-            self._redacted[name] = self._redacted.get(name, 0) + replaced
-        return clean
-
-    def _put(self, attributes: dict[str, Any], name: str, value: Any) -> None:
-        """Add an attribute, redacted. ``None`` is left out; what no attribute can hold becomes a description, and is counted."""
-        if isinstance(value, str):
-            attributes[name] = self._clean(name, value)
-        elif isinstance(value, bool | int | float):
-            attributes[name] = value
-        elif isinstance(value, list | tuple) and all(isinstance(item, str | bool | int | float) for item in value):
-            attributes[name] = [self._clean(name, item) if isinstance(item, str) else item for item in value]
-        elif value is not None:
-            self.session.failed(f"the attribute {name} of {self.path}, a {type(value).__name__}, as it is")
-            attributes[name] = self._clean(name, codec.encode(value).text)
-
-    def _start_attributes(self, call: Call, extra: Mapping[str, Any] | None) -> dict[str, Any]:
-        attributes: dict[str, Any] = {names.STEP_KIND: call.kind, names.STEP_PATH: self.path, names.STEP_SEQ_START: self.seq}
-        operation = _OPERATIONS.get(call.kind)
-        if operation is not None:
-            attributes[names.GEN_AI_OPERATION_NAME] = operation
-        attributes[names.STEP_NAME] = call.name
-        attributes[names.PROCESS_ID] = self.session.process_id
-        self._put_place(attributes)
-        if self.session.clock_reads:
-            attributes[names.STEP_CLOCK] = self.session.clock_reads.take()
-        attributes.update(self.session.attributes)
-        given = {**scopes.in_force.get(), **call.attributes} if call.kind == "model_call" else call.attributes
-        clean = self.session.redactor.text
-        for name, value in given.items():
-            if type(value) is str:
-                attributes[name], replaced = clean(value)
-                if replaced:
-                    self._redacted[name] = self._redacted.get(name, 0) + replaced
-            else:
-                self._put(attributes, name, value)
-        if call.kind == "tool_call":
-            attributes[names.GEN_AI_TOOL_NAME] = call.name
-        elif call.kind == "agent":
-            attributes.setdefault(names.GEN_AI_AGENT_NAME, call.name)
-        if call.call_id is not None:
-            attributes[names.GEN_AI_TOOL_CALL_ID] = call.call_id
-        if call.effect is not None:
-            attributes[names.STEP_EFFECT] = call.effect
-        if call.passed:
-            attributes[names.STEP_PASSED] = True
-        if call.idempotency_key is not None:
-            attributes[names.STEP_IDEMPOTENCY_KEY] = self._clean(names.STEP_IDEMPOTENCY_KEY, call.idempotency_key)
-        if call.input is not None and self.input is not None:
-            self._put_typed(attributes, call.input, self.input, names.STEP_INPUT, call.input_attribute)
-        if extra:
-            attributes.update(extra)
-        return attributes
-
-    def _put_place(self, attributes: dict[str, Any]) -> None:
-        if self.parent is not None and not self.starts_run:
-            attributes[names.STEP_PARENT] = self.parent.span_id
-        if self.scope.born is not None:
-            attributes[names.STEP_FORK] = self.scope.born
-        run = self.run
-        if run is None:
-            return
-        attributes[names.RUN_ID] = run.run_id
-        if run.command_id is not None:
-            attributes[names.RUN_COMMAND_ID] = run.command_id
-        if self.starts_run:
-            attributes[names.RUN_ROOT] = True
-            attributes[names.RUN_PATH] = self.path
-            attributes[names.RUN_NAME] = run.name
-            attributes[names.RUN_REDACTION] = self.session.redactor.policy.to_json()
-        elif (agent := self._agent_of(run)) is not None:
-            attributes[names.GEN_AI_AGENT_NAME] = agent
-
-    def _agent_of(self, run: "RunContext") -> str | None:
-        """Whose step this is: the agent's itself, or the nearest one around."""
-        step: Step | None = self
-        while step is not None and step.call.kind != "agent":
-            step = step.parent
-        return run.agent if step is None else step.call.name
-
-    def _put_typed(self, attributes: dict[str, Any], value: Encoded, text: str, own: str, standard: str | None) -> None:
-        """One text is kept once: under the standard name where it is plain JSON, under ours (with a plain view) otherwise."""
-        if standard is None:
-            attributes[own] = text
-        elif value.typed:
-            attributes[own] = text
-            attributes[standard] = codec.plain(text)
-        else:
-            attributes[standard] = text
-            if own in self._redacted:
-                self._redacted[standard] = self._redacted.pop(own)
-        if value.lossy:
-            attributes[names.STEP_LOSSY] = canonical_json(sorted({own, *_listed(attributes.get(names.STEP_LOSSY))}))
 
     def _open(self, call: Call, attributes: dict[str, Any], start_ns: int) -> None:
         session = self.session
@@ -428,11 +322,12 @@ class Step:
         try:
             self._put_end(more, result, items, attributes)
             if error is not None and not isinstance(error, ControlSignal | GeneratorExit):
-                message, events = self._put_error(more, error, end_ns)
+                events = (put_error(more, error, end_ns, self._writing),)
+                message = str(events[0].attributes[names.EXCEPTION_MESSAGE])
             elif failed and names.ERROR_TYPE not in more:
                 more[names.ERROR_TYPE] = outcome
-            if self._redacted:
-                more[names.STEP_REDACTED] = canonical_json(self._redacted)
+            if self._writing.redacted:
+                more[names.STEP_REDACTED] = canonical_json(self._writing.redacted)
         except Exception:  # noqa: BLE001 — telemetry never breaks the agent
             self._lost()
             more = {names.STEP_SEQ_END: self.seq_end, names.STEP_OUTCOME: outcome}
@@ -467,45 +362,28 @@ class Step:
     def _put_end(
         self, more: dict[str, Any], result: Encoded | None, items: Iterable[Encoded] | None, attributes: Mapping[str, Any] | None
     ) -> None:
+        writing = self._writing
         for given in (self._learnt, attributes):
             for name, value in (given or {}).items():
-                self._put(more, name, value)
+                writing.put(more, name, value)
         if result is not None:
-            text = self.result = self._clean(names.STEP_RESULT, result.text)
+            text = self.result = writing.text(names.STEP_RESULT, result.text)
             if self.starts_run:
                 more[names.RUN_OUTPUT] = text
             else:
-                self._put_typed(more, result, text, names.STEP_RESULT, self.call.result_attribute)
+                writing.put_typed(more, result, text, names.STEP_RESULT, self.call.result_attribute)
         untaped = self.run.untaped_json() if self.starts_run and self.run is not None else None
         if untaped is not None:
-            more[names.RUN_UNTAPED] = self._clean(names.RUN_UNTAPED, untaped)
+            more[names.RUN_UNTAPED] = writing.text(names.RUN_UNTAPED, untaped)
         if self.starts_run and self.session.clock_reads:
             more[names.RUN_CLOCK] = self.session.clock_reads.take()
         if items is not None:
             kept = list(items)
-            more[names.STEP_ITEMS] = self._clean(names.STEP_ITEMS, "[" + ",".join(i.text for i in kept) + "]")
+            more[names.STEP_ITEMS] = writing.text(names.STEP_ITEMS, "[" + ",".join(i.text for i in kept) + "]")
             if any(i.lossy for i in kept):
-                more[names.STEP_LOSSY] = canonical_json(sorted({names.STEP_ITEMS, *_listed(more.get(names.STEP_LOSSY))}))
-        started_lossy = self._started.get(names.STEP_LOSSY)
-        if started_lossy and names.STEP_LOSSY in more:
-            more[names.STEP_LOSSY] = canonical_json(sorted({*_listed(started_lossy), *_listed(more[names.STEP_LOSSY])}))
-
-    def _put_error(self, more: dict[str, Any], error: BaseException, now: int) -> tuple[str, tuple[StepEvent, ...]]:
-        kind = type(error)
-        type_name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-        more[names.ERROR_TYPE] = type_name
-        more[names.STEP_ERROR] = self._clean(names.STEP_ERROR, codec.encode_exception(error).text)
-        message = self._clean("message", _safe_str(error))
-        stack = self._clean("stacktrace", "".join(traceback.format_exception(error)))
-        self._redacted.pop("message", None)
-        self._redacted.pop("stacktrace", None)
-        return message, (
-            StepEvent(
-                name=names.EXCEPTION_EVENT,
-                time_ns=now,
-                attributes={names.EXCEPTION_TYPE: type_name, names.EXCEPTION_MESSAGE: message, names.EXCEPTION_STACKTRACE: stack},
-            ),
-        )
+                put_lossy(more, names.STEP_ITEMS)
+        if names.STEP_LOSSY in more:
+            put_lossy(more, *lossy_in(self._started))
 
     def _close_span(self, more: dict[str, Any], events: tuple[StepEvent, ...], end_ns: int, *, failed: bool, message: str) -> None:
         span = self._span
@@ -522,27 +400,3 @@ class Step:
                 span.set_status(Status(StatusCode.ERROR, message or None))
         finally:
             span.end(end_ns)
-
-
-def outcome_of(error: BaseException) -> OutcomeName:
-    """How a call that raised ``error`` ended."""
-    if isinstance(error, asyncio.CancelledError | concurrent.futures.CancelledError) or loops.is_cancellation_of_trio(error):
-        return "cancelled"
-    if isinstance(error, TimeoutError):
-        return "timeout"
-    if isinstance(error, GeneratorExit):
-        return "abandoned"
-    if isinstance(error, ControlSignal):
-        return "interrupted"
-    return "error"
-
-
-def _safe_str(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001 — a message that cannot be made is no reason to lose the error
-        return f"<{type(error).__name__} whose message cannot be made>"
-
-
-def _listed(text: Any) -> list[str]:
-    return list(json.loads(text)) if isinstance(text, str) else []

@@ -16,8 +16,9 @@ from typing import Any, Final, TypeAlias
 
 from spanreplay.boundary.asked import ask_for, said
 from spanreplay.boundary.call import Answer, OutcomeName
+from spanreplay.boundary.raised import outcome_of
 from spanreplay.boundary.session import Session
-from spanreplay.boundary.step import Step, outcome_of
+from spanreplay.boundary.step import Step
 from spanreplay.content.canonical import canonical_json
 from spanreplay.content.codec import Encoded
 from spanreplay.instrumentation import http_attempts, http_meaning

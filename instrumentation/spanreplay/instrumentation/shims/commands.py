@@ -9,7 +9,6 @@ A Python program that takes part in the recording is run in a replay too, where 
 
 import functools
 import inspect
-import io
 import itertools
 import os
 import subprocess
@@ -29,13 +28,11 @@ from spanreplay.content import codec
 from spanreplay.instrumentation import commands
 from spanreplay.instrumentation.commands import Live, Result, Taken
 from spanreplay.instrumentation.probes import only_looks
-from spanreplay.instrumentation.shims import untaped
+from spanreplay.instrumentation.shims import command_pipes, untaped
 from spanreplay.instrumentation.shims.patching import Patches
 
 _HELD: Final = "_spanreplay"
 """Attribute of a ``Popen`` with what is known of it here."""
-_BY_ITSELF: Final = 32_768
-"""Bytes that a pipe takes at once on every system."""
 
 _patches = Patches()
 _pids: Final = itertools.count(2**22 + 1).__next__
@@ -170,84 +167,16 @@ def _executing(original: Callable[..., Any]) -> Callable[..., Any]:
         self.pid = _pids()
         self._child_created = True
         if ends["p2cread"] != -1 and ends["p2cwrite"] != -1:
-            start_new_thread(_drain, (os.dup(ends["p2cread"]),))
+            start_new_thread(command_pipes.drain, (os.dup(ends["p2cread"]),))
         for name, fd in (("stdout", ends["c2pwrite"]), ("stderr", ends["errwrite"])):
             if fd != -1:
-                _feed(os.dup(fd), held.result.stream(name))
+                command_pipes.feed(os.dup(fd), held.result.stream(name))
         self._close_pipe_fds(*(ends[name] for name in ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")))
 
     return _execute_child
 
 
-def _drain(fd: int) -> None:
-    """Read what the agent writes to a command that is not there."""
-    try:
-        while os.read(fd, 65_536):
-            pass
-    except OSError:
-        pass
-    finally:
-        os.close(fd)
-
-
-def _feed(fd: int, data: bytes) -> None:
-    if len(data) > _BY_ITSELF:
-        start_new_thread(_write, (fd, data))
-    else:
-        _write(fd, data)
-
-
-def _write(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    try:
-        while view:
-            view = view[os.write(fd, view) :]
-    except OSError:  # the agent has left it
-        pass
-    finally:
-        os.close(fd)
-
-
 # ---- reading ----------------------------------------------------------------------------------------------------
-
-
-class _Tap(io.RawIOBase):
-    """The reading end of a pipe, whose content is kept as it is read."""
-
-    def __init__(self, raw: Any, taken: Taken, over: Callable[[], None]) -> None:
-        self._raw = raw
-        self._taken = taken
-        self._over = over
-        self.name = raw.name
-        self.mode = "rb"
-
-    def readable(self) -> bool:
-        return True
-
-    def fileno(self) -> int:
-        return int(self._raw.fileno())
-
-    def isatty(self) -> bool:
-        return False
-
-    def readinto(self, buffer: Any, /) -> int | None:
-        size: int | None = self._raw.readinto(buffer)
-        if size:
-            self._taken.add(bytes(memoryview(buffer)[:size]))
-        elif size == 0:
-            self._taken.seen = True
-            self._ended()
-        return size
-
-    def close(self) -> None:
-        if not self.closed:
-            self._raw.close()
-            super().close()
-            self._ended()
-
-    def _ended(self) -> None:
-        self._taken.over = True
-        self._over()
 
 
 def _tap(popen: Any, live: Live) -> None:
@@ -264,18 +193,9 @@ def _tap(popen: Any, live: Live) -> None:
             stream = getattr(popen, name)
             if stream is not None:
                 taken = live.streams[name] = Taken()
-                setattr(popen, name, _tapped(stream, taken, over))
+                setattr(popen, name, command_pipes.tapped(stream, taken, over))
     except Exception:  # noqa: BLE001 — telemetry never breaks the agent
         live.step.session.failed(f"what {live.step.path} writes")
-
-
-def _tapped(stream: Any, taken: Taken, over: Callable[[], None]) -> Any:
-    if isinstance(stream, io.TextIOWrapper):
-        encoding, errors, lines = stream.encoding, stream.errors, stream.line_buffering
-        return io.TextIOWrapper(_tapped(stream.detach(), taken, over), encoding=encoding, errors=errors, line_buffering=lines)
-    if isinstance(stream, io.BufferedReader):
-        return io.BufferedReader(_Tap(stream.detach(), taken, over))
-    return _Tap(stream, taken, over) if isinstance(stream, io.FileIO) else stream
 
 
 def _look(popen: Any, live: Live, *, whole: bool = False) -> None:

@@ -1,0 +1,97 @@
+"""The pipes of the commands that an agent runs: read from as the agent reads them, and filled with what was recorded."""
+
+import io
+import os
+from _thread import start_new_thread
+from collections.abc import Callable
+from typing import Any, Final
+
+from spanreplay.instrumentation.commands import Taken
+
+_BY_ITSELF: Final = 32_768
+"""Bytes that a pipe takes at once on every system."""
+
+
+def drain(fd: int) -> None:
+    """Read what the agent writes to a command that is not there."""
+    try:
+        while os.read(fd, 65_536):
+            pass
+    except OSError:
+        pass
+    finally:
+        os.close(fd)
+
+
+def feed(fd: int, data: bytes) -> None:
+    """Write what a command wrote that is not there, and close the pipe; never waits for a reader."""
+    if len(data) > _BY_ITSELF:
+        start_new_thread(_write, (fd, data))
+    else:
+        _write(fd, data)
+
+
+def _write(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    try:
+        while view:
+            view = view[os.write(fd, view) :]
+    except OSError:  # the agent has left it
+        pass
+    finally:
+        os.close(fd)
+
+
+def tapped(stream: Any, taken: Taken, over: Callable[[], None]) -> Any:
+    """A stream that keeps what is read from it.
+
+    Args:
+        stream: of a ``Popen``.
+        taken: gets what is read.
+        over: called when nothing more can be read.
+    """
+    if isinstance(stream, io.TextIOWrapper):
+        encoding, errors, lines = stream.encoding, stream.errors, stream.line_buffering
+        return io.TextIOWrapper(tapped(stream.detach(), taken, over), encoding=encoding, errors=errors, line_buffering=lines)
+    if isinstance(stream, io.BufferedReader):
+        return io.BufferedReader(_Tap(stream.detach(), taken, over))
+    return _Tap(stream, taken, over) if isinstance(stream, io.FileIO) else stream
+
+
+class _Tap(io.RawIOBase):
+    """The reading end of a pipe, whose content is kept as it is read."""
+
+    def __init__(self, raw: Any, taken: Taken, over: Callable[[], None]) -> None:
+        self._raw = raw
+        self._taken = taken
+        self._over = over
+        self.name = raw.name
+        self.mode = "rb"
+
+    def readable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return int(self._raw.fileno())
+
+    def isatty(self) -> bool:
+        return False
+
+    def readinto(self, buffer: Any, /) -> int | None:
+        size: int | None = self._raw.readinto(buffer)
+        if size:
+            self._taken.add(bytes(memoryview(buffer)[:size]))
+        elif size == 0:
+            self._taken.seen = True
+            self._ended()
+        return size
+
+    def close(self) -> None:
+        if not self.closed:
+            self._raw.close()
+            super().close()
+            self._ended()
+
+    def _ended(self) -> None:
+        self._taken.over = True
+        self._over()

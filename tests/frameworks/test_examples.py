@@ -1,6 +1,10 @@
-"""The examples of the documentation run as they are: recorded beside a model that answers at once, and replayed without it."""
+"""The examples of the documentation, as their README says to run them: recorded beside the bundled model, and replayed without it."""
 
+import ast
 import json
+import re
+import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,24 +19,28 @@ EXAMPLES: Final = HERE.parent.parent / "docs" / "examples"
 RUN_IN: Final = {"deepagents": "langgraph"}
 """Whose environment has it."""
 ELSEWHERE: Final = frozenset({"application", "claude_agent_sdk"})
-"""Not for a scripted model: tests/pages runs the first, and the other one needs the ``claude`` program."""
-SAID: Final = "Paris is warmer."
-_FIELDS: Final = {
-    "next_thought": SAID,
-    "next_tool_name": "finish",
-    "next_tool_args": "{}",
-    "reasoning": SAID,
-    "findings": SAID,
-    "answer": SAID,
+"""Not for this model: tests/pages runs the first, and the other one needs the ``claude`` program."""
+ASKED: Final[dict[str, set[str]]] = {
+    "agent_framework": {"get_weather", "ask_forecaster", "book"},
+    "agno": {"get_weather", "delegate_task_to_member", "book"},
+    "autogen": {"get_weather"},
+    "crewai": {"get_weather"},
+    "deepagents": {"get_weather", "task", "write_file", "read_file"},
+    "dspy": {"get_weather", "get_time"},
+    "fastmcp": {"order_status", "refund"},
+    "google_adk": {"get_weather"},
+    "haystack": {"get_weather", "book"},
+    "langgraph": {"find_order", "refund"},
+    "litellm": {"get_weather"},
+    "llama_index": {"get_weather"},
+    "mcp": {"order_status", "refund"},
+    "openai_agents": {"find_order", "refund"},
+    "pydantic_ai": {"find_order", "refund"},
+    "smolagents": {"sales", "get_weather", "forecaster", "final_answer"},
+    "strands": {"get_weather", "ask_forecaster", "book"},
 }
-SAYS: Final = {"dspy": "\n\n".join(f"[[ ## {name} ## ]]\n{value}" for name, value in _FIELDS.items()) + "\n\n[[ ## completed ## ]]"}
-"""What a model has to say where a plain text is no answer."""
-NOWHERE: Final = {
-    **dict.fromkeys(("OPENAI_API_KEY", "GOOGLE_API_KEY", "ANTHROPIC_API_KEY"), "a-key"),
-    **dict.fromkeys(("OPENAI_BASE_URL", "OPENAI_API_BASE"), "http://127.0.0.1:9/v1"),
-    "GOOGLE_GEMINI_BASE_URL": "http://127.0.0.1:9",
-}
-"""A model elsewhere, as while it was recorded: clients send other requests to the providers' own addresses."""
+"""Tools whose calls the record has to have."""
+WITHOUT_MODEL: Final = frozenset({"fastmcp", "mcp"})
 
 pytestmark = [pytest.mark.timeout(1200)]
 
@@ -53,18 +61,45 @@ def examples() -> list[Any]:
     return found
 
 
+def copied(example: Path, folder: Path, tools: set[str]) -> set[str]:
+    """The example with a first line in the body of each of its tools that leaves the tool's name in a file; their names."""
+    shutil.copytree(example, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    marked = set()
+    for file in folder.glob("*.py"):
+        lines = file.read_text(encoding="utf-8").splitlines()
+        bodies = [node for node in ast.walk(ast.parse("\n".join(lines))) if isinstance(node, ast.FunctionDef) and node.name in tools]
+        for tool in sorted(bodies, key=lambda node: -node.lineno):
+            place = tool.body[1].lineno - 1  # after the docstring
+            lines[place:place] = [" " * tool.body[1].col_offset + f"from toolbox import ran; ran({tool.name!r})"]
+            marked.add(tool.name)
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return marked
+
+
 @pytest.mark.parametrize(("name", "framework"), examples())
 def test_an_example_is_recorded_and_replayed(name: str, framework: str, tmp_path: Path) -> None:
     python = environment(f"framework-{framework}-requirements", HERE / framework / "requirements.txt") / "bin" / "python"
     agent = Framework(name=framework, python=python, folder=tmp_path)
-    program = [python, EXAMPLES / name / "agent.py"]
-    own = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "DSPY_CACHEDIR": str(tmp_path / "cache")}  # no price list, no cache of other runs
-    recorded = agent.live([{"text": SAYS.get(name, SAID)}], *agent.spanreplay("record", "--", *program), **own)
+    own = copied(EXAMPLES / name, tmp_path / "example", ASKED[name])
+    program = [python, tmp_path / "example" / "agent.py"]
+    model = ["sh", "-c", 'echo y | exec "$@"', "sh", python, EXAMPLES / "model.py", "--"]  # one example asks a person
+    cache = {"DSPY_CACHEDIR": str(tmp_path / "cache")}  # no answers of other runs
+    recorded = agent.run(*model, *agent.spanreplay("record", "--", *program), **cache)
     assert recorded.code == 0, recorded.err
     assert recorded.out.strip()
     steps = [step for run in runs_in(agent.exported()) for step in run.steps]
-    assert sum(step.kind == "model_call" for step in steps) == len(recorded.requests)
-    assert recorded.requests or any(step.kind == "tool_call" for step in steps)
-    replayed = agent.run(*agent.spanreplay("replay", "last", "--json", "--", *program), **own, **NOWHERE)
+    assert sum(step.kind == "model_call" for step in steps) == answered(recorded.err)
+    assert bool(answered(recorded.err)) == (name not in WITHOUT_MODEL)
+    called = Counter(step.name for step in steps if step.kind == "tool_call")
+    assert set(called) >= ASKED[name], called
+    assert Counter(recorded.bodies) == {tool: called[tool] for tool in own}
+    replayed = agent.run(*model, *agent.spanreplay("replay", "last", "--json", "--", *program), **cache)
     told = json.loads(replayed.out)["replay"]
     assert (replayed.code, told["equal"], told["differences"], told["refusals"]) == (0, True, [], []), replayed.err
+    assert (answered(replayed.err), replayed.bodies) == (0, [])
+
+
+def answered(told: str) -> int:
+    """How many requests the bundled model says it answered."""
+    (requests,) = re.findall(r"^model\.py: (\d+) requests answered", told, re.MULTILINE)
+    return int(requests)

@@ -10,7 +10,7 @@ import asyncio
 import os
 
 from autogen_agentchat.agents import AssistantAgent
-from autogen_agentchat.conditions import MaxMessageTermination
+from autogen_agentchat.conditions import TextMessageTermination
 from autogen_agentchat.teams import Swarm
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 
@@ -27,7 +27,7 @@ forecaster = AssistantAgent("forecaster", model_client=model, tools=[get_weather
 
 
 async def main() -> None:
-    team = Swarm([planner, forecaster], termination_condition=MaxMessageTermination(7))
+    team = Swarm([planner, forecaster], termination_condition=TextMessageTermination("forecaster"))
     async for message in team.run_stream(task="How is the weather in Oslo?"):
         print(message.to_text() if hasattr(message, "to_text") else message.stop_reason)
 

@@ -35,4 +35,4 @@ def get_weather(city: str) -> str:
 
 forecaster = ToolCallingAgent(tools=[get_weather], model=model, name="forecaster", description="Knows the weather.", verbosity_level=0)
 analyst = CodeAgent(tools=[sales], managed_agents=[forecaster], model=model, name="analyst", description="Counts.", verbosity_level=0)
-print(analyst.run("How much was sold in the first three months?"))
+print(analyst.run("How is the weather in Paris, and how much was sold in the first three months?"))

@@ -82,7 +82,7 @@ def responses(said: Call | str, body: dict[str, Any]) -> tuple[Any, list[Any]]:
         item = {"id": f"item_{number}", "type": "message", "role": "assistant", "status": "completed", "content": [part]}
         kind, last, open_item = "response.output_text", {"text": said, "logprobs": []}, {**item, "content": []}
         at["content_index"] = 0
-    events = [
+    events: list[dict[str, Any]] = [
         {"type": "response.created", "response": {**full, "status": "in_progress"}},
         {"type": "response.output_item.added", "output_index": 0, "item": {**open_item, "status": "in_progress"}},
         *([] if isinstance(said, Call) else [{"type": "response.content_part.added", **at, "part": {**part, "text": ""}}]),

@@ -81,7 +81,7 @@ def read(body: dict[str, Any]) -> Asked:
             asked.said += [told] if message.get("role") == "user" and told else []
     offered = [] if body.get("tool_choice") in ("none", {"type": "none"}) else body.get("tools") or []
     for tool in [one for tool in offered for one in tool.get("functionDeclarations") or [tool.get("function", tool)] if "name" in one]:
-        parameters = next((tool[key] for key in SCHEMA if tool.get(key)), {})
+        parameters: dict[str, Any] = next((tool[key] for key in SCHEMA if tool.get(key)), {})
         asked.tools[tool["name"]] = {"description": tool.get("description") or "", "parameters": parameters}
     if any(name.startswith("mcp__") for name in asked.tools):  # an agent with tools of its own and ours: never its own
         asked.tools = {name: tool for name, tool in asked.tools.items() if name.startswith("mcp__")}
@@ -116,10 +116,12 @@ def question(asked: Asked) -> str:
 def fill(schema: dict[str, Any], asked: Asked, *, name: str = "", about: str = "", root: Any = None, depth: int = 0) -> Any:
     """A value that fits a JSON schema, of what was said and found where that has something."""
     root = root or schema
-    if "$ref" in schema:
-        schema = functools.reduce(lambda at, key: at[key], schema["$ref"].split("/")[1:], root)
-    for key in ("anyOf", "oneOf", "allOf"):
-        schema = next((one for one in schema.get(key) or () if one.get("type") != "null"), schema)
+    while choice := next((schema[key] for key in ("$ref", "anyOf", "oneOf", "allOf") if key in schema and depth < 9), None):
+        depth += 1
+        if isinstance(choice, str):
+            schema = functools.reduce(lambda at, key: at[key], choice.split("/")[1:], root)
+        else:
+            schema = next((one for one in choice if one.get("type") != "null"), {})
     inside = functools.partial(fill, asked=asked, about=f"{about}\n{schema.get('description', '')}", root=root, depth=depth + 1)
     kinds = schema.get("type") or ("object" if "properties" in schema else "string")
     kind = (kinds if isinstance(kinds, str) else kinds[0]).lower()

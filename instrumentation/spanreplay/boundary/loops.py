@@ -14,7 +14,7 @@ class Bell(Protocol):
         ...
 
     async def wait(self, seconds: float) -> bool:
-        """Wait to be woken; tells whether that came in time."""
+        """Wait to be woken; tells whether that came in time. May be called again where it did not."""
         ...
 
 
@@ -34,11 +34,8 @@ class _OfAsyncio:
             self._rung.set_result(None)
 
     async def wait(self, seconds: float) -> bool:
-        try:
-            await asyncio.wait_for(self._rung, seconds)
-        except TimeoutError:
-            return False
-        return True
+        await asyncio.wait((self._rung,), timeout=seconds)
+        return self._rung.done()
 
 
 class _OfTrio:

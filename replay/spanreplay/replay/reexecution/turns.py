@@ -3,7 +3,7 @@
 What an agent does next can depend on which of several parallel calls came back first: it orders the tool messages of its next
 request by completion. A step waits until the step that ended before it in the record has been given,
 and then, on an event loop, until the loop has nothing ready, so that what those answers set off, and what the record shows as begun
-meanwhile, has run. Waits are bounded.
+meanwhile, has run. Waits are bounded, see :mod:`spanreplay.replay.reexecution.patience`.
 """
 
 import threading
@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from spanreplay.boundary import loops
+from spanreplay.replay.reexecution.patience import Patience
 
 WAIT_S: Final = 2.0
 """Longest wait for a step that does not come."""
@@ -69,8 +70,11 @@ class Turns:
         if self._open(seq) or loops.is_running():  # a loop that is blocked brings nobody
             return
         with self._changed:
-            if not self._changed.wait_for(lambda: self._open(seq), self._longest(seq)):
-                self._give_up()
+            patience = Patience(self._longest(seq))
+            while not self._changed.wait_for(lambda: self._open(seq), patience.part):
+                if patience.is_over():
+                    self._give_up()
+                    return
 
     def _give_up(self) -> None:
         self._given_up += 1
@@ -84,14 +88,15 @@ class Turns:
                 bell = loops.bell()
                 self._waiting[seq] = bell.ring
         if bell is not None:
+            patience = Patience(self._longest(seq))
             try:
-                rung = await bell.wait(self._longest(seq))
+                while not await bell.wait(patience.part):
+                    if patience.is_over():
+                        self._give_up()
+                        return
             finally:
                 with self._changed:
                     self._waiting.pop(seq, None)
-            if not rung:
-                self._give_up()
-                return
         await _rest()
 
     def given(self, seq: int) -> None:

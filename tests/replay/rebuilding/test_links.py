@@ -217,6 +217,17 @@ def test_a_call_that_was_answered_without_a_span_is_no_dangling_call() -> None:
     assert len(reasons(reused, "call-not-run")) == 1, "the answer is older than the request"
 
 
+def test_a_call_that_the_record_joins_to_its_request_without_an_id_is_no_missing_span() -> None:  # Gemini gives calls no ids
+    by = {a.STEP_KIND: "tool_call", a.STEP_REQUESTED_BY: sid(2)}
+    calls = [tool(n, 1, name="f", args=args, start=n * 100, attributes=by) for n, args in ((3, '{"n":1}'), (4, '{"n":2}'))]
+    asked = asks(2, (None, "f", {"n": 2}), (None, "f", {"n": 1}), (None, "g", {}), attributes={a.STEP_KIND: "model_call"})
+    told = tells(5, (None, 1), (None, 2), (None, 3))
+    run = one(asked, *calls, told)
+    assert [asked_by(run, n) for n in (3, 4)] == [2, 2]
+    (detail,) = reasons(run, "call-without-span")
+    assert detail.startswith("1 call with an answer in the messages (g)")
+
+
 @pytest.mark.parametrize("name", ["final_result", "final_result_Answer"])
 def test_the_tool_by_which_a_model_gives_its_output_is_never_missed(name: str) -> None:
     assert not reasons(one(asks(2, ("c1", name, {"x": 1}))), "call-not-run")

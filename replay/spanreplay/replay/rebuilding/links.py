@@ -76,11 +76,13 @@ class _Linker:
         self._told = told_in(steps) if any(step.path is not None for step in steps) else frozenset[int]()
         requests: list[Request] = []
         by_id: dict[str, list[Request]] = {}
+        self._made: dict[int, list[Request]] = {}
         left: list[Placed] = []
         for step in steps:
             if step.draft.kind == "model_call":
                 made = _requests(step)
                 requests += made
+                self._made[step.seq] = made
                 for request in made:
                     if request.asked.call_id is not None:
                         by_id.setdefault(request.asked.call_id, []).append(request)
@@ -102,7 +104,7 @@ class _Linker:
         else:
             known = [r for r in known if not (r.answered and _is_another(r, step))]  # the id is used again, and that request is not here
         if not known:
-            return step.requested_by is not None
+            return step.requested_by is not None and self._answers_recorded(step, step.requested_by)
         best = known[0]
         if len(known) > 1:
             near = self._nearness(step)
@@ -123,6 +125,13 @@ class _Linker:
                 f"its arguments are not those that step {best.seq} asked for with its call id: they were changed, or the id is used again"
             )
             self.links.reasons[step.seq] = Reason(code=ARGUMENTS_DIFFER, detail=detail)
+        return True
+
+    def _answers_recorded(self, step: Placed, requested_by: int) -> bool:
+        """The record says which answer asked, and not by which id: the first request there that is open and fits is answered."""
+        fits = (request for request in self._made.get(requested_by, ()) if not request.answered and not _is_another(request, step))
+        for request in islice(fits, 1):
+            request.answered = True
         return True
 
     def _match(self, calls: Sequence[Placed], requests: Iterable[Request], rule: "_Rule") -> list[Placed]:

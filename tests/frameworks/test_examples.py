@@ -22,7 +22,7 @@ ELSEWHERE: Final = frozenset({"application", "claude_agent_sdk"})
 """Not for this model: tests/pages runs the first, and the other one needs the ``claude`` program."""
 ASKED: Final[dict[str, set[str]]] = {
     "agent_framework": {"get_weather", "ask_forecaster", "book"},
-    "agno": {"get_weather", "delegate_task_to_member", "book"},
+    "agno": {"get_weather", "book"},
     "autogen": {"get_weather"},
     "crewai": {"get_weather"},
     "deepagents": {"get_weather", "task", "write_file", "read_file"},

@@ -61,16 +61,16 @@ def examples() -> list[Any]:
     return found
 
 
-def copied(example: Path, folder: Path, tools: set[str]) -> set[str]:
+def copied(example: Path, folder: Path, tools: set[str], bodies: Path) -> set[str]:
     """The example with a first line in the body of each of its tools that leaves the tool's name in a file; their names."""
     shutil.copytree(example, folder, ignore=shutil.ignore_patterns("__pycache__"))
     marked = set()
     for file in folder.glob("*.py"):
         lines = file.read_text(encoding="utf-8").splitlines()
-        bodies = [node for node in ast.walk(ast.parse("\n".join(lines))) if isinstance(node, ast.FunctionDef) and node.name in tools]
-        for tool in sorted(bodies, key=lambda node: -node.lineno):
+        found = [node for node in ast.walk(ast.parse("\n".join(lines))) if isinstance(node, ast.FunctionDef) and node.name in tools]
+        for tool in sorted(found, key=lambda node: -node.lineno):
             place = tool.body[1].lineno - 1  # after the docstring
-            lines[place:place] = [" " * tool.body[1].col_offset + f"from toolbox import ran; ran({tool.name!r})"]
+            lines[place:place] = [" " * tool.body[1].col_offset + f"open({str(bodies)!r}, 'a').write({tool.name + chr(10)!r})"]
             marked.add(tool.name)
         file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return marked
@@ -80,7 +80,7 @@ def copied(example: Path, folder: Path, tools: set[str]) -> set[str]:
 def test_an_example_is_recorded_and_replayed(name: str, framework: str, tmp_path: Path) -> None:
     python = environment(f"framework-{framework}-requirements", HERE / framework / "requirements.txt") / "bin" / "python"
     agent = Framework(name=framework, python=python, folder=tmp_path)
-    own = copied(EXAMPLES / name, tmp_path / "example", ASKED[name])
+    own = copied(EXAMPLES / name, tmp_path / "example", ASKED[name], tmp_path / "bodies")
     program = [python, tmp_path / "example" / "agent.py"]
     model = ["sh", "-c", 'echo y | exec "$@"', "sh", python, EXAMPLES / "model.py", "--"]  # one example asks a person
     cache = {"DSPY_CACHEDIR": str(tmp_path / "cache")}  # no answers of other runs

@@ -1,8 +1,9 @@
 """A parent that waits on a queue for what its worker gives it: ``waiting.py START WORD``, where START is how workers are started.
 
-The worker asks the tool for WORD. Where there is a file ``act``, it writes one before.
+The worker asks the tool for WORD. Where there is a file ``act`` or ``act-in-c``, it writes one before.
 """
 
+import ctypes
 import multiprocessing
 import sys
 from pathlib import Path
@@ -21,6 +22,8 @@ def work(answers: Any, word: str) -> None:
     """The worker."""
     if Path("act").exists():
         Path("written").write_text(word)
+    if Path("act-in-c").exists() and ctypes.CDLL(None).mkdir(b"written", 0o700) != 0:
+        raise OSError("no folder")
     answers.put(spell(word))
 
 

@@ -24,8 +24,8 @@ def test_a_command_that_only_waits_is_over() -> None:
     course = Course(QUIET_S)
     assert course.is_over(100.0, {7: "whole"}, [there(6), there(7)]) is None
     assert course.is_over(100.1, {7: "whole"}, [there(6)]) is None  # one has ended: something happened
-    assert course.is_over(100.7, {7: "whole"}, [there(6)]) is None
-    assert course.is_over(100.9, {7: "whole"}, [there(6)]) == WAITS
+    assert course.is_over(100.1 + QUIET_S / 2, {7: "whole"}, [there(6)]) is None
+    assert course.is_over(100.2 + QUIET_S, {7: "whole"}, [there(6)]) == WAITS
 
 
 def test_who_looks_again_and_again_waits_and_who_works_does_not() -> None:

@@ -26,7 +26,9 @@ from spanreplay.replay.isolation.reachable import Address, Reachable
 from spanreplay.replay.isolation.refusal import Refusal
 from spanreplay.replay.isolation.shared_memory import SharedMemory
 from spanreplay.replay.isolation.system_calls import MACHINES
+from spanreplay.replay.reexecution.ending import leave_mark
 from spanreplay.replay.reexecution.ledger import Ledger
+from spanreplay.replay.reexecution.plan import ENDS
 
 _PATIENCE_S: Final = 2.0
 _TAKEN: Final = b"t"
@@ -95,6 +97,7 @@ class Watch:
         state: Sequence[Path] = (),
     ) -> None:
         self._place = _meeting_place(scratch)
+        self._marks = scratch / ENDS
         self._ledger = ledger
         self._reachable = Reachable(allow_connect, scratch)
         self._telemetry = {_OTLP, *(port for name in _ENDPOINTS if (port := _port(environment.get(name, ""))))}
@@ -198,6 +201,8 @@ class Watch:
                 thread=f"of process {pid}",
             )
         )
+        if not stopped.mild:
+            leave_mark(self._marks, "alone", pid)
 
     def _is_let_through(self, stopped: Stopped) -> bool:
         if not self._reachable or not stopped.host or stopped.action not in ("connect", "send"):

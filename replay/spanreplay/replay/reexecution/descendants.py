@@ -59,6 +59,18 @@ def below(tops: set[int]) -> list[Process]:
     return found
 
 
+def process_of(thread: int) -> int:
+    """The process of a thread, by its number; proc(5), ``status``.
+
+    Raises:
+        OSError: it has ended.
+    """
+    for line in Path(f"/proc/{thread}/status").read_text(encoding="utf-8", errors="replace").splitlines():
+        if line.startswith("Tgid:"):
+            return int(line.split()[1])
+    return thread
+
+
 def end(processes: list[Process], number: int) -> None:
     """Send them a signal, unless they have ended and others have their numbers."""
     for process in processes:

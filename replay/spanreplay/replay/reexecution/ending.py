@@ -26,7 +26,7 @@ from spanreplay.replay.reexecution import descendants
 
 Ends: TypeAlias = Literal["whole", "alone"]
 
-QUIET_S: Final = 0.7
+QUIET_S: Final = 0.5
 """A command that has done nothing for so long only waits."""
 GRACE_S: Final = 20.0
 """How long an agent may go on after a difference has stopped it."""
@@ -38,15 +38,22 @@ _IDLE: Final = 0.03
 """Share of one processor that also who waits may use: some look again and again."""
 
 
-def leave_mark(folder: Path, ends: Ends) -> None:
-    """Tell the program that replays that this process is stopped. Never fails.
+def leave_mark(folder: Path, ends: Ends, pid: int | None = None) -> None:
+    """Tell the program that replays that a process is stopped. Never fails.
 
     Args:
         folder: of the marks.
         ends: what becomes of the other processes of the command.
+        pid: of the process, or of a thread of it; this one by default.
     """
     with suppress(OSError):
-        os.close(os.open(folder / f"{os.getpid()}.{ends}", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        os.close(
+            os.open(
+                folder / f"{os.getpid() if pid is None else descendants.process_of(pid)}.{ends}",
+                os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC,
+                0o600,
+            )
+        )
 
 
 class EndsTogether:

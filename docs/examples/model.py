@@ -173,6 +173,7 @@ class Server(ThreadingHTTPServer):
         found = dict.fromkeys(("OPENAI_BASE_URL", "OPENAI_API_BASE"), f"{self.url}/v1")
         found |= dict.fromkeys(("ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"), self.url)
         found |= dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY"), "not-needed")
+        found |= {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "ENABLE_TOOL_SEARCH": "false"}  # all tools are offered at once
         return found | {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "OPENAI_AGENTS_DISABLE_TRACING": "1", "HAYSTACK_TELEMETRY_ENABLED": "False"}
 
 

@@ -83,7 +83,7 @@ def read(body: dict[str, Any]) -> Asked:
     for tool in [one for tool in offered for one in tool.get("functionDeclarations") or [tool.get("function", tool)] if "name" in one]:
         parameters: dict[str, Any] = next((tool[key] for key in SCHEMA if tool.get(key)), {})
         asked.tools[tool["name"]] = {"description": tool.get("description") or "", "parameters": parameters}
-    if any(name.startswith("mcp__") for name in asked.tools):  # an agent with tools of its own and ours: never its own
+    if "Bash" in asked.tools:  # a coding agent, whose own tools act on this machine: only those that it was given
         asked.tools = {name: tool for name, tool in asked.tools.items() if name.startswith("mcp__")}
     answer = (body.get("response_format") or {}).get("json_schema") or (body.get("text") or {}).get("format")
     answer = answer or (body.get("output_config") or {}).get("format") or body.get("generationConfig") or {}
@@ -161,7 +161,7 @@ def words(name: str, about: str, asked: Asked) -> str:
         return options[-1] if options else "1"
     if name in ("answer", "content", "text") and asked.results:
         return summary(asked)
-    names = re.findall(r"(?<=[a-z,] )[A-Z]\w+", question(asked))
+    names = re.findall(r"(?<=[a-z,] )[A-Z]\w+", question(asked)) or re.findall(r"\ban? (\w+)", question(asked))
     return question(asked) if name in LONG or not names else names[0]
 
 

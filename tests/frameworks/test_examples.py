@@ -18,12 +18,13 @@ from support.size import FULL
 EXAMPLES: Final = HERE.parent.parent / "docs" / "examples"
 RUN_IN: Final = {"deepagents": "langgraph"}
 """Whose environment has it."""
-ELSEWHERE: Final = frozenset({"application", "claude_agent_sdk"})
-"""Not for this model: tests/pages runs the first, and the other one needs the ``claude`` program."""
+ELSEWHERE: Final = frozenset({"application"})
+"""Has a model of its own: tests/pages runs it."""
 ASKED: Final[dict[str, set[str]]] = {
     "agent_framework": {"get_weather", "ask_forecaster", "book"},
     "agno": {"get_weather", "book"},
     "autogen": {"get_weather"},
+    "claude_agent_sdk": {"mcp__shop__get_price"},
     "crewai": {"get_weather"},
     "deepagents": {"get_weather", "task", "write_file", "read_file"},
     "dspy": {"get_weather", "get_time"},
@@ -83,8 +84,8 @@ def test_an_example_is_recorded_and_replayed(name: str, framework: str, tmp_path
     own = copied(EXAMPLES / name, tmp_path / "example", ASKED[name], tmp_path / "bodies")
     program = [python, tmp_path / "example" / "agent.py"]
     model = ["sh", "-c", 'echo y | exec "$@"', "sh", python, EXAMPLES / "model.py", "--"]  # one example asks a person
-    cache = {"DSPY_CACHEDIR": str(tmp_path / "cache")}  # no answers of other runs
-    recorded = agent.run(*model, *agent.spanreplay("record", "--", *program), **cache)
+    own_home = {"DSPY_CACHEDIR": str(tmp_path / "cache"), "HOME": str(tmp_path)}  # no answers, no settings of other runs
+    recorded = agent.run(*model, *agent.spanreplay("record", "--", *program), **own_home)
     assert recorded.code == 0, recorded.err
     assert recorded.out.strip()
     steps = [step for run in runs_in(agent.exported()) for step in run.steps]
@@ -93,7 +94,7 @@ def test_an_example_is_recorded_and_replayed(name: str, framework: str, tmp_path
     called = Counter(step.name for step in steps if step.kind == "tool_call")
     assert set(called) >= ASKED[name], called
     assert Counter(recorded.bodies) == {tool: called[tool] for tool in own}
-    replayed = agent.run(*model, *agent.spanreplay("replay", "last", "--json", "--", *program), **cache)
+    replayed = agent.run(*model, *agent.spanreplay("replay", "last", "--json", "--", *program), **own_home)
     told = json.loads(replayed.out)["replay"]
     assert (replayed.code, told["equal"], told["differences"], told["refusals"]) == (0, True, [], []), replayed.err
     assert (answered(replayed.err), replayed.bodies) == (0, [])

@@ -170,12 +170,19 @@ def test_a_typed_answer_fits_its_schema(url: str) -> None:
     assert json.loads(json.loads(text)["choices"][0]["message"]["content"]) == ARGUMENTS
 
 
-def test_tools_that_destroy_or_run_commands_are_not_asked_for(url: str) -> None:
-    tools = [{"type": "function", "function": {"name": name}} for name in ("delete_all", "Bash", "execute", "look")]
+def asked_for(url: str, *names: str) -> str | None:
+    """The tool that is asked for when these are offered."""
+    tools = [{"type": "function", "function": {"name": name}} for name in names]
     _, text = post(f"{url}/v1/chat/completions", {"messages": [USER], "tools": tools})
-    assert json.loads(text)["choices"][0]["message"]["tool_calls"][0]["function"]["name"] == "look"
-    _, text = post(f"{url}/v1/chat/completions", {"messages": [USER], "tools": tools[:3]})
-    assert "tool_calls" not in json.loads(text)["choices"][0]["message"]
+    calls = json.loads(text)["choices"][0]["message"].get("tool_calls") or [None]
+    return calls[0] and calls[0]["function"]["name"]
+
+
+def test_tools_that_destroy_or_run_commands_are_not_asked_for(url: str) -> None:
+    assert asked_for(url, "delete_all", "shell", "execute", "look") == "look"
+    assert asked_for(url, "delete_all", "shell", "execute") is None
+    assert asked_for(url, "Bash", "Read", "mcp__shop__price") == "mcp__shop__price", "a coding agent's own tools act on the machine"
+    assert asked_for(url, "Bash", "Read") is None
 
 
 def test_a_command_runs_beside_the_model_and_keeps_its_exit_code() -> None:

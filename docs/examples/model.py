@@ -23,10 +23,10 @@ from urllib.parse import urlsplit
 
 from turns import Call, in_text, read, turn
 
-# ---- the APIs: a turn as one document, and as the events of a stream ----------------------------------------------
-
-
 ids = itertools.count(1)
+
+
+# ---- the APIs: a turn as one document, and as the events of a stream ----------------------------------------------
 
 
 def halves(text: str) -> list[str]:
@@ -149,6 +149,9 @@ APIS: dict[str, Callable[[Call | str, dict[str, Any]], tuple[Any, list[Any]]]] =
 }
 
 
+# ---- the server ---------------------------------------------------------------------------------------------------
+
+
 class Server(ThreadingHTTPServer):
     """Serves while its block runs: ``with Server() as server``, at ``server.url``."""
 
@@ -174,6 +177,7 @@ class Server(ThreadingHTTPServer):
         found |= dict.fromkeys(("ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"), self.url)
         found |= dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY"), "not-needed")
         found |= {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "ENABLE_TOOL_SEARCH": "false"}  # all tools are offered at once
+        found |= {"CREWAI_DISABLE_TELEMETRY": "true"}
         return found | {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "OPENAI_AGENTS_DISABLE_TRACING": "1", "HAYSTACK_TELEMETRY_ENABLED": "False"}
 
 
@@ -191,7 +195,7 @@ class Handler(BaseHTTPRequestHandler):
             before = self.server.conversations.get(body.get("previous_response_id"), [])
             asked = read({**body, "input": [*before, *as_items(body["input"])]} if before else body)
             said = in_text(asked) or turn(asked)
-        except (ValueError, AttributeError, KeyError, TypeError) as error:
+        except Exception as error:  # whatever a request lacks, the client is told
             self.answer(400, {"error": {"message": f"not a request to a model: {error!r}"}})
             return
         if api is None:

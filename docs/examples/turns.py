@@ -11,7 +11,7 @@ ENDS = re.compile(r"transfer_|handoff|final_|finish")
 """Tools that end an agent's turn: asked for after all others."""
 CHANGES = re.compile(r"write")
 """Tools that are asked for after those that look something up."""
-NEVER = re.compile(r"delete|remove|edit|execute|shell|bash", re.IGNORECASE)
+NEVER = re.compile(r"delete|remove|execute|shell|bash|(?:^|_)edit(?:_|$)", re.IGNORECASE)
 """Tools that are not asked for: what has no mind destroys nothing, and runs no commands."""
 LONG = ("input", "task", "request", "question", "query", "message", "prompt", "reason", "description")
 """Arguments that are the whole question. Others are a name in it, where there is one."""
@@ -101,7 +101,7 @@ def turn(asked: Asked) -> Call | str:
 
 
 def summary(asked: Asked) -> str:
-    """What the last tools gave, those left out that say of nothing or of having done it."""
+    """What the last tools gave, but for those that say only that they did, or found, nothing."""
     told = [result.strip().removeprefix("I found: ")[:200] for result in asked.results]
     found = "; ".join(dict.fromkeys([one for one in told if not re.match(r"No |Error|Completed|Updated|\{\}|$", one)][-3:]))
     return f"I found: {found}" if found else f"You said: {question(asked)}"
@@ -125,8 +125,8 @@ def fill(schema: dict[str, Any], asked: Asked, *, name: str = "", about: str = "
     inside = functools.partial(fill, asked=asked, about=f"{about}\n{schema.get('description', '')}", root=root, depth=depth + 1)
     kinds = schema.get("type") or ("object" if "properties" in schema else "string")
     kind = (kinds if isinstance(kinds, str) else kinds[0]).lower()
-    for chosen in ([schema[key]] for key in ("const", "default") if key in schema):
-        return chosen[0]
+    if "const" in schema or "default" in schema:
+        return schema.get("const", schema.get("default"))
     if choices := schema.get("enum") or schema.get("examples"):
         return next((choice for choice in choices if str(choice) in question(asked)), choices[0])
     if depth > 8:

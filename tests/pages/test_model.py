@@ -174,8 +174,8 @@ def asked_for(url: str, *names: str) -> str | None:
     """The tool that is asked for when these are offered."""
     tools = [{"type": "function", "function": {"name": name}} for name in names]
     _, text = post(f"{url}/v1/chat/completions", {"messages": [USER], "tools": tools})
-    calls = json.loads(text)["choices"][0]["message"].get("tool_calls") or [None]
-    return calls[0] and calls[0]["function"]["name"]
+    calls = json.loads(text)["choices"][0]["message"].get("tool_calls")
+    return str(calls[0]["function"]["name"]) if calls else None
 
 
 def test_tools_that_destroy_or_run_commands_are_not_asked_for(url: str) -> None:

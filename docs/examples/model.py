@@ -2,7 +2,7 @@
 
     python model.py -- spanreplay record -- python openai_agents/agent.py
 
-starts it on 127.0.0.1, runs the command with ``OPENAI_BASE_URL`` and its like set, and ends with the command's exit code;
+starts it on a free port of 127.0.0.1, runs the command with ``OPENAI_BASE_URL`` and its like set, and ends with the command's exit code;
 without a command it serves until it is interrupted, and prints what to export. It speaks OpenAI's Chat Completions and Responses,
 Anthropic's Messages and Gemini's ``generateContent``, in one piece and as streams. Each tool that a request offers is asked for once, one
 a turn, with arguments that fit its schema; then it answers with what the tools gave. Agents that want calls in a text (code between
@@ -23,8 +23,6 @@ from urllib.parse import urlsplit
 
 from turns import Call, in_text, read, turn
 
-PORT = 8791
-"""The same one each time, so that a replay is told of no other address; a free one where it is taken."""
 ids = itertools.count(1)
 
 
@@ -160,10 +158,7 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self) -> None:
-        try:
-            super().__init__(("127.0.0.1", PORT), Handler)
-        except OSError:  # it is taken
-            super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
         self.requests = 0
         self.conversations: dict[str, list[Any]] = {}  # by response, for ``previous_response_id``

@@ -255,3 +255,26 @@ def test_a_large_group_is_ordered_without_a_wait_for_each_pair() -> None:
     order = index_of(tape.runs()[0]).ended_before
     assert sum(map(len, order.values())) == 299
     assert replayed(tape, many).equal
+
+
+def test_what_comes_after_a_call_that_could_not_wait_waits_for_what_comes_before_it() -> None:
+    """Plain code on an event loop is answered at once: its turn comes when that of the step before it has."""
+    keeper = Turns({2: frozenset({1}), 3: frozenset({2}), 4: frozenset({3})}, lambda: None, wait_s=60)
+    order: list[int] = []
+
+    async def waits(seq: int) -> None:
+        await keeper.turn(seq).wait_async()
+        order.append(seq)
+        keeper.given(seq)
+
+    async def agent() -> None:
+        later = [asyncio.create_task(waits(seq)) for seq in (4, 3)]
+        keeper.turn(2).wait()
+        keeper.given(2)
+        await asyncio.sleep(0.01)
+        assert order == []
+        await waits(1)
+        await asyncio.gather(*later)
+
+    asyncio.run(agent())
+    assert order == [1, 3, 4]

@@ -3,6 +3,7 @@
 from spanreplay.instrumentation.shims import (
     commands,
     commands_asyncio,
+    completions,
     nurseries,
     process_pools,
     processes,
@@ -22,6 +23,7 @@ def install() -> None:
     if not _installed:
         _installed = True
         tasks.install()
+        completions.install()
         nurseries.install()
         threads.install()
         process_pools.install()
@@ -46,4 +48,5 @@ def uninstall() -> None:
         process_pools.uninstall()
         threads.uninstall()
         nurseries.uninstall()
+        completions.uninstall()
         tasks.uninstall()

@@ -49,7 +49,12 @@ class Turns:
         self._wait_s = WAIT_S if wait_s is None else wait_s
         self._released = False
         self._given_up = 0
+        self._impatient: set[int] = set()
+        """Steps that have waited in vain."""
         self._given: set[int] = set()
+        """Steps that were given, and whose turn it was."""
+        self._early: set[int] = set()
+        """Steps that were given before their turn, as a call of plain code on an event loop cannot wait: whoever comes after them does."""
         self._changed = threading.Condition()
         self._waiting: dict[int, Callable[[], None]] = {}
         """Step to what wakes who waits for its turn on an event loop; from any thread."""
@@ -73,11 +78,12 @@ class Turns:
             patience = Patience(self._longest(seq))
             while not self._changed.wait_for(lambda: self._open(seq), patience.part):
                 if patience.is_over():
-                    self._give_up()
+                    self._give_up(seq)
                     return
 
-    def _give_up(self) -> None:
+    def _give_up(self, seq: int) -> None:
         self._given_up += 1
+        self._impatient.add(seq)
         self._relaxed()
 
     async def wait_async(self, seq: int) -> None:
@@ -92,7 +98,7 @@ class Turns:
             try:
                 while not await bell.wait(patience.part):
                     if patience.is_over():
-                        self._give_up()
+                        self._give_up(seq)
                         return
             finally:
                 with self._changed:
@@ -102,7 +108,10 @@ class Turns:
     def given(self, seq: int) -> None:
         """The step's answer has been handed over."""
         with self._changed:
-            self._given.add(seq)
+            self._early.add(seq)
+            while passed := {early for early in self._early if early in self._impatient or self._open(early)}:
+                self._early -= passed
+                self._given |= passed
             self._wake()
 
     def release(self) -> None:

@@ -139,6 +139,8 @@ class Session:
         self.clock = clock
         self.clock_reads: ClockReads | None = None
         """What the program has read of the clock since the last step; ``None`` where nobody watches that."""
+        self.told_by: object = None
+        """In a replay, the clock that answers what its program reads."""
         self.sequence = count(1).__next__
         self.latest = 0
         """The place that was given last; between threads, one that was given before it."""

@@ -2,7 +2,9 @@
 
 import asyncio
 import sys
+import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
@@ -11,10 +13,12 @@ import pytest
 import time_machine
 
 from spanreplay.boundary.clock_reads import ClockReads
-from spanreplay.boundary.scope import current_scope
-from spanreplay.instrumentation import agent_run, tool
+from spanreplay.boundary.scope import current_scope, process
+from spanreplay.instrumentation import agent_run, shims, tool
 from spanreplay.instrumentation.shims import clock
+from spanreplay.instrumentation.shims.clock import travelling
 from spanreplay.replay.reexecution.clock import RecordedClock
+from spanreplay.replay.reexecution.engine import Replayer, ReplayResult
 from support.forking import Scene
 from support.taped import recorded, replayed, told
 
@@ -160,3 +164,41 @@ def test_reads_that_the_record_lacks_go_on_from_those_that_it_has(path: str | No
     assert result.equal
     assert result.value[:2] == times
     assert times[1] <= result.value[2] <= result.value[3] < times[1] + hour
+
+
+def test_replays_in_threads_of_one_process_are_each_told_their_own_times() -> None:
+    def agent(meet: Callable[[], object] = int) -> list[int]:
+        times: list[int] = []
+        with agent_run("threads"):
+            for number in range(4):
+                meet()
+                times.append(time.time_ns())
+                ask(f"{number} {times[-1]}")
+        return times
+
+    def watched() -> list[int]:
+        scope = current_scope()
+        assert scope is not None
+        clock.install(scope.session)
+        try:
+            return agent()
+        finally:
+            clock.uninstall()
+
+    def replay(number: int) -> None:
+        results[number] = Replayer(tapes[number].runs(), guard=False).replay(agent, together.wait)
+
+    wanted: list[list[int]] = []
+    tapes = [recorded(lambda: wanted.append(watched())) for _ in range(3)]
+    together, results = threading.Barrier(3, timeout=60), dict[int, ReplayResult]()
+    active = process.active
+    threads = [threading.Thread(target=replay, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    process.active = active
+    shims.uninstall()
+    assert [results[number].value for number in range(3)] == wanted
+    assert all(results[number].equal for number in range(3))
+    assert not travelling().traveller_stack

@@ -20,10 +20,15 @@ class Patches:
 
     def __init__(self) -> None:
         self._done: list[tuple[Any, str, Any, Any, bool]] = []
+        self._left: dict[tuple[int, str], tuple[Any, str, Any, Any, bool]] = {}
 
     def replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-        """Set ``owner.name`` to ``make(original)``."""
+        """Set ``owner.name`` to ``make(original)``; what :meth:`undo` has left under somebody else's patch serves again."""
         own = name in vars(owner)
+        left = self._left.pop((id(owner), name), None)
+        if left is not None and own and vars(owner)[name] is not left[2]:
+            self._done.append(left)
+            return
         original = getattr(owner, name)
         made = make(original)
         kept = vars(owner)[name] if own else original  # what a staticmethod or classmethod is, not what it gives
@@ -56,6 +61,7 @@ class Patches:
         while self._done:
             owner, name, original, made, own = self._done.pop()
             if vars(owner).get(name) is not made:
+                self._left[id(owner), name] = (owner, name, original, made, own)
                 continue
             if own:
                 setattr(owner, name, original)

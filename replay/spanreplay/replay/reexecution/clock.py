@@ -4,24 +4,59 @@ A read that the record has is answered with the very time that it gave: the firs
 first that was recorded there, and so on. For any other the clock starts where the record starts, ticks on, and is set forward to the end of
 each step that has answered and to each time that was told, never back. Monotonic clocks, and with them every wait and time-out, stay real.
 What patches the clock is time-machine, which reaches ``datetime.now`` and ``time.time`` however they were imported.
+
+It patches that of the process: where several replays run in one, in threads, each read is answered by the clock of its session.
 """
 
 import sys
 import threading
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
+from spanreplay.boundary.boundary import here
 from spanreplay.boundary.clock_reads import Reader, decoded
+from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation.shims.clock import reader_of, reading, real_time_ns, travelling
 from spanreplay.replay.model import Run
 
-if TYPE_CHECKING:
-    from time_machine import Traveller
-
 _LATEST_NS: Final = 253_370_764_800_000_000_000
 """The year 9999; what is later was not measured by a clock."""
+
+
+class _Process:
+    """The clock of this process, as long as anything is replayed in it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._clocks: list[RecordedClock] = []
+        self._travel: Any = None
+
+    def add(self, clock: "RecordedClock", start_ns: int) -> None:
+        with self._lock:
+            if not self._clocks:
+                self._travel = travelling().travel(_at(start_ns), tick=True)
+                self._travel.start().time_ns = self._read
+            self._clocks.append(clock)
+
+    def remove(self, clock: "RecordedClock") -> None:
+        with self._lock:
+            self._clocks.remove(clock)
+            if not self._clocks:
+                self._travel.stop()
+
+    def _read(self) -> int:
+        """Somebody asks what time it is: the clock of the session in force answers, outside of all sessions the latest."""
+        scope, function = reading(sys._getframe(1))
+        around = scope or here()
+        clock = None if around is None else around.session.told_by
+        if not isinstance(clock, RecordedClock):
+            clock = next(reversed(self._clocks), None)
+        return real_time_ns() if clock is None else clock.read(scope, function)
+
+
+_process: Final = _Process()
 
 
 class RecordedClock:
@@ -34,12 +69,13 @@ class RecordedClock:
     def __init__(self, runs: Sequence[Run]) -> None:
         starts = [run.started_ns for run in runs if 0 < run.started_ns < _LATEST_NS]
         self._now_ns = min(starts, default=0)
+        self._start_ns = self._now_ns
+        self._has_times = bool(starts)
         self._lock = threading.Lock()
-        self._travel = travelling().travel(_at(self._now_ns), tick=True) if starts else None
-        self._traveller: Traveller | None = None
-        self._tick: Callable[[], int] | None = None
+        self._telling = False
+        self._began_ns: int | None = None
         self._ahead_ns = 0
-        """How far the clock was set forward since the start; to move the traveller itself takes longer."""
+        """How far the clock was set forward since the start."""
         self._reads = _reads_of(runs)
         self._places = Counter(reader[1:] for reader in self._reads)
         self._only = {reader[1:]: times for reader, times in self._reads.items()}
@@ -47,25 +83,23 @@ class RecordedClock:
 
     def start(self) -> None:
         """Set the clock of this process to the start of the record. Does nothing where the record has no times."""
-        if self._travel is not None and self._traveller is None:
-            traveller = self._travel.start()
-            self._tick = traveller.time_ns
-            traveller.time_ns = self._read
-            self._traveller = traveller
+        if self._has_times and not self._telling:
+            _process.add(self, self._start_ns)
+            self._telling = True
 
     def leave(self) -> None:
         """The replay has left the record: from now on the time is the real one. What is read of it is kept with the new run."""
         self._left = True
 
     def stop(self) -> None:
-        """Give this process its own clock again."""
-        if self._travel is not None and self._traveller is not None:
-            self._traveller = None
-            self._travel.stop()
+        """Give this process its own clock again, unless others still tell it the time."""
+        if self._telling:
+            self._telling = False
+            _process.remove(self)
 
     def reached(self, ns: int | None) -> None:
         """The replay has come to this time, nanoseconds since the epoch, of the record: the clock is there, unless it is beyond already."""
-        if self._traveller is None or self._tick is None or self._left or ns is None or not self._now_ns < ns < _LATEST_NS:
+        if not self._telling or self._left or ns is None or not self._now_ns < ns < _LATEST_NS:
             return
         with self._lock:
             if self._now_ns < ns:
@@ -75,12 +109,16 @@ class RecordedClock:
     def skip(self, seconds: float) -> None:
         """So much time passes at once."""
         with self._lock:
-            if self._traveller is not None and self._tick is not None and not self._left:
+            if self._telling and not self._left:
                 self._ahead_ns = min(self._ahead_ns + int(seconds * 1e9), _LATEST_NS - self._tick())
 
-    def _read(self) -> int:
-        """Somebody asks what time it is."""
-        scope, function = reading(sys._getframe(1))
+    def read(self, scope: Scope | None, function: str) -> int:
+        """What time it is.
+
+        Args:
+            scope: in which it is asked; ``None`` where nothing is recorded of that.
+            function: that asks.
+        """
         reader = None if scope is None else reader_of(scope, function)
         told = self._told(reader if scope is not None and scope.session.mode == "replay" else None)
         if scope is not None and reader is not None and scope.session.clock_reads is not None:
@@ -88,7 +126,7 @@ class RecordedClock:
         return told
 
     def _told(self, reader: Reader | None) -> int:
-        if self._left or self._tick is None:
+        if self._left or not self._telling:
             return real_time_ns()
         left = None if reader is None else self._recorded(reader)
         with suppress(IndexError):  # another thread was faster
@@ -97,6 +135,13 @@ class RecordedClock:
                 self.reached(told)
                 return told
         return max(self._tick() + self._ahead_ns, self._now_ns)
+
+    def _tick(self) -> int:
+        """The time as it would be had nothing set it forward."""
+        now = real_time_ns()
+        if self._began_ns is None:
+            self._began_ns = now
+        return self._start_ns + now - self._began_ns
 
     def _recorded(self, reader: Reader) -> deque[int] | None:
         """What was recorded of a reader; where its run is another one now, as in a copy of the process, of the only one at its place."""

@@ -146,6 +146,7 @@ def prepared(
         process_id=None if kept is None else kept.process_id,
         clock=time.time_ns if kept is None else real_time_ns,
     )
+    session.told_by = clock
     if live is None and kept is None:
         session.foresees = interceptor.foresees
     if kept is not None:

@@ -155,6 +155,37 @@ def c_shm_open(w: World) -> None:
 
 
 @act()
+def shared_memory_made(w: World) -> None:
+    """Python makes the file before it gives it a size, which is where its audit hook hears of it."""
+    from multiprocessing.shared_memory import SharedMemory
+
+    path = f"/dev/shm{w.name}-made"
+    try:
+        SharedMemory(f"{w.name[1:]}-made", create=True, size=1)
+    finally:
+        if os.path.exists(path):
+            w.confess()
+            libc.unlink(path.encode())
+
+
+@act()
+def c_shm_made(w: World) -> None:
+    name = f"{w.name}-made".encode()
+    if libc.shm_open(name, os.O_CREAT | os.O_RDWR, 0o600) >= 0:
+        w.confess()
+        libc.shm_unlink(name)
+
+
+@act()
+def c_sem_made(w: World) -> None:
+    name = f"{w.name}-made".encode()
+    libc.sem_open.restype = ctypes.c_void_p
+    if libc.sem_open(name, os.O_CREAT, 0o600, 1):
+        w.confess()
+        libc.sem_unlink(name)
+
+
+@act()
 def c_sem_post(w: World) -> None:
     libc.sem_open.restype = ctypes.c_void_p
     opened = libc.sem_open(w.name.encode(), 0)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from spanreplay.boundary.scope import process
+from spanreplay.boundary.scope import current_scope, process
 from spanreplay.instrumentation import agent_run, tool
 from spanreplay.instrumentation.shims import randomness
 from support.taped import recorded
@@ -91,6 +91,76 @@ def test_what_a_tools_body_draws_changes_nothing_outside() -> None:
 
     quiet = made(agent(lambda: None))
     assert made(agent(lambda: [random.random(), random.sample(range(9), 3), uuid.uuid4()])) == quiet
+
+
+def library(name: str, code: str) -> Any:
+    """A function of a module of this name."""
+    known: dict[str, Any] = {"__name__": name, "uuid": uuid, "random": random}
+    exec(f"def ask():\n    return {code}", known)
+    return known["ask"]
+
+
+def test_what_a_model_sdk_draws_or_not_changes_nothing_outside() -> None:
+    key = library("openai._base_client", "uuid.uuid4()")
+    jitter = library("httpx._transports.default", "random.random()")
+
+    def agent(times: int) -> Callable[[], list[Any]]:
+        def run() -> list[Any]:
+            found = []
+            for _ in range(3):
+                found += [uuid.uuid4(), random.random()]
+                for _ in range(times):
+                    key(), jitter()
+            return found
+
+        return run
+
+    quiet = made(agent(0), "2-s")
+    assert made(agent(2), "2-s") == quiet
+    keys = made(lambda: [key(), key()], "2-s")
+    assert keys == made(lambda: [key(), uuid.uuid4(), key()][::2], "2-s")
+    assert not set(keys) & set(quiet)
+
+
+def test_each_module_has_uuids_of_its_own_and_the_program_those_of_its_name() -> None:
+    asked = [library(name, "uuid.uuid4()") for name in ("one", "two", "one")]
+    first, other, again = made(lambda: [ask() for ask in asked], "2-s")
+    assert made(lambda: [asked[1](), asked[0](), asked[0]()], "2-s") == [other, first, again]
+    as_program = library("__main__", "uuid.uuid4()")
+    stem = library("<string>", "uuid.uuid4()")  # whose file is called so
+    assert made(lambda: as_program(), "2-s") == made(lambda: stem(), "2-s")
+
+
+def test_where_all_draws_were_one_sequence_a_key_that_an_sdk_is_not_asked_for_is_passed() -> None:
+    key = library("openai._base_client", "uuid.uuid4()")
+
+    def passed() -> list[uuid.UUID]:
+        scope = current_scope()
+        assert scope is not None
+        found = [uuid.uuid4()]
+        randomness.left_out(scope)
+        return [*found, uuid.uuid4()]
+
+    def asked() -> list[uuid.UUID]:
+        return [uuid.uuid4(), key(), uuid.uuid4()][::2]
+
+    for seed in ("0123456789abcdef", "2-0123456789abcdef"):
+        assert made(passed, seed) == made(asked, seed)
+
+
+def test_blocks_that_overlap_end_with_the_last_and_leave_random_as_it_was() -> None:
+    before, original = random.getstate(), uuid.uuid4
+    first, second = randomness.seeded("2-s", fresh=True), randomness.seeded("2-s", fresh=True)
+    first.__enter__()
+    drawn = random.random()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert uuid.uuid4 is not original
+    second.__exit__(None, None, None)
+    assert uuid.uuid4 is original
+    assert random.getstate() == before
+    with randomness.seeded("2-s", fresh=True):
+        assert random.random() == drawn
 
 
 def test_what_the_program_seeds_is_its_own() -> None:

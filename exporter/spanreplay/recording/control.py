@@ -77,7 +77,7 @@ class _Recording:
             process_id=self.writer.process.process_id,
             attributes=config.attributes,
         )
-        self.seed = os.urandom(16).hex()
+        self.seed = randomness.new_seed()
         self.installed = Installed()
         self.exits: ExitWatch | None = None
         self.context: Token[Any] | None = None
@@ -180,6 +180,8 @@ def begin(config: Config, *, tracer_provider: object = None, command: bool, seed
         recording.installed = plugins.install(config.adapters)
         secrets = command and os.environ.get(env.SPANREPLAY_SEED_SECRETS) == "1"
         randomness.install(recording.seed, fresh=command or seed_random, secrets=secrets)
+        if seed_random:
+            recording.session.of_runs = {names.RUN_SEED: recording.seed, names.RUN_RANDOM_SEEDED: True}
         if command or seed_random:
             clock.install(recording.session)
         processes.complete_with(child_env)
@@ -371,6 +373,7 @@ def _after_fork() -> None:
         recording.recorder.after_fork()
         recording.session.process_id = recording.writer.process.process_id
         recording.session.failures = recording.dropped_before = 0
+        recording.session.of_runs = {}
         run = child.run
         recording.place = Place(
             command_id=recording.place.command_id,

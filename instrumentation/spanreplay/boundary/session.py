@@ -139,6 +139,8 @@ class Session:
         self.clock = clock
         self.clock_reads: ClockReads | None = None
         """What the program has read of the clock since the last step; ``None`` where nobody watches that."""
+        self.of_runs: Mapping[str, Any] = {}
+        """Attributes of each run's root, besides the steps' own."""
         self.told_by: object = None
         """In a replay, the clock that answers what its program reads."""
         self.sequence = count(1).__next__

@@ -77,6 +77,7 @@ def _put_place(step: "Step", attributes: dict[str, Any]) -> None:
         attributes[names.RUN_PATH] = step.path
         attributes[names.RUN_NAME] = run.name
         attributes[names.RUN_REDACTION] = step.session.redactor.policy.to_json()
+        attributes.update(step.session.of_runs)
     elif (agent := _agent_of(step, run)) is not None:
         attributes[names.GEN_AI_AGENT_NAME] = agent
 

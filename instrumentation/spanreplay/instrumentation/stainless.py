@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 from spanreplay.content.canonical import canonical_writer
 from spanreplay.instrumentation.hooks import UnsupportedError, expect
 from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.shims.randomness import left_out
 from spanreplay.instrumentation.shortcut import Foreseen, Method, begun, foreseen
 
 _MORE: Final = ("extra_query", "extra_body")
@@ -193,6 +194,7 @@ def _observed(original: Callable[..., Any], owner: Any, method: Posted) -> Calla
                 return await original(self, *args, **arguments)
             if _is_more_than_an_object(arguments):
                 return await method.sdk.post(method, self._client, arguments, found.body, is_async=True)
+            left_out(found.scope)  # the key that each of their requests gets
             return await begun(method, found).value_async()
 
         return acreate
@@ -204,6 +206,7 @@ def _observed(original: Callable[..., Any], owner: Any, method: Posted) -> Calla
             return original(self, *args, **arguments)
         if _is_more_than_an_object(arguments):
             return method.sdk.post(method, self._client, arguments, found.body, is_async=False)
+        left_out(found.scope)
         return begun(method, found).value()
 
     return create

@@ -1,8 +1,9 @@
 """Randomness that a replay can make again: ``uuid`` and ``random``, from a seed that is kept with the recorded command.
 
-A uuid comes from the seed, the causal scope that asks for it and how many it has asked for, so that it is the same however tasks and
-threads are scheduled, and whatever the body of a tool takes for itself, which does not run in a replay. ``random`` is seeded once, when it
-is imported; what a tool's body draws comes from another generator, for the same reason, until the program seeds it itself.
+A uuid comes from the seed, the causal scope and the module that ask for it and how many they have asked for. So it is the same however
+tasks and threads are scheduled, and whatever is drawn by what does not run in a replay, or not as often: the body of a tool, a model SDK
+that makes a key for each request. ``random`` is seeded once, when it is imported; what a body, an SDK or its transport draws comes from
+another generator, for the same reason, until the program seeds it itself.
 
 Each recorded process takes a seed of its own from the system, and a forked child leaves it: no two processes give the same uuid. What
 ``secrets`` gives stays the system's, as nobody may be able to make a secret again from a record, unless that was asked for; what
@@ -12,10 +13,11 @@ Each recorded process takes a seed of its own from the system, and a forked chil
 import functools
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from hashlib import sha256, shake_256
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any, Final
 
 from spanreplay.boundary.boundary import here
@@ -29,7 +31,45 @@ _DRAWS: Final = (
     "normalvariate", "paretovariate", "randbytes", "randint", "random", "randrange", "sample", "shuffle", "triangular", "uniform",
     "vonmisesvariate", "weibullvariate",
 )  # fmt: skip
-_state: Final[dict[str, Any]] = {"seed": None, "fresh": False, "seeded_by_program": False, "secrets": False}
+_BY_MODULE: Final = "2-"
+"""How a seed begins that gives each module uuids of its own; from any other, as recordings had once, those of a scope are one sequence."""
+_MACHINERY: Final = frozenset({
+    "aiohttp", "anthropic", "botocore", "google.api_core", "google.auth", "google.genai", "h11", "h2", "httpcore", "httpcore2", "httpx",
+    "httpx2", "openai", "opentelemetry", "requests", "urllib3", "websockets",
+})  # fmt: skip
+"""Packages whose draws of ``random`` are none of the program: of a request that a replay may not make, of the ids of spans."""
+_BODIES_RUN: Final = frozenset({"agent", "handoff"})
+"""Kinds of steps whose bodies a replay runs too."""
+_state: Final[dict[str, Any]] = {
+    "seed": None,
+    "by_module": False,
+    "fresh": False,
+    "seeded_by_program": False,
+    "secrets": False,
+    "blocks": 0,
+    "before": None,
+}
+_lock: Final = threading.Lock()
+
+
+def new_seed() -> str:
+    """A seed that nobody else has."""
+    return _BY_MODULE + os.urandom(16).hex()
+
+
+def left_out(scope: Scope, name: str = "uuid4") -> None:
+    """A library is not asked for what it would have drawn a uuid for: where all draws of a scope are one sequence, that one is passed."""
+    if _state["seed"] is not None and not _state["by_module"]:
+        scope.next("!" + name)
+
+
+def _module_of(frame: FrameType) -> str:
+    """The name of the module whose code this is; that which runs as a program has the one under which others import it."""
+    known = frame.f_globals
+    name = known.get("__name__")
+    if name == "__main__":
+        name = getattr(known.get("__spec__"), "name", None) or os.path.splitext(os.path.basename(frame.f_code.co_filename))[0]  # noqa: PTH119, PTH122
+    return str(name)
 
 
 def _stream(scope: Scope, name: str) -> bytes:
@@ -49,7 +89,8 @@ def _patch_uuid(module: ModuleType, patches: Patches) -> None:
                 scope = here() if _state["seed"] is not None and not args and not kwargs else None
                 if scope is None:
                     return original(*args, **kwargs)
-                return module.UUID(bytes=_stream(scope, name), version=version)
+                kind = f"{name}@{_module_of(sys._getframe(1))}" if _state["by_module"] else name
+                return module.UUID(bytes=_stream(scope, kind), version=version)
 
             return made
 
@@ -86,13 +127,18 @@ def _patch_random(module: ModuleType, patches: Patches) -> None:
 
 
 def _is_apart() -> bool:
-    """Whether what draws does not do so in a replay, or not as often: the body of a tool, the ids of spans."""
+    """Whether what draws does not do so in a replay, or not as often: see :data:`_MACHINERY`, and the bodies of steps that are answered."""
     if _state["seeded_by_program"]:
         return False
-    if str(sys._getframe(2).f_globals.get("__name__")).startswith("opentelemetry."):
-        return True
+    name = str(sys._getframe(2).f_globals.get("__name__"))
     scope = here()
-    return scope is not None and scope.step is not None and scope.step.call.kind == "tool_call"
+    step = None if scope is None else scope.step
+    if not _state["by_module"]:
+        return name.startswith("opentelemetry.") or (step is not None and step.call.kind == "tool_call")
+    package, _, rest = name.partition(".")
+    if package in _MACHINERY or (package == "google" and f"google.{rest.partition('.')[0]}" in _MACHINERY):
+        return True
+    return step is not None and step.call.kind not in _BODIES_RUN and not step.call.passed
 
 
 def _patch_secrets(module: ModuleType, patches: Patches) -> None:
@@ -134,7 +180,8 @@ def install(seed: str, *, fresh: bool, secrets: bool = False) -> None:
         secrets: what the module ``secrets`` gives too: whoever has the seed can make it again.
     """
     if _state["seed"] is None:
-        _state.update(seed=seed, fresh=fresh, seeded_by_program=not fresh, secrets=secrets)
+        by_module = seed.startswith(_BY_MODULE)
+        _state.update(seed=seed, by_module=by_module, fresh=fresh, seeded_by_program=not fresh, secrets=secrets)
         _hooks.install()
 
 
@@ -146,39 +193,49 @@ def uninstall() -> None:
 
 @contextmanager
 def seeded(seed: str, *, fresh: bool = False) -> Iterator[None]:
-    """Uuids are made from a seed in this block, unless they are made from one already.
+    """Uuids are made from a seed in this block, unless they are made from one already; it ends with the last of several at once.
 
     Args:
         seed: any text.
         fresh: ``random`` too, which goes on after the block as if there had been none.
     """
-    if _state["seed"] is not None:
+    with _lock:
+        counts = _state["seed"] is None or _state["blocks"] > 0
+        if _state["seed"] is None:
+            _state["before"] = _random().getstate() if fresh else None
+            install(seed, fresh=fresh)
+        _state["blocks"] += counts
+    try:
         yield
-        return
-    with untouched() if fresh else nullcontext():
-        install(seed, fresh=fresh)
-        try:
-            yield
-        finally:
-            uninstall()
+    finally:
+        with _lock:
+            _state["blocks"] -= counts
+            if counts and not _state["blocks"]:
+                uninstall()
+                if _state["before"] is not None:
+                    _random().setstate(_state["before"])
 
 
 @contextmanager
 def untouched() -> Iterator[None]:
     """``random`` goes on after this block as if nothing had been drawn or seeded in it."""
-    import random
-
-    before = random.getstate()
+    before = _random().getstate()
     try:
         yield
     finally:
-        random.setstate(before)
+        _random().setstate(before)
+
+
+def _random() -> ModuleType:
+    import random
+
+    return random
 
 
 def _in_child() -> None:
     """A forked child is another process: what it draws must not be what its parent draws."""
     if _state["seed"] is not None:
-        _state["seed"] = os.urandom(16).hex()
+        _state["seed"] = new_seed() if _state["by_module"] else os.urandom(16).hex()
         random = sys.modules.get("random")
         if random is not None and not _state["seeded_by_program"]:
             random.seed()

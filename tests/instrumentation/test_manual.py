@@ -40,6 +40,25 @@ def test_off_everything_works_and_keeps_nothing() -> None:
         assert look(1) == 1
 
 
+class Mute:
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+@pytest.mark.parametrize("key", [1, ("a", 2.5), None, Mute()])
+def test_names_that_are_no_text_are_their_text(key: Any) -> None:
+    def agent() -> list[Any]:
+        with agent_run(key), scope(key):
+            return [read(key, lambda: 7), tool(name="t" if isinstance(key, Mute) else key)(lambda: 8)()]
+
+    tape = recorded(agent)
+    text = "<Mute>" if isinstance(key, Mute) else str(key)
+    assert [step[names.STEP_NAME] for step in tape.steps][:2] == [text, text]
+    assert len(tape.steps) == 3
+    again = replayed(tape, agent)
+    assert (told(again), again.value) == ([], [7, 8])
+
+
 def test_a_run_has_an_id_its_input_and_output_and_its_steps_are_relative_to_it() -> None:
     with recording() as tape:
         with agent_run("a", input={"q": 1}, version="2", session="s", user="u", definition={"model": "m"}, attributes={"team": "t"}) as run:

@@ -147,9 +147,14 @@ def test_the_mark_takes_one_path(suite: Suite) -> None:
 
 FIXTURES = """
 import asyncio
+import random
+import threading
+import time
+import uuid
 
 import pytest
 import shop
+from spanreplay.instrumentation import agent_run
 
 
 def test_it(record_run, replay_run):
@@ -159,6 +164,28 @@ def test_it(record_run, replay_run):
     result = replay_run("runs/tea.json", shop.quote)
     assert (result.equal, result.value) == (True, given)
     assert not replay_run("runs/tea.json", shop.quote, "coffee").equal
+
+
+def test_held(record_run, replay_run):
+    def worker():
+        shop.price(f"{uuid.uuid4()} {time.time_ns()}")
+
+    def agent():
+        with agent_run("workers"):
+            shop.price(str(random.random()))
+            workers = [threading.Thread(target=worker) for _ in range(2)]
+            for one in workers:
+                one.start()
+            for one in workers:
+                one.join()
+
+    for file in ("runs/first.json", "runs/second.json"):  # what a replay leaves in the process moves nothing of the next recording
+        with record_run(file):
+            agent()
+        result = replay_run(file, agent)
+        assert result.equal, str(result)
+    result = replay_run("runs/first.json", agent)
+    assert result.equal, str(result)
 
 
 @pytest.mark.anyio
@@ -172,6 +199,8 @@ async def test_asynchronous(anyio_backend):
 def test_the_fixtures_and_an_asynchronous_test(suite: Suite) -> None:
     code, said = suite.run(FIXTURES, "-k", "test_it")
     assert (code, suite.bodies()) == (0, ["tea", "tea"]), said
+    code, said = suite.run(FIXTURES, "-k", "test_held")
+    assert (code, len(suite.bodies())) == (0, 10), said
     code, said = suite.run(FIXTURES, "-k", "asynchronous and asyncio", "-p", "anyio")
     assert (code, suite.bodies()) == (0, []), said
 

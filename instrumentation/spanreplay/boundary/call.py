@@ -70,6 +70,14 @@ class Call:
     failing: Callable[[BaseException], Awaitable[object]] | None = None
     """What the framework makes of an exception that the tool raises, for a seam that is above that: gives the result, or raises."""
 
+    def __post_init__(self) -> None:
+        name: object = self.name
+        if not isinstance(name, str):  # a number, an enum: whatever a program calls its tools
+            try:
+                self.name = str(name)
+            except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+                self.name = f"<{type(name).__name__}>"
+
 
 class Exchange(Protocol):
     """A recorded HTTP exchange, as a transport needs it to answer a request."""

@@ -300,20 +300,20 @@ def read(name: str, source: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
 
 
 @contextmanager
-def scope(key: str) -> Iterator[None]:
+def scope(key: object) -> Iterator[None]:
     """Name the calls made in this block, where the place they are made from does not tell which they are.
 
     For workers that take from a queue: which of them gets an item is chance, so name the item, ``with scope(item.id):``. The name
     counts from the step around the workers, whichever of them enters it.
 
     Args:
-        key: the same in every execution for the same piece of work.
+        key: the same in every execution for the same piece of work; of what is no text, its ``str``.
     """
     here = boundary.here()
     if here is None:
         yield
         return
-    token = scopes.enter(here.keyed(key))
+    token = scopes.enter(here.keyed(key if isinstance(key, str) else _text(key)))
     try:
         yield
     finally:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from types import BuiltinFunctionType
 from typing import Any
 
 import pytest
@@ -31,7 +32,7 @@ def ask(prompt: str) -> str:
 def agent() -> list[str]:
     with agent_run("dated"):
         said = [ask(f"Today is {date.today()}."), ask(f"It is {datetime.now(UTC):%Y-%m-%d %H}.")]
-        return [*said, time.strftime("%Y", time.gmtime())]
+        return [*said, time.strftime("%Y", time.gmtime()), time.ctime()[-4:], time.asctime()[-4:]]
 
 
 def test_a_prompt_with_the_date_is_equal_on_another_day() -> None:
@@ -39,7 +40,8 @@ def test_a_prompt_with_the_date_is_equal_on_another_day() -> None:
         tape = recorded(agent)
     now = time.time()
     result = replayed(tape, agent)
-    assert (result.equal, result.value) == (True, ["answer", "answer", "2020"])
+    assert (result.equal, result.value) == (True, ["answer", "answer", "2020", "2020", "2020"])
+    assert isinstance(time.ctime, BuiltinFunctionType)
     assert 0 <= time.time() - now < 3600, "the clock is real again"
 
 
@@ -103,7 +105,8 @@ def test_what_a_program_read_is_told_again_to_the_nanosecond() -> None:
 
     def agent() -> list[str]:
         with agent_run("exact") as run:
-            run.output = [*asyncio.run(parts()), f"{time.time_ns()}", datetime.now().isoformat(), f"{date.today()}"]
+            texts = [time.ctime(), time.asctime(), time.ctime(None), time.ctime(0), time.asctime(time.gmtime(0))]
+            run.output = [*asyncio.run(parts()), f"{time.time_ns()}", datetime.now().isoformat(), f"{date.today()}", *texts]
             return list(run.output)
 
     def watched() -> list[str]:

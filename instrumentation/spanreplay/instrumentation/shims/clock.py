@@ -3,8 +3,10 @@
 What is watched is ``time.time``, ``datetime.now`` and the like, however they were imported, by way of time-machine, with which a replay
 tells the recorded time too. What the standard library, telemetry and spanreplay read is not kept, nor what the body of a call reads, which
 does not run in a replay. A read takes about a microsecond longer; after :data:`MOST` reads of a process nothing is watched any more.
+Two functions that time-machine leaves alone, ``time.ctime`` and ``time.asctime``, are given the time by :func:`tell_texts`.
 """
 
+import functools
 import importlib
 import os
 import sys
@@ -18,12 +20,15 @@ from spanreplay.boundary.boundary import here
 from spanreplay.boundary.clock_reads import ClockReads, Reader
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.session import Session
+from spanreplay.instrumentation.shims.patching import Patches
 
 MOST: Final = 50_000
 """Reads of the program in a process, of all that is kept and all that is not."""
 _MACHINERY: Final = sys.stdlib_module_names | {"opentelemetry", "spanreplay", "time_machine"}
 _BODIES_RUN: Final = frozenset({"agent", "handoff"})
 """Kinds of steps whose bodies a replay runs too."""
+
+_OURS: Final = globals()
 
 
 class _Watching:
@@ -39,6 +44,7 @@ class _Watching:
         self._traveller = self._travel.start()
         self._traveller.time_ns = self._read
         self._real: Callable[[], int] = module._time_machine.original_time_ns
+        tell_texts()
         session.clock_reads = reads
         self._clock, session.clock = session.clock, self._now
 
@@ -61,6 +67,7 @@ class _Watching:
 
     def stop(self) -> None:
         """Leave the clock alone again."""
+        leave_texts()
         self._session.clock = self._clock
         if self._stack and self._stack[-1] is self._traveller:
             self._travel.stop()
@@ -94,13 +101,48 @@ def uninstall() -> None:
         watching.stop()
 
 
+_texts: Final = Patches()
+_tellers: Final[list[None]] = []
+
+
+def tell_texts() -> None:
+    """``time.ctime()`` and ``time.asctime()`` read the clock as ``time.time`` does, until :func:`leave_texts` is called as often."""
+    _tellers.append(None)
+    if len(_tellers) == 1:
+        _texts.replace(time, "ctime", _ctime)
+        _texts.replace(time, "asctime", _asctime)
+
+
+def leave_texts() -> None:
+    """Undo :func:`tell_texts`."""
+    _tellers.pop()
+    if not _tellers:
+        _texts.undo()
+
+
+def _ctime(original: Callable[..., str]) -> Callable[..., str]:
+    @functools.wraps(original)
+    def ctime(*args: Any) -> str:
+        return original(time.time()) if args in ((), (None,)) else original(*args)
+
+    return ctime
+
+
+def _asctime(original: Callable[..., str]) -> Callable[..., str]:
+    @functools.wraps(original)
+    def asctime(*args: Any) -> str:
+        return original(*args) if args else original(time.localtime())
+
+    return asctime
+
+
 def reading(frame: FrameType | None) -> tuple[Scope | None, str]:
     """The scope that a read of the clock is made in, and the function that makes it; no scope where the read does not count.
 
     Args:
         frame: the innermost one, or one of time-machine's.
     """
-    while frame is not None and frame.f_globals.get("__name__") == "time_machine":
+    while frame is not None and (frame.f_globals is _OURS or frame.f_globals.get("__name__") == "time_machine"):
         frame = frame.f_back
     if frame is None or str(frame.f_globals.get("__name__")).partition(".")[0] in _MACHINERY:
         return None, ""

@@ -18,7 +18,7 @@ from typing import Any, Final
 from spanreplay.boundary.boundary import here
 from spanreplay.boundary.clock_reads import Reader, decoded
 from spanreplay.boundary.scope import Scope
-from spanreplay.instrumentation.shims.clock import reader_of, reading, real_time_ns, travelling
+from spanreplay.instrumentation.shims.clock import leave_texts, reader_of, reading, real_time_ns, tell_texts, travelling
 from spanreplay.replay.model import Run
 
 _LATEST_NS: Final = 253_370_764_800_000_000_000
@@ -38,12 +38,14 @@ class _Process:
             if not self._clocks:
                 self._travel = travelling().travel(_at(start_ns), tick=True)
                 self._travel.start().time_ns = self._read
+                tell_texts()
             self._clocks.append(clock)
 
     def remove(self, clock: "RecordedClock") -> None:
         with self._lock:
             self._clocks.remove(clock)
             if not self._clocks:
+                leave_texts()
                 self._travel.stop()
 
     def _read(self) -> int:

@@ -121,6 +121,25 @@ def test_wait_gives_what_is_done_in_the_order_in_which_it_was() -> None:
     assert count == N - 1
 
 
+def test_wait_knows_the_order_of_what_was_done_while_it_was_woken() -> None:
+    async def main() -> list[int]:
+        loop = asyncio.get_running_loop()
+        futures: list[asyncio.Future[int]] = [loop.create_future() for _ in range(N)]
+
+        def at_once() -> None:
+            for name in reversed(range(1, N)):
+                futures[name].set_result(name)
+
+        loop.call_soon(futures[0].set_result, 0)
+        loop.call_soon(lambda: loop.call_soon(at_once))
+        done, left = await asyncio.wait(set(futures), return_when="FIRST_COMPLETED")
+        assert not left
+        return [each.result() for each in done]
+
+    with recording():
+        assert asyncio.run(main()) == [0, *reversed(range(1, N))]
+
+
 def test_wait_of_threads_does_too() -> None:
     futures: list[concurrent.futures.Future[int]] = [concurrent.futures.Future() for _ in range(N)]
     with recording():

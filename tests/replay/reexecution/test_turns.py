@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, as_completed, wait
@@ -278,3 +279,39 @@ def test_what_comes_after_a_call_that_could_not_wait_waits_for_what_comes_before
 
     asyncio.run(agent())
     assert order == [1, 3, 4]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a loop of plain code cannot be told from a wait")
+def test_a_thread_gets_its_answer_when_the_one_before_it_has_done_what_its_own_set_off() -> None:
+    keeper = Turns({2: frozenset({1}), 3: frozenset({2})}, lambda: None, wait_s=60)
+    order: list[int] = []
+
+    def runs(seq: int) -> None:
+        turn = keeper.turn(seq)
+        turn.wait()
+        turn.given()
+        for _ in range((3 - seq) * 100_000):  # some milliseconds
+            pass
+        order.append(seq)
+
+    with ThreadPoolExecutor(3) as pool:
+        for seq in (3, 2, 1):
+            pool.submit(runs, seq)
+    assert order == [1, 2, 3]
+
+
+def test_a_thread_that_goes_on_working_is_not_waited_for_without_end() -> None:
+    keeper = Turns({2: frozenset({1})}, lambda: None, wait_s=60)
+    over = threading.Event()
+
+    def works() -> None:
+        keeper.given(1)
+        while not over.is_set():
+            pass
+
+    working = threading.Thread(target=works)
+    working.start()
+    keeper.turn(2).wait()
+    over.set()
+    working.join(5)
+    assert not working.is_alive()

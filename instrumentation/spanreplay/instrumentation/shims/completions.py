@@ -10,15 +10,18 @@ import asyncio
 import concurrent.futures
 import functools
 import itertools
+import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+from spanreplay.boundary import loops
 from spanreplay.boundary import scope as scopes
 from spanreplay.instrumentation.shims.patching import Patches
 
 _patches = Patches()
 _serial: Final = itertools.count()
+_GLANCES: Final = 100
 _given: Final[WeakKeyDictionary[Any, int]] = WeakKeyDictionary()
 """Tasks and futures to where they came in what was first waited for."""
 _done: Final[WeakKeyDictionary[Any, int]] = WeakKeyDictionary()
@@ -86,12 +89,25 @@ def _note(future: Any) -> None:
     _done.setdefault(future, next(_serial))
 
 
-def _ordered(done: set[Any], pending: set[Any]) -> tuple[InOrder, InOrder]:
-    def over(future: Any) -> int:
-        return _done.get(future, next(_serial))
+def _note_ready() -> None:
+    """What was done since who waits was woken: the loop calls back in that order."""
+    for handle in tuple(loops.ready() or ()):
+        if getattr(handle, "_callback", None) is _note:
+            _note(handle._args[0])  # type: ignore[attr-defined]
 
-    # Sorting is stable: what was done before it was first waited for, and its call back is yet to come, stays as it was given.
-    return InOrder.of(sorted(sorted(done, key=_place), key=over)), InOrder.of(sorted(pending, key=_place))
+
+def _note_threads(done: Iterable[Any]) -> None:
+    """A future wakes who waits before it calls back."""
+    for _ in range(_GLANCES):
+        if all(future in _done for future in done):
+            return
+        time.sleep(0)
+
+
+def _ordered(done: set[Any], pending: set[Any]) -> tuple[InOrder, InOrder]:
+    last = next(_serial)
+    by_end = sorted(done, key=lambda future: (_done.get(future, last), _place(future)))
+    return InOrder.of(by_end), InOrder.of(sorted(pending, key=_place))
 
 
 def _place(future: Any) -> int:
@@ -106,7 +122,9 @@ def _waiting(original: Callable[..., Any]) -> Callable[..., Any]:
         fs = fs if isinstance(fs, set | frozenset | list | tuple) else list(fs)
         if all(isinstance(future, asyncio.Future) for future in fs):
             _register(fs)
-        return _ordered(*await original(fs, *args, **kwargs))
+        done, pending = await original(fs, *args, **kwargs)
+        _note_ready()
+        return _ordered(done, pending)
 
     return wait
 
@@ -120,6 +138,7 @@ def _blocking(original: Callable[..., Any]) -> Callable[..., Any]:
         if all(isinstance(future, concurrent.futures.Future) for future in fs):
             _register(fs)
         found = original(fs, *args, **kwargs)
+        _note_threads(found.done)
         return type(found)(*_ordered(found.done, found.not_done))
 
     return wait

@@ -3,7 +3,8 @@
 What an agent does next can depend on which of several parallel calls came back first: it orders the tool messages of its next
 request by completion. A step waits until the step that ended before it in the record has been given,
 and then, on an event loop, until the loop has nothing ready, so that what those answers set off, and what the record shows as begun
-meanwhile, has run. Waits are bounded, see :mod:`spanreplay.replay.reexecution.patience`.
+meanwhile, has run; a thread waits until the one that was given an answer stands still, see :mod:`spanreplay.replay.reexecution.resting`.
+Waits are bounded, see :mod:`spanreplay.replay.reexecution.patience`.
 """
 
 import threading
@@ -12,6 +13,7 @@ from typing import Final
 
 from spanreplay.boundary import loops
 from spanreplay.replay.reexecution.patience import Patience
+from spanreplay.replay.reexecution.resting import GivenTo
 
 WAIT_S: Final = 2.0
 """Longest wait for a step that does not come."""
@@ -55,6 +57,8 @@ class Turns:
         """Steps that were given, and whose turn it was."""
         self._early: set[int] = set()
         """Steps that were given before their turn, as a call of plain code on an event loop cannot wait: whoever comes after them does."""
+        self._last: GivenTo | None = None
+        """The thread that was given an answer last, until it has been waited for."""
         self._changed = threading.Condition()
         self._waiting: dict[int, Callable[[], None]] = {}
         """Step to what wakes who waits for its turn on an event loop; from any thread."""
@@ -71,9 +75,18 @@ class Turns:
         return self._released or self._before.get(seq, _NOBODY) <= self._given
 
     def wait(self, seq: int) -> None:
-        """Block this thread until it is the step's turn."""
-        if self._open(seq) or loops.is_running():  # a loop that is blocked brings nobody
+        """Block this thread until it is the step's turn, and whoever was given an answer last has done what that set off."""
+        if loops.is_running():  # a loop that is blocked brings nobody
             return
+        if not self._open(seq):
+            self._await(seq)
+        last = self._last
+        if last is not None and not self._released:
+            last.rest()
+            if self._last is last:
+                self._last = None
+
+    def _await(self, seq: int) -> None:
         with self._changed:
             patience = Patience(self._longest(seq))
             while not self._changed.wait_for(lambda: self._open(seq), patience.part):
@@ -107,7 +120,9 @@ class Turns:
 
     def given(self, seq: int) -> None:
         """The step's answer has been handed over."""
+        last = None if loops.is_running() else GivenTo()
         with self._changed:
+            self._last = last
             self._early.add(seq)
             while passed := {early for early in self._early if early in self._impatient or self._open(early)}:
                 self._early -= passed

@@ -20,13 +20,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from spanreplay.boundary.clock_reads import MOST_OF_ONE
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reexecution.code_changes import ChangedLine, CodeChanges, code_changes
 from spanreplay.replay.reexecution.evidence import fragments
 from spanreplay.replay.reexecution.ledger import Difference
 from spanreplay.replay.reexecution.looking import SHORT, Looked, holds
 from spanreplay.replay.reexecution.versions_now import Change, Comparison, recorded_command
-from spanreplay.replay.reexecution.workers import unnamed_items
+from spanreplay.replay.reexecution.workers import timed_items, tireless_reader, unnamed_items
 
 NONE: Final = "no version in the record explains it: the agent's own code, or what it was given, has changed"
 _SAME: Final = "no version that is kept has changed: what differs comes from chance, time, or something outside"
@@ -96,14 +97,23 @@ class Causes:
         if told is None:
             if difference.kind != "input" and self._comparison is None:
                 return difference
-            told = ("none", (NONE if self._comparison is None or self._comparison.unknown else _SAME) + self._of_workers(difference))
+            told = ("none", (NONE if self._comparison is None or self._comparison.unknown else _SAME) + self._by_chance(difference))
         return replace(difference, cause_kind=told[0], cause=told[1])
 
-    def _of_workers(self, difference: Difference) -> str:
-        call = next((found for run in self._runs if run.run_id == difference.run_id and (found := unnamed_items(run))), None)
-        if call is None:
+    def _by_chance(self, difference: Difference) -> str:
+        run = next((run for run in self._runs if run.run_id == difference.run_id), None)
+        if run is None:
             return ""
-        return f"; or workers took other items from a queue, and nothing tells whose {call} it is: with scope(key): around each item would"
+        if (call := unnamed_items(run)) is not None:
+            return (
+                f"; or workers took other items from a queue, and nothing tells whose {call} it is: with scope(key): around each item would"
+            )
+        if (call := timed_items(run, difference.step)) is not None:
+            times = "the times that they read are kept by worker: with scope(key): around each item they are the item's"
+            return f"; or workers took other items from a queue for their {call}, and {times}"
+        if (reader := tireless_reader(run, difference.step)) is not None:
+            return f"; or {reader} read the clock again after the first {MOST_OF_ONE} times, which are all that is kept of it"
+        return ""
 
     def _told(self, what: _Hit | None, reached: list[_Hit], hits: list[_Hit]) -> tuple[str, str] | None:
         code = [hit for hit in reached if hit.kind in ("commit", "diff", "file")]

@@ -1,11 +1,13 @@
 """Workers that take from a queue, in a recorded run: tasks or threads that run the same and make the same call again and again.
 
 A causal path tells whose call it is by the worker and by how many it has made. Which item a worker takes is chance, so where all items are
-asked for by the same call, nothing in the record tells them apart, unless the program names them: ``with scope(key):``.
+asked for by the same call, nothing in the record tells them apart, unless the program names them: ``with scope(key):``. The times that a
+worker read of the clock are the worker's too, and not the items'.
 """
 
 from collections import Counter, defaultdict
 
+from spanreplay.boundary.clock_reads import MOST_OF_ONE, decoded
 from spanreplay.replay.model import Run
 from spanreplay.replay.reexecution.forks import levels_of, scope_of
 
@@ -29,3 +31,42 @@ def unnamed_items(run: Run) -> str | None:
         names[key] = f"{step.kind} {step.name}"
     found = (key for key, by in made.items() if len(by) > 1 and max(by.values()) > 1 and len(answers[key]) > 1)
     return next((names[key] for key in found), None)
+
+
+def timed_items(run: Run, seq: int | None) -> str | None:
+    """The call at a step, by kind and name, where several workers make it for each of their items, and read the clock for them.
+
+    Args:
+        run: a recorded run.
+        seq: of the step.
+    """
+    step = next((one for one in run.steps if one.seq == seq), None)
+    scope = "" if step is None else scope_of(step.path or "")
+    levels = list(levels_of(scope))
+    if step is None or not levels or levels[-1][1] != scope:
+        return None
+    label = scope.rpartition("#")[0]
+    same = (scope_of(one.path or "") for one in run.steps if (one.kind, one.name) == (step.kind, step.name))
+    made = Counter(one for one in same if one.rpartition("#")[0] == label)
+    if len(made) < 2 or max(made.values()) < 2 or not any(count > 1 for (at, _), count in _clock_reads(run).items() if at in made):
+        return None
+    return f"{step.kind} {step.name}"
+
+
+def tireless_reader(run: Run, seq: int | None) -> str | None:
+    """The function that read the clock, where a step was called, as often as is kept: what it read after that is not."""
+    step = next((one for one in run.steps if one.seq == seq), None)
+    if step is None:
+        return None
+    scope = scope_of(step.path or "")
+    return next((function for (at, function), count in _clock_reads(run).items() if at == scope and count >= MOST_OF_ONE), None)
+
+
+def _clock_reads(run: Run) -> Counter[tuple[str, str]]:
+    """How often the clock was read, by scope and function."""
+    texts = dict.fromkeys([*run.clock_reads, *(step.clock_reads for step in run.steps if step.clock_reads is not None)])
+    found: Counter[tuple[str, str]] = Counter()
+    for text in texts:
+        for (_, scope, function), times in decoded(text):
+            found[scope, function] += len(times)
+    return found

@@ -121,6 +121,52 @@ def test_a_forked_child_writes_nothing_that_its_parent_has_gathered(store: Store
     assert store.compact().new == 2
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.parametrize("end", ["os._exit(0)", "os.execvp('true', ['true'])", "multiprocessing"])
+def test_a_process_that_leaves_past_its_end_writes_what_it_gathered(store: Store, end: str) -> None:
+    code = (
+        "import multiprocessing, os, sys\nfrom pathlib import Path\nfrom spanreplay.spans.record import SpanRecord\n"
+        "from spanreplay.store import flushing\nfrom spanreplay.store.journal import get_writer\nflushing.SECONDS = 3600\n"
+        "writer = get_writer(Path(sys.argv[1]), durability='batch')\n"
+        f"def write(number):\n    writer.open_span(SpanRecord(trace_id='{TRACE}', span_id='%016x' % number, start_ns=number))\n"
+        "write(1)\n"
+    )
+    if end == "multiprocessing":
+        code += "child = multiprocessing.get_context('fork').Process(target=write, args=(2,))\n"
+        code += "child.start()\nchild.join()\nwriter.close()\n"
+    else:
+        code += f"if os.fork() == 0:\n    write(2)\n    {end}\nos.wait()\n{end}\n"
+    subprocess.run([sys.executable, "-c", code, str(store.path)], check=True, timeout=60)
+    assert store.compact().new == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_batch_of_a_forked_child_is_written_after_a_second(store: Store, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer.open_span(span(1))
+    child = os.fork()
+    if child == 0:
+        flushing.SECONDS = 0.01  # type: ignore[misc]
+        written = threading.Event()
+        flush = writer._file.flush
+        writer._file.flush = lambda: (flush(), written.set())[0]  # type: ignore[method-assign]
+        writer.open_span(span(2))
+        written.wait(30)
+        os.kill(os.getpid(), 9)
+    os.waitpid(child, 0)
+    assert records(store) == ["process", "open"]
+
+
+def test_a_batch_that_no_thread_can_write_later_is_written_at_once(
+    store: Store, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_threads(thread: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", no_threads)
+    writer.open_span(span(1))
+    assert records(store) == ["process", "open"]
+
+
 def test_a_killed_process_loses_only_what_it_gathered(store: Store) -> None:
     code = (
         "import os, sys\nfrom pathlib import Path\nfrom spanreplay.spans.record import SpanRecord\n"

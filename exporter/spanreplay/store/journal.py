@@ -36,7 +36,7 @@ from spanreplay.boundary.call import StepStarted
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord, Value
 from spanreplay.store.attribute_text import AttributeText
 from spanreplay.store.encoding import Json, encode_map, encode_text, to_json
-from spanreplay.store.flushing import Flusher
+from spanreplay.store.flushing import Flusher, before_leaving
 from spanreplay.store.form import (
     ATTRIBUTES,
     DROPPED,
@@ -63,6 +63,7 @@ from spanreplay.store.process import ProcessInfo, current_process
 from spanreplay.store.record_text import OPEN, close_line, origin_head, span_line, step_line, step_record
 
 _SEEN_SPANS: Final = 32_768
+_LEAVING_SECONDS: Final = 1.0
 _NOTHING: Final[Json] = {}
 _NONE_DROPPED: Final = (0, 0, 0)
 
@@ -81,6 +82,8 @@ class JournalWriter:
         self._durability: Durability = durability
         self._begin(process)
         _writers.add(self)
+        if durability == "batch":
+            before_leaving(_flush_all)
 
     def _begin(self, process: ProcessInfo) -> None:
         self._lock = threading.RLock()
@@ -328,7 +331,8 @@ class JournalWriter:
             if file.lost_gathered:
                 file.lost_gathered = False
                 self._forget()
-            self._flusher.wake()
+            if not self._flusher.wake():
+                file.gather_no_more()
 
     def _after_fork(self) -> None:
         self._file.close()
@@ -361,6 +365,16 @@ def get_writer(store: Path, *, durability: Durability = "process") -> JournalWri
             if writer is None:
                 writer = _shared[key] = JournalWriter(Path(key), durability=durability, process=current_process())
     return writer
+
+
+def _flush_all() -> None:
+    """What this process has gathered is written; what a thread is writing just now is waited for, but not for ever."""
+    for writer in list(_writers):
+        if writer._flusher is not None and writer._pid == os.getpid() and writer._lock.acquire(timeout=_LEAVING_SECONDS):
+            try:
+                writer._file.flush()
+            finally:
+                writer._lock.release()
 
 
 def _after_fork_in_child() -> None:

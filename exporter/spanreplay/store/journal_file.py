@@ -106,6 +106,11 @@ class JournalFile:
         """Whether it is time for another file."""
         return self._bytes >= FULL_BYTES
 
+    def gather_no_more(self) -> None:
+        """From now on each line is written at once, as there is nobody to write what is gathered."""
+        self.flush()
+        self._gathers = False
+
     def flush(self) -> None:
         """Writes what was gathered; what does not get there is counted."""
         lines, self._gathered, self._gathered_bytes = self._gathered, [], 0

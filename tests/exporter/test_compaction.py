@@ -296,6 +296,22 @@ def test_a_journal_of_the_first_version_is_loaded(store: Store) -> None:
     assert loaded.attributes == {"a": text, "b": "b" * 2000}
 
 
+@pytest.mark.parametrize("size", [700, 5000])
+def test_content_that_is_not_what_its_digest_says_costs_itself_only(store: Store, writer: JournalWriter, size: int) -> None:
+    writer.write_span(span(1, end_ns=9, attributes={"a": "x" * size, "b": 1}), "recorder")
+    writer.write_span(span(2, end_ns=9, attributes={"a": "y" * size}), "recorder")
+    writer.close()
+    (path,) = (store.path / "journal").iterdir()
+    lines = path.read_bytes().split(b"\n")
+    (at,) = [number for number, line in enumerate(lines) if b"x" * size in line]
+    data = lines[at][9:].replace(b"x" * 20, b"z" * 20)
+    lines[at] = b"%08x %s" % (crc32(data), data)
+    path.write_bytes(b"\n".join(lines))
+    report = store.compact()
+    assert (report.new, report.crc_errors, report.removed) == (2, 1, 1)
+    assert [(dict(one.attributes), one.dropped_attributes) for one in store.traces([TRACE])] == [({"b": 1}, 1), ({"a": "y" * size}, 0)]
+
+
 def test_texts_that_come_whole_are_kept_in_pieces(store: Store, writer: JournalWriter) -> None:
     said = "ü" * 1100
     texts = [json.dumps([{"content": said}], ensure_ascii=False), json.dumps({"input": [said]}, ensure_ascii=False)]

@@ -148,7 +148,12 @@ def test_a_batch_of_a_forked_child_is_written_after_a_second(store: Store, write
         flushing.SECONDS = 0.01  # type: ignore[misc]
         written = threading.Event()
         flush = writer._file.flush
-        writer._file.flush = lambda: (flush(), written.set())[0]  # type: ignore[method-assign]
+
+        def flushed() -> None:
+            flush()
+            written.set()
+
+        writer._file.flush = flushed  # type: ignore[method-assign]
         writer.open_span(span(2))
         written.wait(30)
         os.kill(os.getpid(), 9)

@@ -387,6 +387,20 @@ def test_content_that_was_changed_is_named(store: Store) -> None:
         list(store.traces([TRACE]))
 
 
+def test_what_was_changed_counts_as_lost_for_who_asks_for_the_rest(store: Store) -> None:
+    store.add([span(1, attributes={"a": "x" * 600, "b": 1}), span(2, name="two"), span(3, attributes={"c": 1})], origin="import")
+    with store._database.writing() as connection:
+        connection.execute("UPDATE blobs SET text = 'y'")
+        connection.execute("UPDATE spans SET name = 'another' WHERE name = 'two'")
+    damaged: list[str] = []
+    found = [(dict(one.attributes), one.dropped_attributes) for one in store.traces([TRACE], damaged=damaged)]
+    assert found == [({"b": 1}, 1), ({"c": 1}, 0)]
+    assert [line.partition(" has been changed")[0] for line in damaged] == [
+        f"span {2:016x} of trace {TRACE}",
+        f"content {digest_of(b'x' * 600)}",
+    ]
+
+
 def test_content_that_is_gone_is_left_out_and_counted(store: Store) -> None:
     store.add([span(1, attributes={"a": "x" * 600, "b": [1, "y" * 600], "c": 1})], origin="import")
     with store._database.writing() as connection:

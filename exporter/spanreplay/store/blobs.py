@@ -48,8 +48,13 @@ def select_blobs(connection: "Connection", digests: Iterable[str], what: What) -
     return found
 
 
-def load_content(connection: "Connection", digests: Iterable[str]) -> dict[str, bytes | str]:
+def load_content(connection: "Connection", digests: Iterable[str], damaged: list[str] | None = None) -> dict[str, bytes | str]:
     """Content by digest, text as text where it was kept so; what is not there, or lacks a piece, is left out.
+
+    Args:
+        connection: may read.
+        digests: what is wanted.
+        damaged: where given, content that is not what its digest says is left out too, and named here.
 
     Raises:
         DamagedStoreError: content is not what its digest says.
@@ -64,15 +69,16 @@ def load_content(connection: "Connection", digests: Iterable[str]) -> dict[str, 
         new: dict[str, _Row] = {digest: (text, data, json.loads(parts) if parts else []) for digest, text, data, parts in found}
         rows.update(new)
         missing = {digest for _, _, parts in new.values() for digest in parts[1::2]} - rows.keys()
-    whole = _Whole(rows)
+    whole = _Whole(rows, damaged)
     return {digest: data for digest in sorted(wanted) if (data := whole.content(digest)) is not None}
 
 
 class _Whole:
     """Puts content together. Texts that begin alike, as requests of one conversation do, are verified from where they part."""
 
-    def __init__(self, rows: Mapping[str, _Row]) -> None:
+    def __init__(self, rows: Mapping[str, _Row], damaged: list[str] | None) -> None:
         self._rows = rows
+        self._damaged = damaged
         self._done: dict[str, bytes | str | None] = {}
         self._begun: dict[tuple[int, str], tuple[int, Any]] = {}
         """What was verified, and the part after it, to what is verified then: a number for it, and its hash so far."""
@@ -88,7 +94,7 @@ class _Whole:
                 data = self._together(digest, parts, depth)
             else:
                 data = text if text is not None else bytes(raw or b"")
-                _verify(digest, sha256(_bytes(data)).hexdigest(), data)
+                data = self._verified(digest, sha256(_bytes(data)).hexdigest(), data)
         self._done[digest] = data
         return data
 
@@ -108,17 +114,17 @@ class _Whole:
             place, state = known
         texts = [piece for piece in pieces if isinstance(piece, str)]
         data = "".join(texts) if len(texts) == len(pieces) else b"".join(map(_bytes, pieces))
-        _verify(digest, state.hexdigest(), data)
-        return data
+        return self._verified(digest, state.hexdigest(), data)
+
+    def _verified(self, digest: str, found: str, data: bytes | str) -> bytes | str | None:
+        if digest == "sha256:" + found:
+            return data
+        what = f"content {digest} has been changed: its {len(_bytes(data))} bytes now have the digest sha256:{found}."
+        if self._damaged is None:
+            raise DamagedStoreError(f"{what} Restore runs.duckdb from a copy, or import the run again into a new store.")
+        self._damaged.append(what)
+        return None
 
 
 def _bytes(data: bytes | str) -> bytes:
     return data.encode() if isinstance(data, str) else data
-
-
-def _verify(digest: str, found: str, data: bytes | str) -> None:
-    if digest != "sha256:" + found:
-        raise DamagedStoreError(
-            f"content {digest} has been changed: its {len(_bytes(data))} bytes now have the digest sha256:{found}."
-            " Restore runs.duckdb from a copy, or import the run again into a new store."
-        )

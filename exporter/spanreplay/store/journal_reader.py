@@ -2,7 +2,9 @@
 
 import io
 import json
+from base64 import b64decode
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Final, Self
 from zlib import crc32
@@ -28,8 +30,8 @@ _TEXT_AT: Final = _CRC_DIGITS + 1 + len(_TEXT)
 class JournalReader(Iterator[tuple[int, Form]]):
     """Iterates over the records of one journal file from a byte offset: ``(offset after the record, record)``; not over the spare line.
 
-    A line whose checksum or JSON is wrong is skipped and counted. A last line without its newline is left for the next time, and so is what
-    is written after the reader was made: a fast writer cannot keep it for ever.
+    A line whose checksum or JSON is wrong, or whose content is not what its digest says, is skipped and counted. A last line without its
+    newline is left for the next time, and so is what is written after the reader was made: a fast writer cannot keep it for ever.
 
     Args:
         path: the journal file.
@@ -57,7 +59,7 @@ class JournalReader(Iterator[tuple[int, Form]]):
         while self.offset < self._end and (line := self._file.readline()).endswith(b"\n"):
             self.offset += len(line)
             form = parse_line(line)
-            if form is not None:
+            if form is not None and _is_what_it_says(form):
                 if SPARE in form:
                     continue
                 return self.offset, form
@@ -87,6 +89,21 @@ def parse_line(line: bytes) -> Form | None:
     except (ValueError, RecursionError):
         return None
     return form if isinstance(form, dict) and isinstance(form.get(TYPE), str) else None
+
+
+def _is_what_it_says(form: Form) -> bool:
+    """Whether the content of a record has its digest. A checksum is made anew by whoever changes a line; what is loaded stays for good."""
+    kind = form[TYPE]
+    if kind not in ("blob", "resource"):
+        return True
+    content = form.get("json" if kind == "resource" else "text", form.get("data"))
+    if not isinstance(content, str):
+        return True  # no content at all: the loader says what is wrong with it
+    try:
+        data = b64decode(content, validate=True) if kind == "blob" and "text" not in form else content.encode()
+    except ValueError:
+        return True
+    return form.get("d") == "sha256:" + sha256(data).hexdigest()
 
 
 def text_line(digest: str, text: str) -> str:

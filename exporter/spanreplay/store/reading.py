@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from spanreplay.spans.record import LogRecord, Resource, SpanRecord
@@ -20,8 +20,14 @@ if TYPE_CHECKING:
 _RESTORE: Final = "Restore runs.duckdb from a copy, or import the run again into a new store."
 
 
-def load_spans(connection: "Connection", trace_ids: Sequence[str]) -> list[SpanRecord]:
-    """The current version of every span of these traces, by trace and start."""
+def load_spans(connection: "Connection", trace_ids: Sequence[str], damaged: list[str] | None = None) -> list[SpanRecord]:
+    """The current version of every span of these traces, by trace and start.
+
+    Args:
+        connection: may read.
+        trace_ids: of these traces.
+        damaged: where given, what is not what was written is left out and named here, instead of an error.
+    """
     # Where they are first: that looks at two columns, and the other fifty only where it found something.
     places = [
         place
@@ -36,7 +42,7 @@ def load_spans(connection: "Connection", trace_ids: Sequence[str]) -> list[SpanR
         " ORDER BY trace_id, start_ns, seq_start NULLS LAST, span_id",
         places,
     )
-    return _read_spans(connection, rows)
+    return _read_spans(connection, rows, damaged)
 
 
 def load_other_versions(connection: "Connection", trace_ids: Sequence[str]) -> list[SpanRecord]:
@@ -58,19 +64,36 @@ def imported_versions(connection: "Connection", trace_ids: Sequence[str]) -> lis
     return [(row["trace_id"], row["span_id"], row["run_id"]) for row in rows]
 
 
-def load_logs(connection: "Connection", trace_ids: Sequence[str]) -> list[LogRecord]:
-    """The log records of these traces, by trace and time."""
+def load_logs(connection: "Connection", trace_ids: Sequence[str], damaged: list[str] | None = None) -> list[LogRecord]:
+    """The log records of these traces, by trace and time; ``damaged`` as for :func:`load_spans`."""
     rows = _select(
         connection, "SELECT record, digest FROM logs WHERE trace_id IN (SELECT unnest($1)) ORDER BY trace_id, time_ns, digest", trace_ids
     )
     with _damage_named("log records"):
-        exact, forms = _digests_hold(connection), []
-        for row in rows:
-            forms.append(json.loads(row["record"]))
-            if exact:
-                _check("a log record", forms[-1], row["digest"])
-        reader = _reader(connection, forms)
+        exact = _digests_hold(connection)
+        forms = _undamaged(rows, lambda row: _log_form(row, exact=exact), damaged)
+        reader = _reader(connection, forms, damaged)
         return [reader.log(form) for form in forms]
+
+
+def _log_form(row: dict[str, Any], *, exact: bool) -> Form:
+    form: Form = json.loads(row["record"])
+    if exact:
+        _check("a log record", form, row["digest"])
+    return form
+
+
+def _undamaged(rows: Iterable[dict[str, Any]], read: Callable[[dict[str, Any]], Form], damaged: list[str] | None) -> list[Form]:
+    forms = []
+    for row in rows:
+        try:
+            with _damage_named("records"):
+                forms.append(read(row))
+        except DamagedStoreError as error:
+            if damaged is None:
+                raise
+            damaged.append(str(error).removesuffix(f" {_RESTORE}"))
+    return forms
 
 
 @contextlib.contextmanager
@@ -87,11 +110,11 @@ def _select(connection: "Connection", statement: str, wanted: Sequence[str | int
     return (dict(zip(columns, row, strict=True)) for row in result.fetchall())
 
 
-def _read_spans(connection: "Connection", rows: Iterable[dict[str, Any]]) -> list[SpanRecord]:
+def _read_spans(connection: "Connection", rows: Iterable[dict[str, Any]], damaged: list[str] | None = None) -> list[SpanRecord]:
     with _damage_named("spans"):
         exact = _digests_hold(connection)
-        forms = [_verified(row) if exact else version_of(row, current=True).form for row in rows]
-        reader = _reader(connection, forms)
+        forms = _undamaged(rows, _verified if exact else lambda row: version_of(row, current=True).form, damaged)
+        reader = _reader(connection, forms, damaged)
         return [reader.span(form) for form in forms]
 
 
@@ -113,15 +136,16 @@ def _check(what: str, form: Form, digest: str | None) -> None:
         raise DamagedStoreError(f"{what} has been changed: its digest is {digest}, and what is there has {found}. {_RESTORE}")
 
 
-def _reader(connection: "Connection", forms: Sequence[Form]) -> FormReader:
+def _reader(connection: "Connection", forms: Sequence[Form], damaged: list[str] | None = None) -> FormReader:
     """A reader that has all content and resources of these forms at hand."""
     wanted: set[str] = set()
     for form in forms:
         wanted |= blob_refs(form)
     digests = {form[RESOURCE] for form in forms if RESOURCE in form}
-    content = load_content(connection, wanted | digests)
+    content = load_content(connection, wanted | digests, damaged)
     resource_forms = {digest: json.loads(content[digest]) for digest in digests if digest in content}
-    content.update(load_content(connection, {ref for form in resource_forms.values() for ref in blob_refs(form)} - content.keys()))
+    inner = {ref for form in resource_forms.values() for ref in blob_refs(form)} - content.keys()
+    content.update(load_content(connection, inner, damaged))
     reader = FormReader(content, {})
     resources = {digest: reader.resource(form) for digest, form in resource_forms.items()}
     missing = Resource(dropped_attributes=1)

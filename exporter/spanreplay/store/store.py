@@ -173,17 +173,22 @@ class Store:
 
     # ---- out --------------------------------------------------------------------------------------------------------
 
-    def traces(self, trace_ids: Sequence[str]) -> Iterator[SpanRecord]:
+    def traces(self, trace_ids: Sequence[str], *, damaged: list[str] | None = None) -> Iterator[SpanRecord]:
         """Every span of these traces as it was written, by trace and start.
 
         Content is verified against its digest. A value whose content was lost is left out and counted in ``dropped_attributes``.
+
+        Args:
+            trace_ids: of these traces.
+            damaged: where given, content that is not what its digest says counts as lost, a span that is not what was written is left out,
+                and each is named here.
 
         Raises:
             DamagedStoreError: content is not what its digest says.
         """
         for start in range(0, len(trace_ids), _TRACES_AT_ONCE):
             with self._database.reading() as connection:
-                found = reading.load_spans(connection, trace_ids[start : start + _TRACES_AT_ONCE])
+                found = reading.load_spans(connection, trace_ids[start : start + _TRACES_AT_ONCE], damaged)
             yield from found
 
     def other_versions(self, trace_ids: Sequence[str]) -> Iterator[SpanRecord]:
@@ -197,11 +202,11 @@ class Store:
         with self._database.reading() as connection:
             return reading.imported_versions(connection, trace_ids)
 
-    def logs(self, trace_ids: Sequence[str]) -> Iterator[LogRecord]:
-        """Every log record of these traces, by trace and time."""
+    def logs(self, trace_ids: Sequence[str], *, damaged: list[str] | None = None) -> Iterator[LogRecord]:
+        """Every log record of these traces, by trace and time; ``damaged`` as for :meth:`traces`."""
         for start in range(0, len(trace_ids), _TRACES_AT_ONCE):
             with self._database.reading() as connection:
-                found = reading.load_logs(connection, trace_ids[start : start + _TRACES_AT_ONCE])
+                found = reading.load_logs(connection, trace_ids[start : start + _TRACES_AT_ONCE], damaged)
             yield from found
 
     def losses(self, process_ids: Sequence[str]) -> dict[str, int]:

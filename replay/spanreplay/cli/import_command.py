@@ -141,8 +141,10 @@ def _import_store(into: "Store", source: str) -> _Done:
     from spanreplay.replay.importing import import_records
 
     with working(f"importing {source}") as advance:
-        added = import_records(into, counted(_all_of(Path(source)), advance), _losses_of(Path(source)))
-    return _Done(source=source, format="store", added=added, rejected=added.rejected, unreadable=0)
+        damaged: list[str] = []
+        added = import_records(into, counted(_all_of(Path(source), damaged), advance), _losses_of(Path(source)))
+    warnings = [f"{line} It is left out, and its run incomplete." for line in damaged]
+    return _Done(source=source, format="store", added=added, rejected=added.rejected, unreadable=0, warnings=warnings)
 
 
 def _import(into: "Store", source: str, opened: "Opened") -> _Done:
@@ -171,12 +173,12 @@ def _losses_of(path: Path) -> "Losses":
         return other.source_losses()
 
 
-def _all_of(path: Path) -> "Iterator[Record]":
-    """Every record of another store."""
+def _all_of(path: Path, damaged: list[str]) -> "Iterator[Record]":
+    """Every record of another store; what is not what was written is named."""
     from spanreplay.cli.stored import ready_store
 
     with ready_store(path) as other:
         found = other.query("SELECT trace_id FROM spans UNION SELECT trace_id FROM logs ORDER BY trace_id")
         traces = [str(row[0]) for row in found.rows]
-        yield from other.traces(traces)
-        yield from other.logs(traces)
+        yield from other.traces(traces, damaged=damaged)
+        yield from other.logs(traces, damaged=damaged)

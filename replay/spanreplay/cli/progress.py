@@ -31,7 +31,7 @@ def working(what: str, *, long: bool = False, total: int | None = None) -> Itera
     Args:
         what: ``importing traces.json``.
         total: what will have been counted at the end; without it the bar only moves.
-        long: known to take a while, so show it at once; nothing may be counted in the body.
+        long: known to take a while, so show it at once; without a total nothing need be counted in the body.
     """
     if not _wanted():
         yield _nothing

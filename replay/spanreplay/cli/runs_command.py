@@ -81,5 +81,8 @@ def _behaviours(store: "Store", rows: "Sequence[RunRow]") -> dict[str, str]:
     from spanreplay.cli.units import Row, read_runs
     from spanreplay.replay.rebuilding.behaviour import behaviour_hash
 
+    damaged: list[str] = []
     with working("reading runs", total=len(rows)) as advance:
-        return {run.run_id: behaviour_hash(run) for run in counted(read_runs(store, [*map(Row.of, rows)]), advance)}
+        found = {run.run_id: behaviour_hash(run) for run in counted(read_runs(store, [*map(Row.of, rows)], damaged), advance)}
+    say_some([*dict.fromkeys(damaged)])
+    return found

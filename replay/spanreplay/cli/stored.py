@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from spanreplay.store.compaction import CompactionReport
     from spanreplay.store.store import Store
 
+_MANY: Final = 2_000
+"""Traces whose runs take seconds to derive."""
 _LONG: Final = 2_000_000
 """Bytes of journals that may take a second to load."""
 
@@ -45,10 +47,7 @@ def ready_store(path: Path, *, create: bool = False, whole: bool = False) -> "It
         try:
             with working("loading what was recorded", long=True) if size_of(pending(store.path)) > _LONG else nullcontext():
                 report = store.compact(None if must_write else _HELD_SECONDS)
-                if store.stale_traces():
-                    from spanreplay.replay.rebuilding.runs import index
-
-                    index(store)
+            _derive(path, store)
             _tell(path, report)
         except (ReadOnlyStoreError, FullStoreError, LockedStoreError) as error:
             if must_write:
@@ -59,6 +58,18 @@ def ready_store(path: Path, *, create: bool = False, whole: bool = False) -> "It
 
 _HELD_SECONDS: Final = 3.0
 """How long to wait for who has the database open, before what is loaded already has to do."""
+
+
+def _derive(path: Path, store: "Store") -> None:
+    stale = store.stale_traces()
+    if not stale:
+        return
+    from spanreplay.replay.rebuilding.runs import index
+
+    damaged: list[str] = []
+    with working("deriving runs", total=len(stale), long=len(stale) > _MANY) as advance:
+        index(store, damaged=damaged, advance=advance)
+    say_some([f"{path}: {line} Its run is incomplete." for line in damaged])
 
 
 def _tell_unloaded(store: "Store", error: Exception) -> None:
@@ -83,9 +94,9 @@ def _tell(path: Path, report: "CompactionReport") -> None:
         detail(f"{path}: loaded {many(report.records, 'record')} of {many(report.journals, 'process', 'processes')}")
 
 
-def records_of(store: "Store", traces: Sequence[str]) -> list[Record]:
-    """Every span and log record of these traces."""
-    return [*store.traces(traces), *store.logs(traces)]
+def records_of(store: "Store", traces: Sequence[str], damaged: list[str] | None = None) -> list[Record]:
+    """Every span and log record of these traces; where ``damaged`` is given, what is not what was written is named there and left out."""
+    return [*store.traces(traces, damaged=damaged), *store.logs(traces, damaged=damaged)]
 
 
 def processes_of(records: Sequence[Record]) -> list[str]:

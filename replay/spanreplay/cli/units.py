@@ -157,12 +157,18 @@ def _chosen(store: "Store", path: Path, filters: Filters, *, apart: bool) -> Uni
     return Units(store=store, path=path, found=[*found.values()][::-1], rows=rows[::-1], apart=apart)
 
 
-def read_runs(store: "Store", rows: Sequence[Row]) -> Iterator["Run"]:
-    """The runs that rows name, in their order, a few read at once; those that are there no more are left out."""
+def read_runs(store: "Store", rows: Sequence[Row], damaged: list[str] | None = None) -> Iterator["Run"]:
+    """The runs that rows name, in their order, a few read at once; those that are there no more are left out.
+
+    Args:
+        store: where they are.
+        rows: the runs.
+        damaged: where given, what is not what was written counts as lost and is named here, instead of an error.
+    """
     for few in _few(rows):
         wanted = {row.run_id for row in few}
         with store.reading():
-            records = records_of(store, [*dict.fromkeys(trace for row in few for trace in row.traces)])
+            records = records_of(store, [*dict.fromkeys(trace for row in few for trace in row.traces)], damaged)
             runs = {run.run_id: run for run in runs_of(store, records) if run.run_id in wanted}
         yield from (runs[row.run_id] for row in few if row.run_id in runs)
 

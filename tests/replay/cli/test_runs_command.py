@@ -8,6 +8,7 @@ import pytest
 from fixtures.runs.spans import agent, chat, own, own_root, tool
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import SpanRecord
+from spanreplay.store.database import Database
 from support.command_line import CommandLine
 
 DAY = 86_400 * 10**9
@@ -113,3 +114,20 @@ def test_a_call_that_may_have_acted_is_pointed_at_in_runs_that_are_not_listed(sp
     listed = spanreplay("runs", "--limit", "1").err
     assert listed.splitlines()[-1] == "1 step of 1 run that is not listed here began and has no end: it may have acted"
     assert "2 steps of 2 runs that are not listed here began and have no end" in spanreplay("runs", "--agent", "nobody").err
+
+
+def test_a_run_whose_record_was_changed_fails_alone(listed: CommandLine) -> None:
+    listed("import", listed.file("long.json", chat(1, trace="dd" * 16, attributes={"note": "x" * 900}), chat(1, trace="ee" * 16)))
+    with Database(listed.store).writing() as connection:
+        connection.execute("UPDATE blobs SET text = replace(text, 'xxx', 'yyy') WHERE contains(text, 'xxx')").fetchall()
+        connection.execute("INSERT INTO stale SELECT DISTINCT trace_id, 99 FROM spans").fetchall()
+    done = listed("runs", "--json")
+    assert done.code == 0
+    assert [run["run_id"] for run in done.json["runs"] if run["grade"] == "incomplete"] == ["dd" * 16]
+    assert f"trace {'dd' * 16}: content sha256:" in done.err
+    assert listed("show", "ee" * 16).code == 0
+    assert "has been changed" in listed("verify", "dd" * 16).err
+    imported = listed("import", listed.store, "--store", listed.folder / "another")
+    assert imported.code == 0
+    assert "has been changed" in imported.err
+    assert listed("prune", "--keep", "1", "--yes").code == 0

@@ -1,6 +1,6 @@
 """Records to runs, and the runs of a store."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final
@@ -33,6 +33,7 @@ TRACES_AT_ONCE: Final = 64
 """Traces that are read together, at most."""
 BYTES_AT_ONCE: Final = 24_000_000
 """What these traces may hold together; what is made of it takes several times the room."""
+_NAMED: Final = 3
 _YEAR_NS: Final = 365 * 24 * 3600 * 10**9
 
 
@@ -192,8 +193,15 @@ def _losses(spans: Iterable[SpanRecord], losses: Mapping[str, int]) -> dict[str,
 # ---- the runs of a store -----------------------------------------------------------------------------------------
 
 
-def index(store: "Store") -> int:
+def index(store: "Store", *, damaged: list[str] | None = None, advance: Callable[[int], object] | None = None) -> int:
     """Derives the runs and steps of every trace that changed since it was last done, a group of connected traces at a time.
+
+    What is not what was written counts as lost: the run that has it is incomplete, and the others are as they were.
+
+    Args:
+        store: the store.
+        damaged: gets a line on each of these.
+        advance: called with how many traces were done.
 
     Returns:
         How many runs were written.
@@ -212,7 +220,8 @@ def index(store: "Store") -> int:
         steps: list[StepRow] = []
         traces = [trace_id for connected in groups for trace_id in connected]
         with store.reading():
-            records = _by_trace(store, traces)
+            found: list[str] = []
+            records = _by_trace(store, traces, found)
             losses, source_losses = _lost_by_processes(store, records.values()), store.source_losses(traces)
         for connected in groups:
             group_ = [record for trace_id in connected for record in records.pop(trace_id, ())]
@@ -221,7 +230,25 @@ def index(store: "Store") -> int:
             steps += made[1]
         store.put_runs(traces, rows, steps)
         written += len(rows)
+        if damaged is not None:
+            damaged += _of_runs(store, groups, found)
+        if advance is not None:
+            advance(len(traces))
     return written
+
+
+def _of_runs(store: "Store", groups: Sequence[Sequence[str]], found: Sequence[str]) -> list[str]:
+    """What is damaged about a batch, each with the traces that have it."""
+    if not found:
+        return []
+    lines = []
+    for connected in groups:
+        lines_of: list[str] = []
+        with store.reading():
+            _by_trace(store, connected, lines_of)
+        names = ", ".join(connected[:_NAMED]) + (f" and {len(connected) - _NAMED} more" if len(connected) > _NAMED else "")
+        lines += [f"trace {names}: {line}" for line in dict.fromkeys(lines_of)]
+    return lines
 
 
 def derive(
@@ -249,9 +276,9 @@ def _batches(groups: Iterable[Sequence[str]], sizes: Mapping[str, int]) -> Itera
         yield batch
 
 
-def _by_trace(store: "Store", trace_ids: Sequence[str]) -> dict[str, list[Record]]:
+def _by_trace(store: "Store", trace_ids: Sequence[str], damaged: list[str] | None = None) -> dict[str, list[Record]]:
     records: dict[str, list[Record]] = {}
-    everything: Iterable[Record] = chain(store.traces(trace_ids), store.logs(trace_ids))
+    everything: Iterable[Record] = chain(store.traces(trace_ids, damaged=damaged), store.logs(trace_ids, damaged=damaged))
     for record in everything:
         if record.trace_id is not None:
             records.setdefault(record.trace_id, []).append(record)

@@ -9,7 +9,7 @@ import click
 
 from spanreplay.cli.failing import EXIT_UNREADABLE
 from spanreplay.cli.fetching import fetching
-from spanreplay.cli.options import common, complain, many, print_json, print_text, say_some, store_path, verbose
+from spanreplay.cli.options import WrongUse, common, complain, many, print_json, print_text, say_some, store_path, verbose
 from spanreplay.cli.progress import counted, measured, working
 
 if TYPE_CHECKING:
@@ -69,9 +69,10 @@ class _Done:
 def command(context: click.Context, sources: tuple[str, ...], store: Path | None, as_json: bool) -> None:
     """Read traces into the store. A second import of the same spans changes nothing.
 
-    SOURCE is a file, a folder, another store, - for standard input, or a URL of a back end: jaeger+, tempo+, langfuse+ or phoenix+http(s)://HOST
-    with /TRACEID, or with a search such as /?service=NAME&since=2h. A format is recognised by its content. Of several, one that cannot
-    be read does not keep the others out; the exit code is 3 then. In a folder, files that are no traces are passed over and listed.
+    SOURCE is a file, a folder, another store, an archive or ARCHIVE#RUN, - for standard input, or a URL of a back end: jaeger+, tempo+,
+    langfuse+ or phoenix+http(s)://HOST with /TRACEID, or with a search such as /?service=NAME&since=2h. A format is recognised by its
+    content. Of several, one that cannot be read does not keep the others out; the exit code is 3 then. In a folder, files that are no
+    traces are passed over and listed.
 
     \b
     spanreplay import traces.jsonl
@@ -79,18 +80,18 @@ def command(context: click.Context, sources: tuple[str, ...], store: Path | None
     """  # noqa: D301
     done, failed = _import_all(sources, store_path(store))
     if as_json:
-        errors = [{"source": source, "error": why} for source, why in failed]
+        errors = [{"source": source, "error": why} for source, why, _ in failed]
         print_json({"schema": 1, "imports": [one.to_json() for one in done], "errors": errors})
     for one in done:
         if not as_json:
             print_text(_safe(one.line()))
         say_some(one.warnings, "  ")
-    for _, why in failed:
+    for _, why, _ in failed:
         complain(f"Error: {why}")
     if failed and done:
         complain(f"Error: {many(len(failed), 'source')} of {len(sources)} could not be read; the others were imported")
     if failed:
-        context.exit(EXIT_UNREADABLE)
+        context.exit(max(code for _, _, code in failed))
 
 
 def _safe(text: str) -> str:
@@ -99,8 +100,8 @@ def _safe(text: str) -> str:
     return safe(text)
 
 
-def _import_all(sources: Sequence[str], path: Path) -> tuple[list[_Done], list[tuple[str, str]]]:
-    """What was imported, and what could not be with the reason why."""
+def _import_all(sources: Sequence[str], path: Path) -> tuple[list[_Done], list[tuple[str, str, int]]]:
+    """What was imported, and what could not be, with the reason why and the exit code that it has."""
     from spanreplay.cli.stored import ready_store
     from spanreplay.cli.target import is_store, open_any
     from spanreplay.replay.inputs.report import UnreadableSource
@@ -108,33 +109,45 @@ def _import_all(sources: Sequence[str], path: Path) -> tuple[list[_Done], list[t
 
     sources_opened: list[tuple[str, Opened | None]] = []
     done: list[_Done] = []
-    failed: list[tuple[str, str]] = []
+    failed: list[tuple[str, str, int]] = []
     for source in sources:
         try:
             sources_opened.append((source, None if is_store(source) else open_any(*_of_archive(source))))
+        except WrongUse as error:
+            failed.append((source, error.message, error.exit_code))
         except UnreadableSource as error:
-            failed.append((source, str(error)))
+            failed.append((source, str(error), EXIT_UNREADABLE))
     if sources_opened:  # else no store is made
         with ready_store(path, create=True) as into:
             for source, opened in sources_opened:
                 try:
                     done.append(_import_store(into, source) if opened is None else _import(into, source, opened))
+                except WrongUse as error:
+                    failed.append((source, error.message, error.exit_code))
                 except UnreadableSource as error:
-                    failed.append((source, str(error)))
+                    failed.append((source, str(error), EXIT_UNREADABLE))
                 except StoreError as error:
                     if opened is not None or Path(source).resolve() == path.resolve():
                         raise
-                    failed.append((source, str(error)))
+                    failed.append((source, str(error), EXIT_UNREADABLE))
     return done, failed
 
 
 def _of_archive(source: str) -> tuple[str, str]:
-    """An archive and the run in it that is wanted; any other SOURCE as it is."""
-    from spanreplay.cli.target import split
+    """An archive and the run in it that is wanted; any other SOURCE as it is.
+
+    Raises:
+        WrongUse: the archive has no such run, or the run is one of a SOURCE that is imported as a whole only.
+    """
+    from spanreplay.cli.target import in_archive, is_store, split
     from spanreplay.replay.inputs.archive import is_archive
 
     where, run = split(source)
-    return (where, run) if run and is_archive(where) else (source, "")
+    if run and is_archive(where):
+        return where, in_archive(where, run)
+    if run and (is_store(where) or Path(where).exists()):
+        raise WrongUse(f"{source}: one run can be imported of an archive, anything else as a whole; import {where}")
+    return source, ""
 
 
 def _import_store(into: "Store", source: str) -> _Done:
@@ -154,6 +167,9 @@ def _import(into: "Store", source: str, opened: "Opened") -> _Done:
     with working(f"importing {source}", total=opened.size) as advance:
         read = counted(opened.records, advance) if opened.size is None else measured(opened.records, lambda: report.position, advance)
         added = import_records(into, read, report.losses)
+    where, run = _of_archive(source)
+    if run and not (added.new or added.same or added.changed or added.beside or added.rejected):
+        raise WrongUse(f"{where} has no run whose id begins with {run!r}")
     return _Done(
         source=source,
         format=opened.format,

@@ -250,7 +250,7 @@ def _from_source(where: str, name: str) -> Loaded:
     from spanreplay.cli.progress import counted, working
     from spanreplay.replay.rebuilding.runs import build_runs
 
-    name = _in_archive(where, name)
+    name = in_archive(where, name)
     opened = open_any(where, name)
     with working(f"reading {where}") as advance:
         records = list(counted(opened.records, advance))
@@ -283,7 +283,7 @@ def why_unreadable(error: "UnreadableSource") -> str:
     return f"the recording cannot be read: {place}expected {error.expected}, found {error.found}"
 
 
-def _in_archive(where: str, name: str) -> str:
+def in_archive(where: str, name: str) -> str:
     """The id of the run that began last, where that is asked of an archive: it knows without being read."""
     from spanreplay.replay.inputs.archive import is_archive, latest_run
 

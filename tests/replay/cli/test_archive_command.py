@@ -45,6 +45,11 @@ def test_commands_take_it_as_a_source(spanreplay: CommandLine) -> None:
     assert spanreplay("show", "./old#last~7").code == 2
     assert len(spanreplay("replay", "./old", "--json").json["runs"]) == 3
     assert spanreplay("import", f"./old#{trace(1)}", "--json").json["imports"][0]["new"] == 4
+    last = spanreplay("import", "./old#last", "--store", spanreplay.folder / "of last", "--json").json
+    assert [one["new"] for one in last["imports"]] == [4]
+    for name, why in (("none", "has no run whose id begins with 'none'"), ("last~7", "has no such run")):
+        nothing = spanreplay("import", f"./old#{name}", "--store", spanreplay.folder / "of none")
+        assert (nothing.code, why in nothing.err, nothing.out) == (2, True, ""), nothing
     assert spanreplay("import", "old", "--json").json["imports"][0]["new"] == 4
     assert len(spanreplay("runs", "--json").json["runs"]) == 8
     assert spanreplay("archive", "nosuch://x").code == 3

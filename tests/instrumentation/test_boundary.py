@@ -11,9 +11,9 @@ import pytest
 from opentelemetry import trace
 
 from spanreplay.boundary import boundary, spans
-from spanreplay.boundary import step as steps
 from spanreplay.boundary.call import Answer, Call, StepStarted
 from spanreplay.boundary.errors import ControlSignal
+from spanreplay.boundary.raised import outcome_of
 from spanreplay.boundary.step import Step
 from spanreplay.content import codec
 from spanreplay.content.redaction import RedactionPolicy, Redactor
@@ -441,5 +441,5 @@ def test_many_steps_end_once_each_even_when_ended_again() -> None:
 
 
 def test_outcomes_of_errors() -> None:
-    assert steps.outcome_of(TimeoutError()) == "timeout"
-    assert steps.outcome_of(ConnectionRefusedError()) == "error"
+    assert outcome_of(TimeoutError()) == "timeout"
+    assert outcome_of(ConnectionRefusedError()) == "error"

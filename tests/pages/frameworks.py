@@ -26,7 +26,8 @@ Nothing of the agent's code is changed. `spanreplay doctor -- python agent.py` s
 
 A client of MCP has no agent of its own: a loop over a model's SDK asks for the tools of its server.
 
-An agent of each to try, without a key: [examples](examples/README.md). Beside these: [commands](commands.md), [skills and prompts](skills.md).
+An agent of each to try, without a key: [examples](examples/README.md). Beside these: [commands](commands.md),
+[skills and prompts](skills.md).
 
 | framework | newest seen | oldest seen | run as | agents in agents | a run comes back as |
 |---|---|---|---|---|---|

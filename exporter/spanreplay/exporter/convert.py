@@ -224,7 +224,7 @@ class _Notes:
         for name, value in raw(attributes).items():
             kind = value.__class__
             if kind is str:
-                clean, replaced = (value, 0) if redactor is None else redactor.text(value)
+                clean, replaced = (value, 0) if redactor is None else redactor.named(name, value)
                 if replaced:
                     self._redacted[name] = self._redacted.get(name, 0) + replaced
                 kept[name] = clean

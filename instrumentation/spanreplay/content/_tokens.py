@@ -61,6 +61,10 @@ def _any(_: str) -> bool:
     return True
 
 
+def _has_digit_or_capital(token: str) -> bool:
+    return any(char.isdigit() or char.isupper() for char in token)
+
+
 def _key_like(token: str) -> bool:
     """Tell ``sk-…`` keys from words: a digit, or one long run without hyphens."""
     body = token[3:]
@@ -108,9 +112,10 @@ class Token:
 
 
 # The hints begin with one rare letter each: the regex engine then skips through a text almost at the speed of memchr.
-_DASH: Final = quick(r"-(?:(?<=sk-)|(?<=xox[a-z]-)|(?<=xapp-)|----BEGIN|HMAC-SHA256)")
-_UNDERSCORE: Final = quick(r"_(?<=[oprstku]_)(?:(?<=gh[opusr]_)|(?<=github_pat_)|(?<=[rs]k_)(?:live|test)_)")
+_DASH: Final = quick(r"-(?:(?<=sk-)|(?<=glpat-)|(?<=xox[a-z]-)|(?<=xapp-)|----BEGIN|HMAC-SHA256)")
+_UNDERSCORE: Final = quick(r"_(?<=[oprstkufm]_)(?:(?<=gh[opusr]_)|(?<=hf_)|(?<=npm_)|(?<=github_pat_)|(?<=[rs]k_)(?:live|test)_)")
 _CAPITAL_A: Final = quick(r"A(?:KIA|SIA|Iza)[A-Za-z0-9_-]{16}")
+_SENDGRID: Final = quick(r"SG\.[A-Za-z0-9_-]{16}")
 _J: Final = quick(r"J(?<=eyJ)[A-Za-z0-9_-]{6}")
 _B: Final = quick(r"b(?:earer|asic)\s")
 
@@ -153,6 +158,10 @@ TOKENS: Final[tuple[Token, ...]] = (
         pattern=re.compile(r"AWS4-HMAC-SHA256\s{1,4}+(Credential=[^\s\"'\\]++(?:,?\s{0,2}(?:SignedHeaders|Signature)=[^\s\"'\\]++){0,2})"),
     ),
     Token(kind="github_token", hint=_UNDERSCORE, pattern=re.compile(r"g(?:h[opusr]|ithub_pat)_[A-Za-z0-9_]{16,}+")),
+    Token(kind="gitlab_token", hint=_DASH, pattern=re.compile(r"glpat-[A-Za-z0-9_.-]{16,}+"), check=_has_digit_or_capital),
+    Token(kind="huggingface_token", hint=_UNDERSCORE, pattern=re.compile(r"hf_[A-Za-z0-9]{28,}+")),
+    Token(kind="npm_token", hint=_UNDERSCORE, pattern=re.compile(r"npm_[A-Za-z0-9]{36,}+")),
+    Token(kind="sendgrid_key", hint=_SENDGRID, pattern=re.compile(r"SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+")),
     Token(kind="stripe_key", hint=_UNDERSCORE, pattern=re.compile(r"[rs]k_(?:live|test)_[A-Za-z0-9]{10,}+")),
     Token(kind="aws_key", hint=_CAPITAL_A, pattern=re.compile(r"A(?:KIA|SIA)[A-Z0-9]{16}(?![A-Za-z0-9])")),
     Token(kind="google_key", hint=_CAPITAL_A, pattern=re.compile(r"AIza[A-Za-z0-9_-]{30,}+")),

@@ -219,6 +219,12 @@ class Redactor:
         """
         return self.text(u)
 
+    def named(self, name: str, value: str) -> tuple[str, int]:
+        """Return the value of a member or attribute of this name: replaced whole where the name says secret, else as `text` does."""
+        if self.policy.enabled and value and name.lower() in self._members and not REPLACED.fullmatch(value):
+            return self._replacement("header" if name.lower() in self._headers else "member", value), 1
+        return self.text(value)
+
     def headers(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[tuple[str, str]], int]:
         """Return the header pairs in their order, secret values replaced whole, and how many secrets were taken out."""
         if not self.policy.enabled:

@@ -84,7 +84,7 @@ _TRACES: Final = """
         FROM spans
         UNION ALL
         SELECT trace_id, time_ns, time_ns, 0, CASE WHEN $1 THEN 100 + strlen(record) ELSE 0 END, NULL FROM logs WHERE trace_id IS NOT NULL)
-    GROUP BY trace_id
+    GROUP BY trace_id ORDER BY trace_id
 """
 
 

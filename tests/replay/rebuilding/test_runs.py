@@ -427,10 +427,10 @@ class FakeStore:
     def reading(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def traces(self, trace_ids: Sequence[str]) -> Iterator[SpanRecord]:
+    def traces(self, trace_ids: Sequence[str], *, damaged: list[str] | None = None) -> Iterator[SpanRecord]:
         return (r for r in self.records if isinstance(r, SpanRecord) and r.trace_id in trace_ids)
 
-    def logs(self, trace_ids: Sequence[str]) -> Iterator[LogRecord]:
+    def logs(self, trace_ids: Sequence[str], *, damaged: list[str] | None = None) -> Iterator[LogRecord]:
         return (r for r in self.records if isinstance(r, LogRecord) and r.trace_id in trace_ids)
 
     def source_losses(self, trace_ids: Sequence[str]) -> dict[str, list[str]]:

@@ -24,7 +24,7 @@ from spanreplay.instrumentation.shims.patching import Patches
 
 MOST: Final = 50_000
 """Reads of the program in a process, of all that is kept and all that is not."""
-_MACHINERY: Final = sys.stdlib_module_names | {"opentelemetry", "spanreplay", "time_machine"}
+_MACHINERY: Final = sys.stdlib_module_names | {"logfire", "openinference", "opentelemetry", "spanreplay", "time_machine"}
 _BODIES_RUN: Final = frozenset({"agent", "handoff"})
 """Kinds of steps whose bodies a replay runs too."""
 

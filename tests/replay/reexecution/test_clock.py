@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from types import BuiltinFunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 import time_machine
@@ -23,10 +23,23 @@ from spanreplay.replay.reexecution.engine import Replayer, ReplayResult
 from support.forking import Scene
 from support.taped import recorded, replayed, told
 
+T = TypeVar("T", str, int)
+
 
 @tool
 def ask(prompt: str) -> str:
     return "answer"
+
+
+def watched(agent: Callable[[], list[T]]) -> list[T]:
+    """What an agent gives whose reads of the clock are kept."""
+    scope = current_scope()
+    assert scope is not None
+    clock.install(scope.session)
+    try:
+        return agent()
+    finally:
+        clock.uninstall()
 
 
 def agent() -> list[str]:
@@ -109,17 +122,8 @@ def test_what_a_program_read_is_told_again_to_the_nanosecond() -> None:
             run.output = [*asyncio.run(parts()), f"{time.time_ns()}", datetime.now().isoformat(), f"{date.today()}", *texts]
             return list(run.output)
 
-    def watched() -> list[str]:
-        scope = current_scope()
-        assert scope is not None
-        clock.install(scope.session)
-        try:
-            return agent()
-        finally:
-            clock.uninstall()
-
     values: list[list[str]] = []
-    tape = recorded(lambda: values.append(watched()))
+    tape = recorded(lambda: values.append(watched(agent)))
     for _ in range(3):
         result = replayed(tape, agent)
         assert (told(result), result.value) == ([], values[0])
@@ -179,20 +183,11 @@ def test_replays_in_threads_of_one_process_are_each_told_their_own_times() -> No
                 ask(f"{number} {times[-1]}")
         return times
 
-    def watched() -> list[int]:
-        scope = current_scope()
-        assert scope is not None
-        clock.install(scope.session)
-        try:
-            return agent()
-        finally:
-            clock.uninstall()
-
     def replay(number: int) -> None:
         results[number] = Replayer(tapes[number].runs(), guard=False).replay(agent, together.wait)
 
     wanted: list[list[int]] = []
-    tapes = [recorded(lambda: wanted.append(watched())) for _ in range(3)]
+    tapes = [recorded(lambda: wanted.append(watched(agent))) for _ in range(3)]
     together, results = threading.Barrier(3, timeout=60), dict[int, ReplayResult]()
     active = process.active
     threads = [threading.Thread(target=replay, args=(number,)) for number in range(3)]

@@ -80,6 +80,28 @@ def test_names_that_were_imported_before_are_rebound_and_put_back(package: str) 
     assert user.aloud("a") == "A"
 
 
+def test_names_that_were_imported_since_are_rebound_the_next_time(package: str) -> None:
+    core = loaded(f"{package}.core")
+    hooks = Hooks("speakers", {f"{package}.core": patch})
+    for _ in range(2):
+        hooks.install()
+        hooks.uninstall()
+    user = loaded(f"{package}.user")
+    hooks.install()
+    assert user.aloud("a") == "A!"
+    hooks.uninstall()
+    user.again = user.aloud
+    hooks.install()
+    assert (user.again("a"), user.aloud("a")) == ("A!", "A!")
+    hooks.uninstall()
+    assert (user.again("a"), user.aloud("a"), core.shout("a")) == ("A", "A", "A")
+    del sys.modules[user.__name__]
+    user = loaded(user.__name__)
+    hooks.install()
+    assert user.aloud("a") == "A!"
+    hooks.uninstall()
+
+
 def test_what_somebody_else_has_put_on_top_stays(package: str) -> None:
     core = loaded(f"{package}.core")
     hooks = Hooks("speakers", {f"{package}.core": patch})

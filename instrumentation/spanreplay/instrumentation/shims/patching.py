@@ -1,7 +1,7 @@
 """Replacing a function of somebody else's class, and putting it back."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -15,12 +15,41 @@ class Removals:
     times = 0
 
 
+class _Holders:
+    """The modules that hold a function, each with the names it has there."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        self._looked: dict[str, tuple[ModuleType, int]] = {}
+        self._found: dict[str, list[str]] = {}
+
+    def now(self, package: str | None) -> Iterator[tuple[ModuleType, str]]:
+        """Those that are imported; of one package or of all. A module that has as many names as at the last look is not searched again."""
+        looked = self._looked
+        for name, module in list(sys.modules.items()):
+            if (package is None or name.partition(".")[0] == package) and isinstance(module, ModuleType):
+                seen = looked.get(name)
+                if seen is None or seen[0] is not module or seen[1] != len(vars(module)):
+                    self._look(name, module)
+        for name, aliases in self._found.items():
+            module = looked[name][0]
+            yield from ((module, alias) for alias in aliases if vars(module).get(alias) is self.function)
+
+    def _look(self, name: str, module: ModuleType) -> None:
+        values = list(vars(module).values())
+        self._looked[name] = (module, len(values))
+        self._found.pop(name, None)
+        if id(self.function) in map(id, values):  # no step of Python for each value: an agent has thousands of modules
+            self._found[name] = [alias for alias, value in list(vars(module).items()) if value is self.function]
+
+
 class Patches:
     """A set of replaced attributes."""
 
     def __init__(self) -> None:
         self._done: list[tuple[Any, str, Any, Any, bool]] = []
         self._left: dict[tuple[int, str], tuple[Any, str, Any, Any, bool]] = {}
+        self._holders: dict[tuple[str, str], _Holders] = {}
 
     def replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
         """Set ``owner.name`` to ``make(original)``; what :meth:`undo` has left under somebody else's patch serves again."""
@@ -47,14 +76,13 @@ class Patches:
         original = getattr(module, name)
         self.replace(module, name, make)
         made = getattr(module, name)
-        package = module.__name__.partition(".")[0]
-        for other_name, other in list(sys.modules.items()):
-            if other is module or not (everywhere or other_name.partition(".")[0] == package) or not isinstance(other, ModuleType):
-                continue
-            for alias, value in list(vars(other).items()):
-                if value is original:
-                    setattr(other, alias, made)
-                    self._done.append((other, alias, original, made, True))
+        holders = self._holders.get((module.__name__, name))
+        if holders is None or holders.function is not original:
+            holders = self._holders[module.__name__, name] = _Holders(original)
+        for other, alias in holders.now(None if everywhere else module.__name__.partition(".")[0]):
+            if other is not module:
+                setattr(other, alias, made)
+                self._done.append((other, alias, original, made, True))
 
     def undo(self) -> None:
         """Put the originals back, except where somebody else has patched on top since."""

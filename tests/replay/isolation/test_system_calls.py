@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from spanreplay.replay.isolation import judging
+from spanreplay.replay.isolation import judging, numbered
 from spanreplay.replay.isolation.system_calls import MACHINES, RULES, Machine, program
 
 ALLOW, REFUSE, STOP = 0x7FFF0000, 0x0005000D, 0x7FC00000
@@ -58,6 +58,8 @@ CASES = [
     ("ioctl", (3, 0x5401), ALLOW, ALLOW),
     ("ioctl", (3, 0x5412), REFUSE, REFUSE),
     ("ioctl", (3, 0x40086602), REFUSE, REFUSE),
+    ("ioctl", (3, 0x40087602), REFUSE, REFUSE),
+    ("ioctl", (3, 0x50009418), REFUSE, REFUSE),
     ("setpriority", (0, 0, 5), ALLOW, ALLOW),
     ("setpriority", (0, 7, 5), STOP, REFUSE),
     ("prlimit64", (7, 7, 0, 1), ALLOW, ALLOW),
@@ -65,6 +67,10 @@ CASES = [
     ("prlimit64", (0, 7, 1, 0), ALLOW, ALLOW),
     ("shmget", (0, 1, 0), ALLOW, ALLOW),
     ("shmget", (5, 1, 0), STOP, REFUSE),
+    ("shmat", (5, 0, 0), STOP, ALLOW),
+    ("semop", (5, 0, 1), STOP, ALLOW),
+    ("listen", (3, 1), STOP, ALLOW),
+    ("chroot", (), STOP, REFUSE),
     ("kill", (7, 9), STOP, ALLOW),
     ("fchmod", (3, 0), STOP, ALLOW),
     ("mount", (), STOP, REFUSE),
@@ -98,5 +104,5 @@ def test_numbers_are_no_one_elses_and_every_rule_is_judged() -> None:
     for machine in MACHINES.values():
         assert len(set(machine.numbers.values())) == len(machine.numbers)
     judged = {*judging._PATHS, *judging._PAIRS, *judging._SIGNALS, *judging._CONTROLS, *judging._PLAIN}
-    judged |= {"open", "openat", "openat2", "creat", "bind", "connect", "sendto", "sendmsg", "sendmmsg"}
+    judged |= {"open", "openat", "openat2", "creat", "bind", "listen", "connect", "sendto", "sendmsg", "sendmmsg", *numbered.CALLS}
     assert {rule.call for rule in RULES if rule.stops} == judged

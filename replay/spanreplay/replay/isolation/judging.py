@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from spanreplay.replay.isolation import addresses
+from spanreplay.replay.isolation import addresses, listening, numbered
 from spanreplay.replay.isolation.paths import Territory
 from spanreplay.replay.isolation.refusal import Action
 from spanreplay.replay.isolation.shared_memory import SharedMemory
@@ -116,6 +116,12 @@ class Judge:
             return self._others(call)
         if name == "bind":
             return self._binds(call)
+        if name == "listen":
+            unbound = listening.is_unbound(call.process, call.integer(0))
+            return Stopped("bind", "a free port at every address") if unbound else None
+        if name in numbered.CALLS:
+            looks = numbered.only_looks(name, call.integer(1), call.integer(2))
+            return _SHARED if not looks and numbered.has_key(name, call.integer(0)) else None
         if name in ("connect", "sendto"):
             action, at, size = ("connect", 1, 2) if name == "connect" else ("send", 4, 5)
             address = call.memory(call.arguments[at], min(call.arguments[size], _LONGEST_ADDRESS))
@@ -287,7 +293,7 @@ def _reached(action: Action, address: bytes) -> Stopped:
 
 def _harmless(address: bytes) -> bool:
     """The end of a connection, and asking the kernel for interfaces: to change them takes a capability that was given up."""
-    return _family(address) in (socket.AF_UNSPEC, socket.AF_NETLINK)
+    return _family(address) == socket.AF_UNSPEC or (_family(address) == socket.AF_NETLINK and not any(address[4:12]))
 
 
 def _sends(call: Call) -> Stopped | None:
@@ -392,7 +398,7 @@ _CONTROLS: Final[Mapping[str, int]] = {
 }  # fmt: skip
 """For the first two, the value of the first argument that means one process."""
 _SHARED: Final = Stopped("memory", "memory or a queue that is shared by its number or name")
-_MACHINE: Final = Stopped("machine", "mounts, clock, name or modules")
+_MACHINE: Final = Stopped("machine", "mounts, root, clock, name or modules")
 _PLAIN: Final[Mapping[str, Stopped]] = {
     "socket": Stopped("connect", "a socket past the protocols of the Internet"),
     **dict.fromkeys(("shmget", "semget", "msgget", "mq_open", "mq_unlink"), _SHARED),
@@ -400,7 +406,7 @@ _PLAIN: Final[Mapping[str, Stopped]] = {
     **dict.fromkeys(("add_key", "request_key", "keyctl", "io_uring_setup"), Stopped("machine", "key rings or queues of calls", mild=True)),
     "open_by_handle_at": Stopped("write", "a file by its handle"),
     **dict.fromkeys(
-        ("mount", "umount2", "pivot_root", "sethostname", "setdomainname", "settimeofday", "clock_settime", "reboot", "swapon", "swapoff",
+        ("mount", "umount2", "pivot_root", "chroot", "sethostname", "setdomainname", "settimeofday", "clock_settime", "reboot", "swapon", "swapoff",
          "acct", "quotactl", "init_module", "finit_module", "delete_module", "kexec_load", "bpf"),
         _MACHINE,
     ),

@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 _X86_64: Final[Mapping[str, int]] = {
-    "open": 2, "ioctl": 16, "shmget": 29, "socket": 41, "connect": 42, "sendto": 44, "sendmsg": 46, "bind": 49, "kill": 62, "semget": 64,
-    "msgget": 68, "truncate": 76, "rename": 82, "mkdir": 83, "rmdir": 84, "creat": 85, "link": 86, "unlink": 87, "symlink": 88,
+    "open": 2, "ioctl": 16, "shmget": 29, "shmat": 30, "shmctl": 31, "socket": 41, "connect": 42, "sendto": 44, "sendmsg": 46, "bind": 49,
+    "listen": 50, "kill": 62, "semget": 64, "semop": 65, "semctl": 66, "msgget": 68, "msgsnd": 69, "msgrcv": 70, "msgctl": 71,
+    "truncate": 76, "rename": 82, "mkdir": 83, "rmdir": 84, "creat": 85, "link": 86, "unlink": 87, "symlink": 88,
     "chmod": 90, "fchmod": 91, "chown": 92, "fchown": 93, "lchown": 94, "ptrace": 101, "capset": 126, "rt_sigqueueinfo": 129, "utime": 132,
-    "mknod": 133, "setpriority": 141, "sched_setparam": 142, "sched_setscheduler": 144, "pivot_root": 155, "acct": 163,
+    "mknod": 133, "setpriority": 141, "sched_setparam": 142, "sched_setscheduler": 144, "pivot_root": 155, "chroot": 161, "acct": 163,
     "settimeofday": 164, "mount": 165, "umount2": 166, "swapon": 167, "swapoff": 168, "reboot": 169, "sethostname": 170,
     "setdomainname": 171, "init_module": 175, "delete_module": 176, "quotactl": 179, "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190,
-    "removexattr": 197, "lremovexattr": 198, "fremovexattr": 199, "tkill": 200, "sched_setaffinity": 203, "clock_settime": 227,
+    "removexattr": 197, "lremovexattr": 198, "fremovexattr": 199, "tkill": 200, "sched_setaffinity": 203, "semtimedop": 220, "clock_settime": 227,
     "tgkill": 234, "utimes": 235, "mq_open": 240, "mq_unlink": 241, "kexec_load": 246, "add_key": 248, "request_key": 249, "keyctl": 250,
     "ioprio_set": 251, "openat": 257, "mkdirat": 258, "mknodat": 259, "fchownat": 260, "futimesat": 261, "unlinkat": 263, "renameat": 264,
     "linkat": 265, "symlinkat": 266, "fchmodat": 268, "utimensat": 280, "rt_tgsigqueueinfo": 297, "prlimit64": 302,
@@ -26,11 +27,12 @@ _X86_64: Final[Mapping[str, int]] = {
 _AARCH64: Final[Mapping[str, int]] = {
     "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14, "lremovexattr": 15, "fremovexattr": 16, "ioctl": 29,
     "ioprio_set": 30, "mknodat": 33, "mkdirat": 34, "unlinkat": 35, "symlinkat": 36, "linkat": 37, "renameat": 38, "umount2": 39,
-    "mount": 40, "pivot_root": 41, "truncate": 45, "fchmod": 52, "fchmodat": 53, "fchownat": 54, "fchown": 55, "openat": 56,
+    "mount": 40, "pivot_root": 41, "truncate": 45, "chroot": 51, "fchmod": 52, "fchmodat": 53, "fchownat": 54, "fchown": 55, "openat": 56,
     "quotactl": 60, "utimensat": 88, "acct": 89, "capset": 91, "kexec_load": 104, "init_module": 105, "delete_module": 106,
     "clock_settime": 112, "ptrace": 117, "sched_setparam": 118, "sched_setscheduler": 119, "sched_setaffinity": 122, "kill": 129,
     "tkill": 130, "tgkill": 131, "rt_sigqueueinfo": 138, "setpriority": 140, "reboot": 142, "sethostname": 161, "setdomainname": 162,
-    "settimeofday": 170, "mq_open": 180, "mq_unlink": 181, "msgget": 186, "semget": 190, "shmget": 194, "socket": 198, "bind": 200,
+    "settimeofday": 170, "mq_open": 180, "mq_unlink": 181, "msgget": 186, "msgctl": 187, "msgrcv": 188, "msgsnd": 189, "semget": 190, "semctl": 191,
+    "semtimedop": 192, "semop": 193, "shmget": 194, "shmctl": 195, "shmat": 196, "socket": 198, "bind": 200, "listen": 201,
     "connect": 203, "sendto": 206, "sendmsg": 211, "add_key": 217, "request_key": 218, "keyctl": 219, "swapon": 224, "swapoff": 225,
     "rt_tgsigqueueinfo": 240, "prlimit64": 261, "open_by_handle_at": 265, "setns": 268, "sendmmsg": 269, "process_vm_writev": 271,
     "finit_module": 273, "sched_setattr": 274, "renameat2": 276, "seccomp": 277, "bpf": 280,
@@ -75,8 +77,11 @@ _WRITING: Final = 0x3 | 0x40 | 0x200
 _INTERNET: Final = (2, 10)
 _FAMILIES: Final = (1, *_INTERNET, 16, 38)
 """Unix, Internet, the kernel itself (netlink, cryptography)."""
-_SET_FLAGS: Final = (0x40086602, 0x40046602, 0x401C5820)
-"""``FS_IOC_SETFLAGS``, ``FS_IOC32_SETFLAGS``, ``FS_IOC_FSSETXATTR``: for these a file needs only be open for reading."""
+_MARKS: Final = (0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602, 0x40806685, 0x800C6613, 0x40047211)
+"""``FS_IOC_SETFLAGS`` and ``FS_IOC_SETVERSION`` (and their forms of 32 bits), ``FS_IOC_FSSETXATTR``, ``FS_IOC_ENABLE_VERITY``,
+``FS_IOC_SET_ENCRYPTION_POLICY``, ``FAT_IOCTL_SET_ATTRIBUTES``: for these a file needs only be open for reading."""
+_VOLUMES: Final = (0x50009401, 0x5000940E, 0x5000940F, 0x50009417, 0x50009418, 0x5000943F, 0x4008941A)
+"""Btrfs: volumes and snapshots made, deleted, changed; for these their folder. ``linux/btrfs.h``."""
 _TYPE_INTO_TERMINAL: Final = 0x5412
 
 _PATHS: Final = (
@@ -85,10 +90,11 @@ _PATHS: Final = (
     "utime", "utimes", "futimesat", "utimensat", "setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr",
     "fremovexattr", "removexattrat", "file_setattr",
 )  # fmt: skip
+_NUMBERED: Final = ("shmat", "shmctl", "semop", "semtimedop", "semctl", "msgsnd", "msgrcv", "msgctl")
 _SIGNALS: Final = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal")
 _NEVER: Final = (
     "ptrace", "process_vm_writev", "process_madvise", "pidfd_getfd", "open_by_handle_at", "io_uring_setup", "mq_open", "mq_unlink",
-    "add_key", "request_key", "keyctl", "mount", "umount2", "pivot_root", "setns", "sethostname", "setdomainname", "settimeofday",
+    "add_key", "request_key", "keyctl", "mount", "umount2", "pivot_root", "chroot", "setns", "sethostname", "setdomainname", "settimeofday",
     "clock_settime", "reboot", "swapon", "swapoff", "acct", "quotactl", "init_module", "finit_module", "delete_module", "kexec_load", "bpf",
 )  # fmt: skip
 
@@ -100,10 +106,11 @@ RULES: Final = (
     Rule("sendmsg", silent="allow"),
     Rule("sendmmsg", silent="allow"),
     Rule("bind", silent="allow"),
+    Rule("listen", silent="allow"),
     Rule("socket", tuple((0, "not", family) for family in _FAMILIES)),
     *(Rule("socket", ((0, "is", family), (1, "bits", 1), (1, "bits", 2))) for family in _INTERNET),  # SOCK_RAW
-    *(Rule("ioctl", ((1, "is", command),), stops=False) for command in (*_SET_FLAGS, _TYPE_INTO_TERMINAL)),
-    *(Rule(name, silent="allow") for name in (*_PATHS, *_SIGNALS)),
+    *(Rule("ioctl", ((1, "is", command),), stops=False) for command in (*_MARKS, *_VOLUMES, _TYPE_INTO_TERMINAL)),
+    *(Rule(name, silent="allow") for name in (*_PATHS, *_SIGNALS, *_NUMBERED)),
     *(Rule(name, ((0, "not", 0),)) for name in ("sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")),
     *(Rule(name, ((1, "not", 0),)) for name in ("setpriority", "ioprio_set")),
     Rule("prlimit64", ((0, "not", 0), (2, "given", 0))),

@@ -395,6 +395,12 @@ def c_inode_flags(w: World) -> None:
 
 
 @act()
+def c_inode_version(w: World) -> None:
+    fcntl.ioctl(os.open(w.there, os.O_RDONLY), 0x40087602, struct.pack("=l", 4242))
+    w.confess()
+
+
+@act()
 def c_open_by_handle(w: World) -> None:
     handle = ctypes.create_string_buffer(struct.pack("=Ii", 128, 0) + bytes(128))
     mount = ctypes.c_int()

@@ -93,6 +93,16 @@ def c_netlink(w: World) -> None:
 
 
 @act()
+def c_netlink_to_a_process(w: World) -> None:
+    """To whoever has that port, by ``NETLINK_USERSOCK``."""
+    hears = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 2)
+    hears.bind((0, 0))
+    to = struct.pack("=HHII", 16, 0, hears.getsockname()[0], 0)
+    if libc.sendto(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 2).fileno(), bytes(16), 16, 0, to, 12) > 0:
+        w.confess()
+
+
+@act()
 def io_uring(w: World) -> None:
     parameters = ctypes.create_string_buffer(120)
     if libc.syscall(425, 4, parameters) >= 0:
@@ -222,6 +232,43 @@ def c_shm_removed(w: World) -> None:
     libc.shmctl(libc.shmget(w.key, 0, 0), 0, None)
 
 
+def number_of(kind: str, key: int) -> int:
+    """Of what has a key, as everybody can read it."""
+    with open(f"/proc/sysvipc/{kind}") as table:
+        return next(int(line.split()[1]) for line in list(table)[1:] if int(line.split()[0]) == key)
+
+
+@act()
+def c_shmat_by_number(w: World) -> None:
+    libc.shmat.restype = ctypes.c_void_p
+    at = libc.shmat(number_of("shm", w.key), None, 0)
+    if at not in (None, 2**64 - 1):
+        ctypes.memmove(at, b"x", 1)
+
+
+@act()
+def c_shm_removed_by_number(w: World) -> None:
+    libc.shmctl(number_of("shm", w.key), 0, None)
+
+
+@act()
+def c_msgsnd_by_number(w: World) -> None:
+    libc.msgsnd(number_of("msg", w.key), struct.pack("=qc", 1, b"x"), ctypes.c_size_t(1), 0o4000)
+
+
+@act()
+def c_semop_by_number(w: World) -> None:
+    if libc.semop(number_of("sem", w.key), struct.pack("=HhH", 0, 1, 0), 1) == 0:
+        w.confess()
+
+
+@act()
+def c_chroot(w: World) -> None:
+    libc.unshare(0x10000000)  # a user namespace, where one has the right to
+    if libc.chroot(str(w.out).encode()) == 0:
+        w.confess()
+
+
 @act()
 def kernel_keyring(w: World) -> None:
     if libc.syscall(248, b"user", w.name.encode(), b"x", ctypes.c_size_t(1), -4) >= 0:  # add_key to the user's keyring
@@ -270,4 +317,10 @@ def listening_for_the_network(w: World) -> None:
 def c_listening_for_the_network(w: World) -> None:
     server = libc.socket(2, 1, 0)
     if libc.bind(server, struct.pack("=H", 2) + bytes(14), 16) == 0 and libc.listen(server, 1) == 0:
+        w.confess()
+
+
+@act()
+def c_listening_unbound(w: World) -> None:
+    if libc.listen(libc.socket(2, 1, 0), 1) == 0:
         w.confess()

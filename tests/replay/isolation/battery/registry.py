@@ -25,7 +25,7 @@ class World:
     name: str
     """A POSIX message queue, a named semaphore and a file in /dev/shm have it; the file without the slash."""
     key: int
-    """Of System V shared memory and of a message queue."""
+    """Of System V shared memory, of a semaphore and of a message queue."""
     scratch: Path
     """Where writing is allowed."""
 

@@ -149,6 +149,7 @@ def _world(out: Path, act: str, victim: bool, ears: Ears) -> Made:
         os.close(queue)
     _libc.shmget(key, 4096, 0o1600)
     _libc.msgget(key, 0o1600)
+    _libc.semget(key, 1, 0o1600)
     process = None
     if victim:
         mine, its = socket.socketpair()
@@ -164,6 +165,7 @@ def _clear(made: Made) -> None:
     _libc.mq_unlink(made.name.encode())
     _libc.shmctl(_libc.shmget(made.key, 0, 0), 0, None)
     _libc.msgctl(_libc.msgget(made.key, 0), 0, None)
+    _libc.semctl(_libc.semget(made.key, 0, 0), 0, 0)
     if made.victim is not None:
         made.victim.kill()
         made.victim.wait()

@@ -406,8 +406,8 @@ _PLAIN: Final[Mapping[str, Stopped]] = {
     **dict.fromkeys(("add_key", "request_key", "keyctl", "io_uring_setup"), Stopped("machine", "key rings or queues of calls", mild=True)),
     "open_by_handle_at": Stopped("write", "a file by its handle"),
     **dict.fromkeys(
-        ("mount", "umount2", "pivot_root", "chroot", "sethostname", "setdomainname", "settimeofday", "clock_settime", "reboot", "swapon", "swapoff",
-         "acct", "quotactl", "init_module", "finit_module", "delete_module", "kexec_load", "bpf"),
+        ("mount", "umount2", "pivot_root", "chroot", "sethostname", "setdomainname", "settimeofday", "clock_settime", "reboot",
+         "swapon", "swapoff", "acct", "quotactl", "init_module", "finit_module", "delete_module", "kexec_load", "bpf"),
         _MACHINE,
     ),
 }  # fmt: skip

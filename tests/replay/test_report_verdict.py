@@ -26,6 +26,7 @@ def verdict(**fields: Any) -> Verdict:
         ("rename", "/o/a to b to /o/c", None),
         ("link", "/o/b for /o/a", "--allow-write /o/b --allow-write /o/a"),
         ("link", "/o/b", "--allow-write /o/b"),
+        ("write", "/proc/7/mem", None),
         ("connect", "example.com:443", None),
     ],
 )

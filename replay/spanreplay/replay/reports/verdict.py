@@ -103,6 +103,8 @@ def _some(places: Sequence[int]) -> str:
 
 def _paths(action: str, target: str) -> list[str]:
     """The paths of a refusal: two of a rename; none where the text does not tell where one ends."""
+    if target.startswith(("/proc/", "/sys/", "/dev/")):
+        return []  # no files that an agent keeps
     between = {"rename": " to ", "link": " for "}.get(action)
     paths = target.split(between) if between else [target]
     return paths if len(paths) <= (2 if between else 1) else []

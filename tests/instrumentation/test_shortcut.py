@@ -16,6 +16,7 @@ from spanreplay.instrumentation import agent_run, shortcut
 from spanreplay.instrumentation.shortcuts import anthropic as anthropic_methods
 from spanreplay.instrumentation.shortcuts import openai as openai_methods
 from spanreplay.instrumentation.transports import httpx2 as transport
+from spanreplay.replay.reexecution import turns
 from support.model_server import chat
 from support.taped import recorded, replayed
 
@@ -42,6 +43,7 @@ def hits(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         return hit
 
     monkeypatch.setattr("spanreplay.instrumentation.stainless.foreseen", counted)
+    monkeypatch.setattr(turns, "WAIT_S", turns.IMPATIENT_S)  # who opens a second stream before it has read the first waits for itself
     for sdk in (openai_methods, anthropic_methods):
         sdk.install()
         assert sdk.status() == "active"

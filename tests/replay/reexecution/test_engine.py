@@ -26,7 +26,7 @@ from support.taped import SIZE, Tape, recorded, replayed, told
 def _short_waits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only an agent that was changed is waited for in vain."""
     if "unchanged" not in request.node.name:
-        monkeypatch.setattr(turns, "WAIT_S", 0.3)
+        monkeypatch.setattr(turns, "WAIT_S", turns.IMPATIENT_S)
 
 
 SEARCHED = settings(max_examples=5 * SIZE, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])

@@ -38,7 +38,7 @@ Made = Callable[[Callable[[], Any]], Scene]
 
 @pytest.fixture
 def scene(monkeypatch: pytest.MonkeyPatch) -> Made:
-    monkeypatch.setattr(turns, "WAIT_S", 0.3)
+    monkeypatch.setattr(turns, "WAIT_S", turns.IMPATIENT_S)
     return lambda agent: Scene(agent, monkeypatch)
 
 

@@ -161,7 +161,7 @@ def seq_of(run: Run, tape: Tape) -> Callable[[int], int]:
 
 
 def test_every_mutation_is_found_at_its_step_and_field(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "WAIT_S", 0.3)
+    monkeypatch.setattr(turns, "WAIT_S", turns.IMPATIENT_S)
     sorts = list(SORTS)
     lost: list[tuple[int, str, Difference | None]] = []
     done = seed = 0

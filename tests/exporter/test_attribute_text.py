@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spanreplay.content.redaction import RedactionPolicy, Redactor
 from spanreplay.store import attribute_text
 from spanreplay.store.attribute_text import AttributeText
 from spanreplay.store.encoding import ContentLostError, digest_of, encode_map, text_bytes, to_json
@@ -33,6 +34,37 @@ def test_pieces_make_the_same_object(maps: list[dict[str, Any]]) -> None:
             text = writer.text(attributes)
             assert text.isascii()
             assert json.loads(text) == json.loads(to_json(encode_map(attributes, _keep)))
+
+
+@settings(max_examples=100)
+@given(st.lists(st.dictionaries(_KEYS, _VALUES | st.lists(_TEXTS, max_size=2).map(tuple), max_size=5), min_size=1, max_size=4))
+def test_what_others_gave_makes_the_same_object_or_none(maps: list[dict[str, Any]]) -> None:
+    writer = AttributeText(_keep)
+    for redactor in (None, Redactor(RedactionPolicy(salt="00"))):
+        for attributes in maps:
+            members = writer.clean(attributes, redactor)
+            if members is not None:
+                assert json.loads("{" + ",".join(members) + "}") == json.loads(to_json(encode_map(attributes, _keep)))
+
+
+def test_ordinary_attributes_of_others_take_no_detour() -> None:
+    attributes = {"a": 1, "b": True, "c": 0.5, "d": "text", "e": "x" * 600, "f": ("stop", "length"), "g": "é"}
+    assert AttributeText(_keep).clean(attributes, Redactor(RedactionPolicy.default())) is not None
+
+
+@pytest.mark.parametrize("attributes", [{"password": "hunter2-hunter2"}, {"a": "Bearer abc123def456"}, {"a": ("sk-ant-0123456789abc",)}])
+def test_a_secret_takes_a_detour_whoever_asked_before(attributes: dict[str, Any]) -> None:
+    writer = AttributeText(_keep)
+    assert writer.clean(attributes, None) is not None
+    assert writer.clean(attributes, Redactor(RedactionPolicy.default())) is None
+
+
+@pytest.mark.parametrize("text", ["hunter2-hunter2", "hunter2-hunter2" + "x" * 600])
+def test_what_was_clean_is_looked_at_again_when_a_secret_is_learnt(text: str) -> None:
+    writer, redactor = AttributeText(_keep), Redactor(RedactionPolicy.default())
+    assert writer.clean({"a": text}, redactor) is not None
+    redactor.learn("hunter2-hunter2")
+    assert writer.clean({"a": text}, redactor) is None
 
 
 def test_a_number_and_a_truth_value_stay_apart() -> None:

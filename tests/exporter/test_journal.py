@@ -24,7 +24,7 @@ from spanreplay.store.journal import JournalWriter, get_writer
 from spanreplay.store.journal_file import JournalFile
 from spanreplay.store.journal_reader import parse_line, read_journal
 from spanreplay.store.process import ProcessInfo, current_process
-from spanreplay.store.record_text import step_record
+from spanreplay.store.record_text import plain_end, plain_place, step_record
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 SPAN = "b7ad6b7169203331"
@@ -464,6 +464,58 @@ def test_content_that_did_not_fit_is_left_out_and_tried_again(store: Path, write
     assert len(of_type(store, "blob")) == 1
     assert of_type(store, "drop")[0]["why"] == {"ENOSPC": 1}
     assert writer.dropped == 1
+
+
+def plain(writer: JournalWriter, number: int, attributes: dict[str, Any]) -> bool:
+    place = plain_place(int(TRACE, 16), number, None, "chat", 1, 5, 1) + plain_end(9, 0)
+    return writer.write_plain(f"{TRACE}{number:016x}", place, '"r":"x"', attributes, None, Resource(), Scope(name="s"))
+
+
+def test_a_plain_span_is_written_as_its_record_would_be(store: Path, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    attributes: dict[str, Any] = {"a": 1, "b": True, "c": "é" * 600, "d": ("stop",), "e": "x" * 700, "f": 0.5}
+    writer.open_span(span(7))
+    written: list[bytes] = []
+    real = os.write
+
+    def write(descriptor: int, data: bytes) -> int:
+        written.append(data)
+        return real(descriptor, data)
+
+    monkeypatch.setattr(os, "write", write)
+    assert plain(writer, 1, attributes)
+    assert len(written) == 1
+    fields: dict[str, Any] = {"name": "chat", "kind": 1, "start_ns": 5, "end_ns": 9, "flags": 1, "scope": Scope(name="s")}
+    writer.write_span(
+        SpanRecord(trace_id=TRACE, span_id=f"{1:016x}", attributes={"r": "x", **attributes}, **fields),
+        "recorder",
+    )
+    first, second = of_type(store, "span")
+    assert first == second
+    assert [blob["text"] for blob in of_type(store, "blob")] == [attributes["c"], attributes["e"]]
+    assert writer.seen(TRACE, f"{1:016x}")
+
+
+def test_a_plain_span_that_does_not_fit_is_left_to_its_record(store: Path, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.write
+    writer.open_span(span(7))
+    monkeypatch.setattr(os, "write", lambda descriptor, data: real(descriptor, data[:300]))
+    assert not plain(writer, 1, {"a": "x" * 600})
+    monkeypatch.setattr(os, "write", real)
+    assert writer.dropped == 0
+    writer.open_span(span(2, attributes={"a": "x" * 600}))
+    (journal,) = journals(store)
+    reader = read_journal(journal)
+    found = [record for _, record in reader]
+    assert [record["t"] for record in found] == ["process", "open", "blob", "open"]
+    assert found[3]["attrs"] == {"a": {"$blob": found[2]["d"]}}
+    assert reader.bad_lines == 1, "the stump"
+
+
+def test_content_of_a_plain_span_that_turns_out_odd_is_written(store: Path, writer: JournalWriter) -> None:
+    assert not plain(writer, 1, {"a": "x" * 600, "b": {"odd": 1}})
+    assert of_type(store, "span") == []
+    writer.open_span(span(2, attributes={"a": "x" * 600}))
+    assert len(of_type(store, "blob")) == 1
 
 
 # ---- the reader --------------------------------------------------------------------------------------------------------

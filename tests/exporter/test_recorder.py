@@ -43,6 +43,12 @@ class Journal:
     def open_step(self, step: StepStarted, *, kind: int, resource: record.Resource, scope: record.Scope) -> None:
         self.open_span(step_record(step, kind=kind, resource=resource, scope=scope))
 
+    def open_plain(self, *_: Any) -> bool:
+        return False
+
+    def write_plain(self, *_: Any) -> bool:
+        return False
+
     def open_span(self, record: SpanRecord) -> None:
         self._seen.add((record.trace_id, record.span_id))
         self.lines.append(("open", record))

@@ -113,6 +113,14 @@ class MemoryWriter:
         )
         self.spans[step.trace_id, step.span_id] = made
 
+    def open_plain(self, *_: Any) -> bool:
+        """It takes records only."""
+        return False
+
+    def write_plain(self, *_: Any) -> bool:
+        """It takes records only."""
+        return False
+
     def open_span(self, record: SpanRecord) -> None:
         """A span has started."""
         self.spans[record.trace_id, record.span_id] = record

@@ -12,6 +12,7 @@ from spanreplay.content.redaction import Redactor
 from spanreplay.exporter.overflow import attributes_of, has_events, has_links, overflow, raw
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord, Value
+from spanreplay.store.record_text import plain_place
 
 if TYPE_CHECKING:
     from opentelemetry.sdk._logs import ReadableLogRecord, ReadWriteLogRecord
@@ -36,7 +37,7 @@ class Converter:
     """
 
     def __init__(self, redactor: Redactor | None = None) -> None:
-        self._redactor = redactor
+        self.redactor = redactor
         self._resources: dict[int, tuple[object, Resource]] = {}
         self._scopes: dict[int, tuple[object, Scope]] = {}
 
@@ -47,7 +48,7 @@ class Converter:
             span: of the SDK.
             extra: attributes to add where the span has none of that name.
         """
-        notes = _Notes(self._redactor)
+        notes = _Notes(self.redactor)
         context = span.get_span_context()
         parent = span.parent
         spilled, lost = overflow(span)
@@ -91,7 +92,7 @@ class Converter:
             trace_id=f"{context.trace_id:032x}" if context else "",
             span_id=f"{context.span_id:016x}" if context else "",
             parent_span_id=f"{parent.span_id:016x}" if parent is not None and parent.span_id else None,
-            name=name if self._redactor is None else self._redactor.text(name)[0],
+            name=name if self.redactor is None else self.redactor.text(name)[0],
             kind=span.kind.value + 1,
             start_ns=span.start_time or 0,
             attributes=dict(extra or {}),
@@ -101,27 +102,39 @@ class Converter:
             flags=_flags(context, parent),
         )
 
+    def place(self, span: "ReadableSpan") -> str | None:
+        """What is known of a span when it starts, as its lines in a journal have it; ``None`` where these take more than that."""
+        context, parent, name = span.get_span_context(), span.parent, span.name
+        if context is None or context.trace_state or type(name) is not str or not name.isascii():
+            return None
+        if self.redactor is not None and self.redactor.text(name)[1]:
+            return None
+        parent_id = (parent.span_id or None) if parent is not None else None
+        return plain_place(
+            context.trace_id, context.span_id, parent_id, name, span.kind.value + 1, span.start_time or 0, _flags(context, parent)
+        )
+
     def attributes(self, attributes: Mapping[str, Any]) -> dict[str, Value]:
         """An attribute mapping, with what was redacted or lost noted in it."""
-        notes = _Notes(self._redactor)
+        notes = _Notes(self.redactor)
         kept = notes.attributes(attributes)
         notes.put_into(kept)
         return kept
 
     def events(self, events: Iterable[Any]) -> tuple[EventRecord, ...]:
         """Span events of the SDK."""
-        notes = _Notes(self._redactor)
+        notes = _Notes(self.redactor)
         return tuple(_event(event, notes) for event in events)
 
     def links(self, links: Iterable[Any]) -> tuple[LinkRecord, ...]:
         """Span links of the SDK."""
-        notes = _Notes(self._redactor)
+        notes = _Notes(self.redactor)
         return tuple(_link(link, notes) for link in links)
 
     def log(self, data: "ReadableLogRecord | ReadWriteLogRecord", extra: Mapping[str, Value] | None = None) -> LogRecord:
         """One log record. ``extra`` is added where the record has no attribute of that name."""
         record: Any = data.log_record
-        notes = _Notes(self._redactor)
+        notes = _Notes(self.redactor)
         attributes = {**(extra or {}), **notes.attributes(record.attributes)}
         body = notes.value("body", record.body)
         notes.put_into(attributes)
@@ -151,7 +164,7 @@ class Converter:
         made = Resource()
         if resource is not None:
             made = Resource(
-                attributes=_Notes(self._redactor).attributes(resource.attributes), schema_url=str(getattr(resource, "schema_url", "") or "")
+                attributes=_Notes(self.redactor).attributes(resource.attributes), schema_url=str(getattr(resource, "schema_url", "") or "")
             )
         if len(self._resources) >= _MEMO:
             self._resources.clear()
@@ -168,7 +181,7 @@ class Converter:
             made = Scope(
                 name=str(scope.name or ""),
                 version=str(scope.version or ""),
-                attributes=_Notes(self._redactor).attributes(getattr(scope, "attributes", None)),
+                attributes=_Notes(self.redactor).attributes(getattr(scope, "attributes", None)),
                 schema_url=str(scope.schema_url or ""),
             )
         if len(self._scopes) >= _MEMO:

@@ -67,6 +67,18 @@ def has_links(span: "ReadableSpan") -> bool:
     return len(span.links if held is None else held) > 0
 
 
+def is_plain(span: "ReadableSpan") -> bool:
+    """Whether a span has its attributes and nothing else, and lacks nothing."""
+    return not (
+        has_events(span)
+        or has_links(span)
+        or span.dropped_attributes
+        or span.dropped_events
+        or span.dropped_links
+        or span.status.description
+    )
+
+
 def watch(span: "ReadableSpan") -> None:
     """Remember what will be dropped from ``span``, where it has a limit and its attributes are built as we know them."""
     attributes: Any = getattr(span, "_attributes", None)

@@ -8,7 +8,8 @@ recording must not import the SDK into processes that never use it.
 import logging
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from json.encoder import encode_basestring_ascii as quoted
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spanreplay.boundary import reports
 from spanreplay.boundary.call import StepEnded, StepStarted
@@ -18,7 +19,7 @@ from spanreplay.content.redaction import Redactor
 from spanreplay.exporter.convert import Converter
 from spanreplay.exporter.events import is_event, mark_kept
 from spanreplay.exporter.origin import process_resource
-from spanreplay.exporter.overflow import attributes_of, has_events, has_links, overflow, watch
+from spanreplay.exporter.overflow import attributes_of, has_events, has_links, is_plain, overflow, watch
 from spanreplay.exporter.writer import Writer
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import (
@@ -32,6 +33,7 @@ from spanreplay.spans.record import (
     Scope,
     Value,
 )
+from spanreplay.store.record_text import plain_end
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -49,6 +51,17 @@ PENDING: Final = "pending_span"
 
 _Key = tuple[int, int]
 """Trace id and span id, as the SDK has them."""
+
+
+class _Begun(NamedTuple):
+    """An open span of somebody else."""
+
+    run_id: str | None
+    run: str
+    """The same, as a member of the JSON of its attributes."""
+    name: str
+    place: str | None
+    """Where its lines can be written without a record in between."""
 
 
 class _Own:
@@ -85,7 +98,7 @@ class Recorder:
         self.failures = 0
         """Records lost before they reached the writer."""
         self._own: dict[_Key, _Own] = {}
-        self._foreign: dict[_Key, str | None] = {}
+        self._foreign: dict[_Key, _Begun] = {}
         self._resource: Resource | None = None
         self._forked_ns: int | None = None
         self._complained_at = float("-inf")
@@ -194,8 +207,14 @@ class Recorder:
                 return
             run_id = self._run_of(span)
             _cap(self._foreign)
-            self._foreign[key] = run_id
-            self.writer.open_span(self.converter.start(span, None if run_id is None else {names.RUN_ID: run_id}))
+            converter, place, run = self.converter, None, ""
+            if run_id is None or run_id.isascii():
+                place = converter.place(span)
+                run = "" if run_id is None else f'"{names.RUN_ID}":{quoted(run_id)}'
+            self._foreign[key] = _Begun(run_id, run, span.name, place)
+            origin = converter.resource(span.resource), converter.scope(span.instrumentation_scope)
+            if place is None or not self.writer.open_plain(place, run, *origin):
+                self.writer.open_span(converter.start(span, None if run_id is None else {names.RUN_ID: run_id}))
         except Exception:  # noqa: BLE001 — telemetry never breaks the agent
             self.failed("the start of a span")
 
@@ -218,18 +237,35 @@ class Recorder:
             if is_pending(span) or _is_report(span):
                 return
             self._own.pop(key, None)
-            known = key in self._foreign
+            begun = self._foreign.pop(key, None)
+            known = begun is not None
             if not known and (self._elsewhere() or (_is_own(span) and self.writer.seen(f"{key[0]:032x}", f"{key[1]:016x}"))):
                 return
             if not known and self._forked_ns is not None and (span.start_time or 0) < self._forked_ns:
                 return
-            run_id = self._foreign.pop(key) if known else self._run_of(span)
             self.spans += 1
-            self.writer.write_span(self.converter.span(span, None if run_id is None else {names.RUN_ID: run_id}), "recorder")
+            if begun is None or not self._written(span, key, begun):
+                run_id = self._run_of(span) if begun is None else begun.run_id
+                self.writer.write_span(self.converter.span(span, None if run_id is None else {names.RUN_ID: run_id}), "recorder")
             if self.durable:
                 self.writer.sync()
         except Exception:  # noqa: BLE001 — telemetry never breaks the agent
             self.failed("a span")
+
+    def _written(self, span: "ReadableSpan", key: _Key, begun: _Begun) -> bool:
+        """Whether it could be written without a record in between."""
+        if begun.place is None or span.name != begun.name or not is_plain(span):
+            return False
+        attributes, converter = attributes_of(span), self.converter
+        return self.writer.write_plain(
+            f"{key[0]:032x}{key[1]:016x}",
+            begun.place + plain_end(span.end_time, span.status.status_code.value),
+            "" if names.RUN_ID in attributes else begun.run,
+            attributes,
+            converter.redactor,
+            converter.resource(span.resource),
+            converter.scope(span.instrumentation_scope),
+        )
 
     # ---- the log record processor --------------------------------------------------------------------------------
 
@@ -311,7 +347,8 @@ class Recorder:
         if parent is not None:
             key = (parent.trace_id, parent.span_id)
             own = self._own.get(key)
-            found = own.run_id if own is not None else self._foreign.get(key)
+            begun = self._foreign.get(key) if own is None else None
+            found = own.run_id if own is not None else begun.run_id if begun is not None else None
             if found is not None:
                 return found
         scope = current_scope()

@@ -1,9 +1,10 @@
 """What recorder and exporters write to."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from spanreplay.boundary.call import StepStarted
+from spanreplay.content.redaction import Redactor
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord, Value
 
 
@@ -21,6 +22,16 @@ class Writer(Protocol):
 
     def open_span(self, record: SpanRecord) -> None:
         """A span has started."""
+        ...
+
+    def open_plain(self, place: str, run: str, resource: Resource, scope: Scope) -> bool:
+        """A span of somebody else has started; ``False``: not written, it takes :meth:`open_span`."""
+        ...
+
+    def write_plain(
+        self, span: str, place: str, run: str, attributes: Mapping[str, Any], redactor: Redactor | None, resource: Resource, scope: Scope
+    ) -> bool:
+        """A whole span that has nothing but attributes; ``False``: not written, it takes :meth:`write_span`."""
         ...
 
     def close_span(

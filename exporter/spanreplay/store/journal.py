@@ -30,9 +30,10 @@ import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from spanreplay.boundary.call import StepStarted
+from spanreplay.content.redaction import Redactor
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord, Value
 from spanreplay.store.attribute_text import AttributeText
 from spanreplay.store.encoding import Json, encode_map, encode_text, to_json
@@ -60,12 +61,13 @@ from spanreplay.store.journal_reader import LOST, TYPE
 from spanreplay.store.latest import Latest
 from spanreplay.store.pieces import Splitter
 from spanreplay.store.process import ProcessInfo, current_process
-from spanreplay.store.record_text import OPEN, close_line, origin_head, span_line, step_line, step_record
+from spanreplay.store.record_text import OPEN, close_line, origin_head, plain_line, span_line, step_line, step_record
 
 _SEEN_SPANS: Final = 32_768
 _LEAVING_SECONDS: Final = 1.0
 _NOTHING: Final[Json] = {}
 _NONE_DROPPED: Final = (0, 0, 0)
+_PLAIN: Final = origin_head("recorder")
 
 
 class JournalWriter:
@@ -149,6 +151,71 @@ class JournalWriter:
             origin: who made it: ``recorder``, ``exporter``, ``import`` or ``receiver``.
         """
         self._span(origin_head(origin), {TYPE: "span", "origin": origin}, record)
+
+    def open_plain(self, place: str, run: str, resource: Resource, scope: Scope) -> bool:
+        """A span of somebody else has started: as :meth:`open_span`, without a record in between. Gives ``True``.
+
+        Args:
+            place: what :func:`~spanreplay.store.record_text.plain_place` gave.
+            run: members of the attributes' JSON that say which run it is of; ``""`` for none.
+            resource: of the span.
+            scope: of the span.
+        """
+        try:
+            if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
+                self._after_fork()
+            with self._lock:
+                self._look()
+                content = self._content
+                self._file.put(plain_line(OPEN, place, content.resource(resource), content.scope(scope)[1], run))
+        except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
+            self._file.drop(error)
+        return True
+
+    def write_plain(
+        self, span: str, place: str, run: str, attributes: Mapping[str, Any], redactor: Redactor | None, resource: Resource, scope: Scope
+    ) -> bool:
+        """A whole span of somebody else that has nothing but attributes: as :meth:`write_span`, without a record in between.
+
+        Args:
+            span: its trace id and span id.
+            place: what :func:`~spanreplay.store.record_text.plain_place` and :func:`~spanreplay.store.record_text.plain_end` gave.
+            run: as for :meth:`open_plain`.
+            attributes: as they were given.
+            redactor: knows what is a secret; ``None``: nothing is.
+            resource: of the span.
+            scope: of the span.
+
+        Returns:
+            ``False`` where nothing was written: there is a secret in it, or something that only :meth:`write_span` can write or can count.
+        """
+        try:
+            if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
+                self._after_fork()
+            with self._lock:
+                self._look()
+                content = self._content
+                lines = content.hold()
+                try:
+                    members = self._attribute_text.clean(attributes, redactor)
+                    if members is None:
+                        return False
+                    if run:
+                        members.insert(0, run)
+                    lines.append(plain_line(_PLAIN, place, content.resource(resource), content.scope(scope)[1], ",".join(members)))
+                    try:
+                        self._file.write_together(lines)
+                    except BaseException:
+                        lines.clear()
+                        self._forget()
+                        raise
+                    lines.clear()
+                    self._spans.add(span)
+                    return True
+                finally:
+                    content.release()
+        except Exception:  # noqa: BLE001 - telemetry never breaks the agent
+            return False
 
     def close_span(
         self,

@@ -33,6 +33,7 @@ class JournalContent:
         self._file = file
         self._splitter = splitter
         self._digests = Latest(_SEEN_DIGESTS)
+        self._held: list[str] | None = None
         self._resources: dict[int, tuple[Resource, str | None]] = {}
         self._scopes: dict[int, tuple[Scope, tuple[Form, str]]] = {}
 
@@ -55,6 +56,21 @@ class JournalContent:
         if digest not in self._digests:
             self._put_text(digest, content, found.size)
         return digest
+
+    def hold(self) -> list[str]:
+        """From now on its lines are not written but added to this list, for whoever writes them with the record that refers to them."""
+        self._held = []
+        return self._held
+
+    def release(self) -> None:
+        """From now on each line is written at once, as those are that were held and not taken from the list.
+
+        Raises:
+            ContentLostError: one could not be written; what is thought to be in the file may not be.
+        """
+        held, self._held = self._held, None
+        for line in held or ():
+            self._write(line)
 
     def resource(self, resource: Resource) -> str | None:
         """The digest of a resource; ``None`` for the empty one."""
@@ -118,11 +134,17 @@ class JournalContent:
                 self._put(piece.digest, to_json({TYPE: "pieces", "d": piece.digest, "n": piece.size, "parts": piece.parts}))
 
     def _put(self, digest: str, line: str) -> None:
+        if self._held is None:
+            self._write(line)
+        else:
+            self._held.append(line)
+        self._digests.add(digest)
+
+    def _write(self, line: str) -> None:
         try:
             self._file.write(line)
         except OSError as error:
             raise ContentLostError(error.errno, error.strerror) from error
-        self._digests.add(digest)
 
 
 def _blob(digest: str, key: str, value: str) -> str:

@@ -96,6 +96,31 @@ class JournalFile:
         if self._untold:
             self._tell(descriptor)
 
+    def write_together(self, texts: list[str]) -> None:
+        """Writes several lines at once: a record after what it refers to. Where it raises, none of them counts as written.
+
+        Args:
+            texts: of each, as for :meth:`write`.
+
+        Raises:
+            OSError: they did not get there whole.
+        """
+        descriptor = self._descriptor
+        if descriptor is None:
+            descriptor = self._open()
+        lines = []
+        for text in texts:
+            data = text.encode()
+            lines.append(b"%08x %s\n" % (crc32(data), data))
+        if self._gathers:
+            for line in lines:
+                self._write_line(descriptor, line)
+        else:
+            self._write_line(descriptor, b"".join(lines))
+            self._lines += len(lines) - 1
+        if self._untold:
+            self._tell(descriptor)
+
     @property
     def waits(self) -> bool:
         """Whether lines were gathered that are not written yet."""

@@ -61,6 +61,52 @@ def span_line(head: str, span: SpanRecord, resource: str | None, scope: str, att
     return line + "}"
 
 
+def plain_place(trace_id: int, span_id: int, parent_span_id: int | None, name: str, kind: int, start_ns: int, flags: int) -> str:
+    """What the lines of a span have in common: the members that are known when it starts.
+
+    Args:
+        trace_id: of the span.
+        span_id: of the span.
+        parent_span_id: ``None`` where it has no parent.
+        name: ASCII.
+        kind: as in a span record.
+        start_ns: when it started.
+        flags: as in a span record.
+    """
+    place = f'"{TRACE}":"{trace_id:032x}","{SPAN}":"{span_id:016x}","{NAME}":{quoted(name)},"{START}":{start_ns:d}'
+    if parent_span_id is not None:
+        place += f',"{PARENT}":"{parent_span_id:016x}"'
+    if kind:
+        place += f',"{KIND}":{kind:d}'
+    return f'{place},"{FLAGS}":{flags:d}' if flags else place
+
+
+def plain_end(end_ns: int | None, status: int) -> str:
+    """What is known when it ends, to go after its place."""
+    end = "" if end_ns is None else f',"{END}":{end_ns:d}'
+    return f'{end},"{STATUS}":{status:d}' if status else end
+
+
+def plain_line(head: str, place: str, resource: str | None, scope: str, attributes: str) -> str:
+    """The line of a span, of which ``place`` is what :func:`plain_place` gave, and ``attributes`` are the members of their JSON.
+
+    Args:
+        head: :data:`OPEN`, or what :func:`origin_head` gave.
+        place: members of the line.
+        resource: digest of its resource, ``None`` for the empty one.
+        scope: JSON of its scope, ``""`` for the empty one.
+        attributes: ``""`` where it has none.
+    """
+    line = f"{head},{place}"
+    if attributes:
+        line += f',"{ATTRIBUTES}":{{{attributes}}}'
+    if resource is not None:
+        line += f',"{RESOURCE}":"{resource}"'
+    if scope:
+        line += f',"{SCOPE}":{scope}'
+    return line + "}"
+
+
 def step_record(step: StepStarted, *, kind: int, resource: Resource, scope: Scope) -> SpanRecord:
     """The span of a step that has begun."""
     return SpanRecord(

@@ -171,6 +171,11 @@ class Redactor:
         self._replacements: dict[tuple[str, str], str] = {}
         self._lock = threading.RLock()  # the collector can end a step, and so redact, while it is held
 
+    @property
+    def knowledge(self) -> object:
+        """What it has learnt so far. Another object as soon as there is more: what was found clean before may then not be."""
+        return self._learnt
+
     def sharing(self) -> "Redactor":
         """Another redactor of this policy, which knows what this one has learnt; what either learns from now on is its own.
 

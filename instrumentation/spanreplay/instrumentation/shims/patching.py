@@ -1,7 +1,8 @@
 """Replacing a function of somebody else's class, and putting it back."""
 
+import operator
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -16,31 +17,37 @@ class Removals:
 
 
 class _Holders:
-    """The modules that hold a function, each with the names it has there."""
+    """The modules that hold a function, each with a name it has there.
+
+    An agent has thousands of modules: what they all need takes no step of Python for each value, and for each module only where one has
+    come, or has more names, since the last look.
+    """
 
     def __init__(self, function: Any) -> None:
         self.function = function
-        self._looked: dict[str, tuple[ModuleType, int]] = {}
-        self._found: dict[str, list[str]] = {}
+        self._modules: list[ModuleType] = []
+        self._sizes: list[int] = []
+        self._found: list[tuple[ModuleType, str]] = []
 
-    def now(self, package: str | None) -> Iterator[tuple[ModuleType, str]]:
+    def now(self, package: str | None) -> list[tuple[ModuleType, str]]:
         """Those that are imported; of one package or of all. A module that has as many names as at the last look is not searched again."""
-        looked = self._looked
-        for name, module in list(sys.modules.items()):
-            if (package is None or name.partition(".")[0] == package) and isinstance(module, ModuleType):
-                seen = looked.get(name)
-                if seen is None or seen[0] is not module or seen[1] != len(vars(module)):
-                    self._look(name, module)
-        for name, aliases in self._found.items():
-            module = looked[name][0]
-            yield from ((module, alias) for alias in aliases if vars(module).get(alias) is self.function)
+        there = list(sys.modules.items())
+        modules = [
+            module for name, module in there if (package is None or name.partition(".")[0] == package) and isinstance(module, ModuleType)
+        ]
+        sizes = list(map(len, map(vars, modules)))
+        if sizes != self._sizes or not all(map(operator.is_, modules, self._modules)):
+            self._look(modules, sizes)
+        return [(module, alias) for module, alias in self._found if vars(module).get(alias) is self.function]
 
-    def _look(self, name: str, module: ModuleType) -> None:
-        values = list(vars(module).values())
-        self._looked[name] = (module, len(values))
-        self._found.pop(name, None)
-        if id(self.function) in map(id, values):  # no step of Python for each value: an agent has thousands of modules
-            self._found[name] = [alias for alias, value in list(vars(module).items()) if value is self.function]
+    def _look(self, modules: list[ModuleType], sizes: list[int]) -> None:
+        before = dict(zip(map(id, self._modules), self._sizes, strict=True))
+        same = {id(module) for module, size in zip(modules, sizes, strict=True) if before.get(id(module)) == size}
+        self._found = [(module, alias) for module, alias in self._found if id(module) in same]
+        for module in modules:
+            if id(module) not in same and id(self.function) in map(id, list(vars(module).values())):
+                self._found += [(module, alias) for alias, value in list(vars(module).items()) if value is self.function]
+        self._modules, self._sizes = modules, sizes
 
 
 class Patches:

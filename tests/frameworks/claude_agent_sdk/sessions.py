@@ -1,4 +1,4 @@
-"""Claude Agent SDK over a stand-in for its CLI: one query, and a conversation of two turns; one tool is this program's own."""
+"""One query, and a conversation of two turns; tools of the CLI's own, one of this program's, and a callback that allows or not."""
 
 import asyncio
 import json
@@ -43,6 +43,7 @@ def options() -> ClaudeAgentOptions:
         system_prompt="You help.",
         mcp_servers={"desk": create_sdk_mcp_server("desk", tools=[weather])},
         can_use_tool=may_use,
+        allowed_tools=["Bash", "mcp__desk__get_weather"],
     )
 
 

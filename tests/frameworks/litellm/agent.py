@@ -67,12 +67,16 @@ async def complete(messages: list[dict[str, Any]], way: str, tools: list[Any]) -
         messages += await asyncio.gather(*[run(call) for call in message.tool_calls])
 
 
-async def main(way: str) -> str:
+async def answer(way: str) -> str:
     question = "What is the weather?"
     with agent_run("weather", input=question) as run:
         run.output = await complete([{"role": "user", "content": question}], way, TOOLS)
         return str(run.output)
 
 
-for mode in sys.argv[1:]:
-    print(json.dumps({"mode": mode, "output": asyncio.run(main(mode))}), flush=True)
+async def main() -> None:
+    for mode in sys.argv[1:]:  # in one event loop: litellm keeps its clients
+        print(json.dumps({"mode": mode, "output": await answer(mode)}), flush=True)
+
+
+asyncio.run(main())

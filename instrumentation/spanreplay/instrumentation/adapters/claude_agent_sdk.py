@@ -15,7 +15,8 @@ from weakref import WeakKeyDictionary
 from spanreplay.boundary.boundary import acall, here
 from spanreplay.boundary.call import OutcomeName
 from spanreplay.instrumentation import framework
-from spanreplay.instrumentation.claude_conversation import OWN_TOOLS, Conversation
+from spanreplay.instrumentation.claude_conversation import Conversation
+from spanreplay.instrumentation.claude_steps import OWN_TOOLS
 from spanreplay.instrumentation.framework import Offered, attempt
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.manual import AgentRun, agent_run
@@ -38,8 +39,8 @@ def _patch_transport(module: ModuleType, patches: Patches) -> None:
     patches.replace(owner, "connect", _connect)
     patches.replace(owner, "write", _write)
     patches.replace(owner, "read_messages", _read_messages)
-    for name in ("end_input", "close"):
-        patches.replace(owner, name, _unless_replayed)
+    patches.replace(owner, "end_input", _end_input)
+    patches.replace(owner, "close", _close)
 
 
 def _patch_query(module: ModuleType, patches: Patches) -> None:
@@ -112,14 +113,28 @@ def _read_messages(original: Callable[..., Any]) -> Callable[..., Any]:
     return read_messages
 
 
-def _unless_replayed(original: Callable[..., Any]) -> Callable[..., Any]:
+def _end_input(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    async def end(self: Any) -> None:
+    async def end_input(self: Any) -> None:
         talk = _conversations.get(self)
         if talk is None or not talk.replaying:
             await original(self)
 
-    return end
+    return end_input
+
+
+def _close(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    async def close(self: Any) -> None:
+        talk = _conversations.get(self)
+        try:
+            if talk is None or not talk.replaying:
+                await original(self)
+        finally:
+            if talk is not None:
+                await talk.close()
+
+    return close
 
 
 # ---- runs -------------------------------------------------------------------------------------------------------
@@ -172,9 +187,11 @@ def _observed_query(original: Callable[..., Any]) -> Callable[..., Any]:
             error = raised
             raise
         finally:
-            with run.body():
-                await messages.aclose()
-            run.end(error)
+            try:
+                with run.body():
+                    await messages.aclose()
+            finally:
+                run.end(error)
 
     return process_query
 

@@ -27,6 +27,7 @@ RELEASED = {
     8: "f800e50bae1a1613bfd7d09b7814eccc975f9b27836189713a3a01620f4df4a1",
     9: "319eda259a0b7a8b3a0c7bceb73609c78838812d9bee32c6d64d09403fac5cc6",
     10: "44fd4b456dd7d3843741c532b7868aee699a871864920108a08ff7ff3b33fe66",
+    11: "652d32ad328a964ee40953233918c0a4819edfa051b42bdc6dc051fc3177b83f",
 }
 """sha256 of the SQL of each released migration: stores in the world were made by exactly this."""
 

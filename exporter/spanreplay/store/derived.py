@@ -12,12 +12,17 @@ from spanreplay.store.encoding import Json, to_readable_json
 from spanreplay.store.extents import stretches
 from spanreplay.store.histories import Histories
 from spanreplay.store.rows import RunRow, StepRow
+from spanreplay.store.seals import HISTORY_COLUMNS, Records, RunSeals, records_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 RUN_COLUMNS: Final = tuple(item.name for item in fields(RunRow) if item.name != "trace_ids")
 STEP_COLUMNS: Final = tuple(item.name for item in fields(StepRow))
+STORED_STEP_COLUMNS: Final = (*STEP_COLUMNS, "bytes", "thread")
+DERIVED: Final[Mapping[str, tuple[str, ...]]] = {"runs": RUN_COLUMNS, "steps": STORED_STEP_COLUMNS, "history": HISTORY_COLUMNS}
+"""Columns of the tables whose rows are derived of a run."""
+_RUN_ID: Final = RUN_COLUMNS.index("run_id")
 _JSON_COLUMNS: Final = frozenset({"input", "output", "versions", "decision"})
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _ESCAPED_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
@@ -63,16 +68,15 @@ def put_runs(
         connection.execute("DELETE FROM steps WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
         connection.execute("DELETE FROM run_traces WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
         connection.execute("DELETE FROM history WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
-    origins = _origins(connection, runs) if origin is None else {}
-    _append(connection, "runs", RUN_COLUMNS, (_run_row(run, origins.get(run.run_id, origin)) for run in runs))
-    pairs = [(run.run_id, trace_id) for run in runs for trace_id in run.trace_ids]
-    connection.execute(
-        "INSERT INTO run_traces BY NAME SELECT *, md5_number_lower(run_id) AS key FROM"
-        " (SELECT unnest($1::VARCHAR[]) AS run_id, unnest($2::VARCHAR[]) AS trace_id)",
-        [[run_id for run_id, _ in pairs], [trace_id for _, trace_id in pairs]],
-    ).fetchall()
+    found = records_of(connection, {trace_id for run in runs for trace_id in run.trace_ids})
+    rows = _rows(runs, steps, found, origin, histories)
+    seals = RunSeals()
+    for table, columns in DERIVED.items():
+        seals.take(table, columns, rows[table])
+    _append(connection, "runs", (*RUN_COLUMNS, "digest"), ((*row, seals.of(row[_RUN_ID])) for row in rows["runs"]))
+    _put_traces(connection, runs, found)
     histories.put(connection)
-    _append(connection, "steps", (*STEP_COLUMNS, "bytes", "thread"), (_step_row(step, histories) for step in steps))
+    _append(connection, "steps", STORED_STEP_COLUMNS, rows["steps"])
     limits = [seen.get(trace_id, 2**63 - 1) for trace_id in trace_ids]
     connection.execute(
         "DELETE FROM stale USING (SELECT unnest($1) AS id, unnest($2) AS seen) AS done"
@@ -81,22 +85,34 @@ def put_runs(
     ).fetchall()
 
 
-def _origins(connection: "Connection", runs: Sequence[RunRow]) -> dict[str, str]:
-    wanted = [trace_id for run in runs if run.origin is None for trace_id in run.trace_ids]
-    if not wanted:
-        return {}
-    by_trace: dict[str, str] = {}
-    for stretch in stretches(connection, wanted):
-        rows = connection.execute(
-            "SELECT trace_id, string_agg(DISTINCT origin, ',' ORDER BY origin) FROM spans"
-            " WHERE trace_id IN (SELECT unnest($1)) AND start_ns BETWEEN $2 AND $3 GROUP BY ALL",
-            list(stretch),
-        ).fetchall()
-        by_trace.update(rows)
+def derived_rows(connection: "Connection", runs: Sequence[RunRow], steps: Sequence[StepRow]) -> dict[str, list[tuple[Any, ...]]]:
+    """The rows that :func:`put_runs` would write, by table of :data:`DERIVED`."""
+    found = records_of(connection, {trace_id for run in runs for trace_id in run.trace_ids})
+    return _rows(runs, steps, found, None, Histories(steps))
+
+
+def _rows(
+    runs: Sequence[RunRow], steps: Sequence[StepRow], found: Mapping[str, Records], origin: str | None, histories: Histories
+) -> dict[str, list[tuple[Any, ...]]]:
     return {
-        run.run_id: ",".join(sorted({part for trace_id in run.trace_ids for part in (by_trace.get(trace_id) or "").split(",") if part}))
-        for run in runs
+        "runs": [_run_row(run, found, origin) for run in runs],
+        "steps": [_step_row(step, histories) for step in steps],
+        "history": histories.rows,
     }
+
+
+def _put_traces(connection: "Connection", runs: Sequence[RunRow], found: Mapping[str, Records]) -> None:
+    nothing = Records(0, 0, "")
+    rows = [(run.run_id, trace_id, *found.get(trace_id, nothing)[:2]) for run in runs for trace_id in run.trace_ids]
+    if rows:
+        connection.execute(_PUT_TRACES, [*map(list, zip(*rows, strict=True))]).fetchall()
+
+
+_PUT_TRACES: Final = """
+    INSERT INTO run_traces BY NAME SELECT *, md5_number_lower(run_id) AS key FROM (
+        SELECT unnest($1::VARCHAR[]) AS run_id, unnest($2::VARCHAR[]) AS trace_id,
+            unnest($3::BIGINT[]) AS n_records, unnest($4::UBIGINT[]) AS checksum)
+"""
 
 
 def _append(connection: "Connection", table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
@@ -109,7 +125,10 @@ _values_of_run: Final = attrgetter(*RUN_COLUMNS)
 _values_of_step: Final = attrgetter(*STEP_COLUMNS)
 
 
-def _run_row(run: RunRow, origin: str | None) -> tuple[Any, ...]:
+def _run_row(run: RunRow, found: Mapping[str, Records], origin: str | None) -> tuple[Any, ...]:
+    if run.origin is None and origin is None:
+        parts = (part for trace_id in run.trace_ids if trace_id in found for part in found[trace_id].origins.split(",") if part)
+        origin = ",".join(sorted({*parts}))
     return tuple(map(_storable, RUN_COLUMNS, _values_of_run(run if run.origin is not None else replace(run, origin=origin))))
 
 

@@ -2,20 +2,18 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from spanreplay.store.appending import append
+from spanreplay.store.appending import append, clean
 from spanreplay.store.blobs import key_of, select_blobs
 from spanreplay.store.encoding import to_readable_json
 from spanreplay.store.history import History
 from spanreplay.store.loading import BLOB_COLUMNS, TEXT_MEDIA
 from spanreplay.store.rows import StepRow
+from spanreplay.store.seals import HISTORY_COLUMNS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
-
-_COLUMNS: Final = ("run_id", "thread", "part", "n", "label", "digest", "parts", "first_seq", "last_seq")
 
 
 class Histories:
@@ -35,7 +33,9 @@ class Histories:
             taken = history.take(step.seq, step.input or "", step.output)
             if taken is not None:
                 self._left[step.run_id, step.seq] = taken
-        self._rows = [row for history in histories.values() for row in history.end()]
+        found = [row for history in histories.values() for row in history.end()]
+        self.rows = [clean((*row[:6], to_readable_json(row.parts), *row[7:])) for row in found]
+        """Of the table ``history``, by :data:`~spanreplay.store.seals.HISTORY_COLUMNS`."""
         self._strings = {digest: piece for history in histories.values() for digest, piece in history.strings.items()}
 
     def left(self, step: StepRow) -> tuple[StepRow, int | None]:
@@ -45,11 +45,11 @@ class Histories:
 
     def size(self) -> int:
         """Bytes of its content, about."""
-        return sum(piece.size for piece in self._strings.values()) + sum(map(len, chain.from_iterable(row.parts for row in self._rows)))
+        return sum(piece.size for piece in self._strings.values()) + sum(len(row[6]) for row in self.rows)
 
     def put(self, connection: "Connection") -> None:
         """Writes it, inside the caller's transaction."""
-        append(connection, "history", [(*row[:6], to_readable_json(row.parts), *row[7:]) for row in self._rows], _COLUMNS)
+        append(connection, "history", self.rows, HISTORY_COLUMNS)
         known = {digest for (digest,) in select_blobs(connection, self._strings, "digest")}
         new = [piece for digest, piece in self._strings.items() if digest not in known]
         rows = [(piece.digest, piece.size, TEXT_MEDIA, piece.text, None, None, key_of(piece.digest)) for piece in new]

@@ -158,7 +158,7 @@ class Batch:
         missing = [digest for digest in wanted if digest not in texts]
         if missing:
             texts.update(select_blobs(connection, missing, "text"))
-        return {digest: service for digest, text in texts.items() if text and (service := _service(text)) is not None}
+        return {digest: service for digest, text in texts.items() if text and (service := service_in(text)) is not None}
 
     # ---- logs and content -------------------------------------------------------------------------------------------
 
@@ -171,7 +171,7 @@ class Batch:
         effects["same"] += len(known)
         new = [(digest, content, origin) for digest, (content, origin) in self._logs.items() if digest not in known]
         effects["new"] += len(new)
-        append(connection, "logs", [_log_row(*log) for log in new], _LOG_COLUMNS, _clean_log)
+        append(connection, "logs", [log_row(*log) for log in new], LOG_COLUMNS, _clean_log)
         return {digest: content.get(TRACE) for digest, content, _ in new}
 
     def _load_blobs(self, connection: "Connection") -> None:
@@ -181,7 +181,7 @@ class Batch:
         append(connection, "blobs", [blob for digest, blob in self._blobs.items() if digest not in known], BLOB_COLUMNS)
 
 
-_LOG_COLUMNS: Final = ("trace_id", "span_id", "time_ns", "event_name", "severity", "body", "record", "origin", "digest")
+LOG_COLUMNS: Final = ("trace_id", "span_id", "time_ns", "event_name", "severity", "body", "record", "origin", "digest")
 BLOB_COLUMNS: Final = ("digest", "bytes", "media", "text", "data", "parts", "key")
 
 
@@ -208,8 +208,8 @@ def _clean_span(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _clean_log(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    cleaned = dict(zip(_LOG_COLUMNS, clean(row), strict=True))
-    return *(cleaned[column] for column in _LOG_COLUMNS[:-1]), digest_of(to_sorted_json(json.loads(cleaned["record"])).encode("ascii"))
+    cleaned = dict(zip(LOG_COLUMNS, clean(row), strict=True))
+    return *(cleaned[column] for column in LOG_COLUMNS[:-1]), digest_of(to_sorted_json(json.loads(cleaned["record"])).encode("ascii"))
 
 
 def known_traces(connection: "Connection", trace_ids: set[str]) -> set[str]:
@@ -300,7 +300,8 @@ def _blob_of(record: Form) -> _Blob:
         return digest, len(data), BYTES_MEDIA, None, data, None, key
 
 
-def _service(resource_text: str) -> str | None:
+def service_in(resource_text: str) -> str | None:
+    """The service that the JSON of a resource names."""
     try:
         return service_of(json.loads(resource_text).get(ATTRIBUTES, {}))
     except ValueError:
@@ -329,7 +330,8 @@ def _check_dropped(counts: Sequence[Json]) -> None:
         raise ValueError(DROPPED)
 
 
-def _log_row(digest: str, content: Form, origin: str) -> tuple[Any, ...]:
+def log_row(digest: str, content: Form, origin: str) -> tuple[Any, ...]:
+    """The row of a log record, in the order of :data:`LOG_COLUMNS`."""
     time_ns, severity = content[TIME], content.get(SEVERITY, 0)
     return (
         content.get(TRACE),

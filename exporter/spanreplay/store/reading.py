@@ -70,7 +70,7 @@ def load_logs(connection: "Connection", trace_ids: Sequence[str], damaged: list[
         connection, "SELECT record, digest FROM logs WHERE trace_id IN (SELECT unnest($1)) ORDER BY trace_id, time_ns, digest", trace_ids
     )
     with _damage_named("log records"):
-        exact = _digests_hold(connection)
+        exact = digests_hold(connection)
         forms = _undamaged(rows, lambda row: _log_form(row, exact=exact), damaged)
         reader = _reader(connection, forms, damaged)
         return [reader.log(form) for form in forms]
@@ -112,13 +112,13 @@ def _select(connection: "Connection", statement: str, wanted: Sequence[str | int
 
 def _read_spans(connection: "Connection", rows: Iterable[dict[str, Any]], damaged: list[str] | None = None) -> list[SpanRecord]:
     with _damage_named("spans"):
-        exact = _digests_hold(connection)
+        exact = digests_hold(connection)
         forms = _undamaged(rows, _verified if exact else lambda row: version_of(row, current=True).form, damaged)
         reader = _reader(connection, forms, damaged)
         return [reader.span(form) for form in forms]
 
 
-def _digests_hold(connection: "Connection") -> bool:
+def digests_hold(connection: "Connection") -> bool:
     """Whether every digest is that of its row; a store that an older version has written to does not promise it."""
     return connection.execute("SELECT 1 FROM meta WHERE key = 'digests' AND value = 'exact'").fetchall() != []
 

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from spanreplay.spans.record import LogRecord, Record, SpanRecord
-from spanreplay.store import compaction, derived, querying, reading, source_losses
+from spanreplay.store import compaction, derived, integrity, querying, reading, source_losses
 from spanreplay.store.compaction import CompactionReport
 from spanreplay.store.database import WAIT_SECONDS, Database, transaction
 from spanreplay.store.errors import MissingStoreError
 from spanreplay.store.folder import folder_error, is_store, make_folder, no_store
 from spanreplay.store.histories import Histories
 from spanreplay.store.importing import Importer
+from spanreplay.store.integrity import Change
 from spanreplay.store.querying import QueryResult
 from spanreplay.store.rows import RunRow, StepRow
 from spanreplay.store.whole import Derive, WholeTraces
@@ -220,6 +221,25 @@ class Store:
             return {}
         with self._database.reading() as connection:
             return source_losses.find(connection, trace_ids)
+
+    def changes(self, run_ids: Sequence[str]) -> list[Change]:
+        """What of the rows of these runs was changed, added or deleted by hand, as far as it can be told; so of their traces.
+
+        That derived rows were changed is said of a run as a whole: see :meth:`name_changes`.
+        """
+        with self._database.reading() as connection:
+            return integrity.changes(connection, run_ids)
+
+    def name_changes(self, run_ids: Sequence[str], runs: Sequence[RunRow], steps: Sequence[StepRow]) -> list[Change]:
+        """What of the derived rows of these runs is not as derived now, by row and column.
+
+        Args:
+            run_ids: of these runs.
+            runs: as they are derived now; others may be among them.
+            steps: all steps of these.
+        """
+        with self._database.reading() as connection:
+            return integrity.name_changes(connection, run_ids, runs, steps)
 
     # ---- derived ----------------------------------------------------------------------------------------------------
 

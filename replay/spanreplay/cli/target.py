@@ -119,8 +119,13 @@ def open_any(where: str, run: str = "") -> "Opened":
     return open_source(where)
 
 
-def load(target: str, store: Path | None) -> Loaded:
+def load(target: str, store: Path | None, *, damaged: list[str] | None = None) -> Loaded:
     """Find the runs that ``target`` names, and say what of it could not be read.
+
+    Args:
+        target: names them.
+        store: where to look for what is no SOURCE.
+        damaged: where given, what is not what was written to a store is left out and named here, instead of an error.
 
     Raises:
         WrongUse: nothing, or more than one run, has this name.
@@ -130,33 +135,42 @@ def load(target: str, store: Path | None) -> Loaded:
     if not target:
         raise WrongUse("the TARGET is empty; leave it out for the last run")
     if not is_source(target):
-        loaded = _from_store(store_path(store), target)
+        loaded = _from_store(store_path(store), target, damaged)
     else:
         where, run = split(target)
-        loaded = _from_store(Path(where), run or "last") if is_store(where) else _from_source(where, run)
+        loaded = _from_store(Path(where), run or "last", damaged) if is_store(where) else _from_source(where, run)
     say_some(loaded.warnings)
     where = str(loaded.store) if loaded.store is not None else target
     detail(f"read {many(loaded.spans, 'span')} and {many(len(loaded.records) - loaded.spans, 'log record')} ({loaded.format}) from {where}")
     return loaded
 
 
-class _NoSuchRun(WrongUse):
+class NoRunInStore(WrongUse):
+    """A store has no such run, or nothing of it but that it was there."""
+
+    def __init__(self, message: str, store: Path, run_id: str | None = None) -> None:
+        super().__init__(message)
+        self.store = store
+        self.run_id = run_id
+
+
+class _NoSuchRun(NoRunInStore):
     pass
 
 
-def _from_store(path: Path, name: str) -> Loaded:
+def _from_store(path: Path, name: str, damaged: list[str] | None) -> Loaded:
     try:
-        return _found_in_store(path, name)
+        return _found_in_store(path, name, damaged)
     except _NoSuchRun:
         _tell_pruned(name, path)
         raise
 
 
-def _found_in_store(path: Path, name: str) -> Loaded:
+def _found_in_store(path: Path, name: str, damaged: list[str] | None) -> Loaded:
     with ready_store(path) as store, store.reading():
         run_id = _run_id(store, name, path)
         traces = store.traces_of(run_id)
-        records = records_of(store, traces)
+        records = records_of(store, traces, damaged)
         runs = runs_of(store, records)
         chosen = [r for r in runs if r.run_id == run_id]
         siblings = chosen
@@ -164,18 +178,18 @@ def _found_in_store(path: Path, name: str) -> Loaded:
         if command is not None:
             others = [t for t in store.traces_of_command(command) if t not in traces]
             if others:
-                records = [*records, *records_of(store, others)]
+                records = [*records, *records_of(store, others, damaged)]
                 runs = runs_of(store, records)
                 chosen = [r for r in runs if r.run_id == run_id]
             siblings = [r for r in runs if r.command_id == command]
         join = asked_join()
         if join is not None and chosen:
-            records = records_of(store, list(dict.fromkeys([*traces, *traces_to_join(store, chosen[0], join)])))
+            records = records_of(store, list(dict.fromkeys([*traces, *traces_to_join(store, chosen[0], join)])), damaged)
             runs = runs_of(store, records, join)
             chosen = siblings = [r for r in runs if set(traces) <= set(r.trace_ids)]
         ours = recorded_here(store, run_id, command)
     if not chosen:
-        raise WrongUse(f"run {run_id} is listed in {path} but has no spans there any more")
+        raise NoRunInStore(f"run {run_id} is listed in {path} but has no spans there any more", path, run_id)
     return Loaded(
         runs=chosen,
         records=records,
@@ -220,16 +234,18 @@ def _run_id(store: "Store", name: str, path: Path) -> str:
                 raise WrongUse(
                     f"{name}: the store {path} has {many(kept, 'run')}; the oldest is {f'last~{kept - 1}' if kept > 1 else 'last'}"
                 )
-            raise WrongUse(
+            raise NoRunInStore(
                 f"{name}: the store {path} has no run yet. Record one with: spanreplay record -- python agent.py, "
-                "or import one with: spanreplay import FILE"
+                "or import one with: spanreplay import FILE",
+                path,
             )
         return rows[0].run_id
     ids = store.run_ids(name) if name else []
     if name in ids:
         return name
     if not ids:
-        raise _NoSuchRun(f"no run of {path} has an id that begins with {name!r}, and no file has that name; spanreplay runs lists the runs")
+        message = f"no run of {path} has an id that begins with {name!r}, and no file has that name; spanreplay runs lists the runs"
+        raise _NoSuchRun(message, path)
     if len(ids) > 1:
         raise WrongUse(f"{len(ids)} runs of {path} have ids that begin with {name!r}: {_listed(ids)}; write more of it")
     return ids[0]

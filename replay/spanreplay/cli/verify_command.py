@@ -11,6 +11,7 @@ from spanreplay.cli.joining import joining
 from spanreplay.cli.options import common, many, print_json, print_text, verbose
 
 if TYPE_CHECKING:
+    from spanreplay.cli.target import NoRunInStore
     from spanreplay.replay.model import Run
     from spanreplay.replay.rebuilding.completeness import Gap
     from spanreplay.replay.rebuilding.same_calls import SameCalls
@@ -37,12 +38,17 @@ def command(context: click.Context, target: str, store: Path | None, as_json: bo
     spanreplay verify
     spanreplay verify traces.json
     """  # noqa: D301
-    from spanreplay.cli.target import load
+    from spanreplay.cli.target import NoRunInStore, load
     from spanreplay.replay.rebuilding.completeness import gaps, losses
     from spanreplay.replay.rebuilding.same_calls import same_calls
 
-    loaded = load(target, store)
+    try:
+        loaded = load(target, store, damaged=[])
+    except NoRunInStore as error:
+        context.exit(_gone(error, as_json))
     found = gaps(loaded.runs, loaded.records)
+    if loaded.store is not None and loaded.runs:
+        found = _with_changes(loaded.store, loaded.runs, found)
     lost = losses(loaded.fidelity)
     twice = same_calls(loaded.runs, loaded.records)
     whole = bool(found) and not lost and not any(found.values())
@@ -53,6 +59,38 @@ def command(context: click.Context, target: str, store: Path | None, as_json: bo
     else:
         _print(loaded.runs, found, lost, twice)
     context.exit(0 if whole else 1)
+
+
+def _with_changes(path: Path, runs: "Sequence[Run]", found: "Mapping[str, Sequence[Gap]]") -> "dict[str, list[Gap]]":
+    from spanreplay.replay.rebuilding.changed import changed
+    from spanreplay.store.store import Store
+
+    by_hand = changed(Store.open(path), runs)
+    return {run_id: [*(gap for gap in by_hand if gap.run_id == run_id), *listed] for run_id, listed in found.items()}
+
+
+def _gone(error: "NoRunInStore", as_json: bool) -> int:
+    """A run that is not there any more although the store has something of it; else it never was."""
+    from spanreplay.replay.rebuilding.changed import changed
+    from spanreplay.replay.showing import safe_lines
+    from spanreplay.store.store import Store
+
+    found = changed(Store.open(error.store), (), () if error.run_id is None else (error.run_id,))
+    if not found:
+        raise error
+    if as_json:
+        run = {"run_id": error.run_id, "whole": False, "gaps": [gap.to_json() for gap in found]}
+        print_json({"schema": 1, "source": {"format": "store", "spans": 0, "fidelity": []}, "whole": False, "runs": [run], "remarks": []})
+    else:
+        lines = [str(error), *map(_line, found[:_SHOWN]), f"  → {found[0].advice}"]
+        print_text("\n".join(safe_lines(line) for line in lines))
+    return 1
+
+
+def _line(gap: "Gap") -> str:
+    span = " ".join(filter(None, ("span", gap.span_id, gap.span_name))) if gap.span_id else ""
+    place = " ".join(filter(None, (f"step {gap.step}" if gap.step is not None else "", span)))
+    return f"  {place}{': ' if place else ''}{gap.detail}  ({gap.code})"
 
 
 def _print(
@@ -67,10 +105,7 @@ def _print(
         lines.append(f"{name}: {many(len(listed), 'gap') if listed else 'whole'}")
         shown = listed if verbose() else listed[:_SHOWN]
         for gap in shown:
-            place = " ".join(
-                [f"step {gap.step}" if gap.step is not None else "", f"span {gap.span_id} {gap.span_name}" if gap.span_id else ""]
-            ).strip()
-            lines.append(f"  {place}{': ' if place else ''}{gap.detail}  ({gap.code})")
+            lines.append(_line(gap))
         if len(shown) < len(listed):
             lines.append(f"  and {len(listed) - len(shown)} more; -v lists all")
         lines += [f"  → {advice}" for advice in dict.fromkeys(gap.advice for gap in listed if gap.advice)]

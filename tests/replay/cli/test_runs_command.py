@@ -126,7 +126,7 @@ def test_a_run_whose_record_was_changed_fails_alone(listed: CommandLine) -> None
     assert [run["run_id"] for run in done.json["runs"] if run["grade"] == "incomplete"] == ["dd" * 16]
     assert f"trace {'dd' * 16}: content sha256:" in done.err
     assert listed("show", "ee" * 16).code == 0
-    assert "has been changed" in listed("verify", "dd" * 16).err
+    assert "has been changed" in listed("verify", "dd" * 16).out
     imported = listed("import", listed.store, "--store", listed.folder / "another")
     assert imported.code == 0
     assert "has been changed" in imported.err

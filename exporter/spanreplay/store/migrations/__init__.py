@@ -13,6 +13,7 @@ from spanreplay.store.migrations import (
     m0008_ends,
     m0009_extents,
     m0010_digests,
+    m0011_seals,
 )
 
 MIGRATIONS: Final[tuple[tuple[int, str, tuple[str, ...]], ...]] = (
@@ -26,6 +27,7 @@ MIGRATIONS: Final[tuple[tuple[int, str, tuple[str, ...]], ...]] = (
     (8, "ends", m0008_ends.STATEMENTS),
     (9, "extents", m0009_extents.STATEMENTS),
     (10, "digests", m0010_digests.STATEMENTS),
+    (11, "seals", m0011_seals.STATEMENTS),
 )
 """Number, name and SQL statements, in order."""
 

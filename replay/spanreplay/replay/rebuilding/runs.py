@@ -216,18 +216,9 @@ def index(store: "Store", *, damaged: list[str] | None = None, advance: Callable
         batches = list(_batches(store.connected(stale), store.sizes(stale)))
     written = 0
     for groups in batches:
-        rows: list[RunRow] = []
-        steps: list[StepRow] = []
         traces = [trace_id for connected in groups for trace_id in connected]
-        with store.reading():
-            found: list[str] = []
-            records = _by_trace(store, traces, found)
-            losses, source_losses = _lost_by_processes(store, records.values()), store.source_losses(traces)
-        for connected in groups:
-            group_ = [record for trace_id in connected for record in records.pop(trace_id, ())]
-            made = derive(group_, losses=losses, source_losses=source_losses)
-            rows += made[0]
-            steps += made[1]
+        found: list[str] = []
+        rows, steps = derive_groups(store, groups, found)
         store.put_runs(traces, rows, steps)
         written += len(rows)
         if damaged is not None:
@@ -235,6 +226,28 @@ def index(store: "Store", *, damaged: list[str] | None = None, advance: Callable
         if advance is not None:
             advance(len(traces))
     return written
+
+
+def derive_groups(store: "Store", groups: Sequence[Sequence[str]], damaged: list[str] | None = None) -> tuple[list[RunRow], list[StepRow]]:
+    """The runs of groups of connected traces, and all their steps, as the database has them.
+
+    Args:
+        store: the store.
+        groups: see :meth:`~spanreplay.store.store.Store.connected`.
+        damaged: gets a line on what is not what was written, and counts as lost.
+    """
+    rows: list[RunRow] = []
+    steps: list[StepRow] = []
+    traces = [trace_id for connected in groups for trace_id in connected]
+    with store.reading():
+        records = _by_trace(store, traces, damaged)
+        losses, source_losses = _lost_by_processes(store, records.values()), store.source_losses(traces)
+    for connected in groups:
+        group_ = [record for trace_id in connected for record in records.pop(trace_id, ())]
+        made = derive(group_, losses=losses, source_losses=source_losses)
+        rows += made[0]
+        steps += made[1]
+    return rows, steps
 
 
 def _of_runs(store: "Store", groups: Sequence[Sequence[str]], found: Sequence[str]) -> list[str]:

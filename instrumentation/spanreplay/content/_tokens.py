@@ -13,8 +13,9 @@ from typing import Final, NamedTuple, TypeAlias
 _AFTER_ESCAPE: Final = re.compile(r"(?:\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2})\Z")
 
 
-Hint: TypeAlias = Callable[[bytes], bool]
-"""Tells of the UTF-8 bytes of a text, cheaply, that something is not in it."""
+Hint: TypeAlias = Callable[[bytes], object]
+"""Gives something false of the UTF-8 bytes of a text, cheaply, where something is not in it."""
+_RARE: Final = frozenset(b"=@JZz_")
 
 
 class Span(NamedTuple):
@@ -28,17 +29,17 @@ class Span(NamedTuple):
 def quick(pattern: str) -> Hint:
     """Return what tells whether a pattern matches somewhere in the UTF-8 bytes of a text.
 
-    A pattern that begins with an ordinary letter is not tried before the first one of these: where there is none, the answer
-    comes at the speed of ``memchr``, 20 times that of the regex engine.
+    A pattern that begins with a letter that many texts lack is not tried before the first one of these: where there is none, the
+    answer comes at the speed of ``memchr``, 20 times that of the regex engine.
     """
     search = re.compile(pattern.encode()).search
     letter = pattern[:1].encode()
-    if not letter.isalnum() and letter not in (b"-", b"_", b"=", b":"):
-        return lambda data: search(data) is not None
+    if letter[0] not in _RARE:
+        return search
 
-    def hint(data: bytes) -> bool:
+    def hint(data: bytes) -> object:
         at = data.find(letter)
-        return at >= 0 and search(data, at) is not None
+        return at >= 0 and search(data, at)
 
     return hint
 

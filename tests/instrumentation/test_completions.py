@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from spanreplay.instrumentation import tool
-from spanreplay.instrumentation.shims.completions import InOrder
+from spanreplay.instrumentation.shims.ordered_sets import InOrder
 from support.taped import recorded, recording, replayed, told
 
 N = 12

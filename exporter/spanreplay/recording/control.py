@@ -314,6 +314,8 @@ def _close(recording: _Recording) -> None:
             recording.writer.patch_span(place.trace_id, place.span_id, attributes={names.RUN_UNTAPED: untaped})
         if recording.session.clock_reads:
             recording.writer.patch_span(place.trace_id, place.span_id, attributes={names.RUN_CLOCK: recording.session.clock_reads.take()})
+        if recording.session.orders:
+            recording.writer.patch_span(place.trace_id, place.span_id, attributes={names.RUN_ORDER: recording.session.orders.take()})
         if not recording.command:
             code = None if recording.exits is None else recording.exits.code
             close_root(recording.writer, place, exit_code=code, dropped=dropped)

@@ -18,6 +18,11 @@ class Bell(Protocol):
         ...
 
 
+def _finish(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
+
+
 class _OfAsyncio:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -30,11 +35,17 @@ class _OfAsyncio:
             return
 
     def _release(self) -> None:
-        if not self._rung.done():
-            self._rung.set_result(None)
+        _finish(self._rung)
 
     async def wait(self, seconds: float) -> bool:
-        await asyncio.wait((self._rung,), timeout=seconds)
+        over: asyncio.Future[None] = self._loop.create_future()
+        timer = self._loop.call_later(seconds, _finish, over)
+        self._rung.add_done_callback(lambda _: _finish(over))
+        try:
+            await over
+        finally:
+            timer.cancel()
+            over.cancel()
         return self._rung.done()
 
 

@@ -13,6 +13,7 @@ from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.call import Answer, Call, StepEnded, StepStarted
 from spanreplay.boundary.clock_reads import ClockReads
 from spanreplay.boundary.complaints import complain
+from spanreplay.boundary.orders import Orders, ToldOrders
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.settling import Settling
 from spanreplay.content.canonical import canonical_json
@@ -139,6 +140,12 @@ class Session:
         self.clock = clock
         self.clock_reads: ClockReads | None = None
         """What the program has read of the clock since the last step; ``None`` where nobody watches that."""
+        self.orders: Orders | None = None if sink is None else Orders()
+        """What the program has seen come since the last step; ``None`` where nothing is kept."""
+        self.told_orders: ToldOrders | None = None
+        """In a replay, the recorded orders."""
+        self.arrivals: dict[Any, Any] = {}
+        """What brings things in order, by what they are for."""
         self.of_runs: Mapping[str, Any] = {}
         """Attributes of each run's root, besides the steps' own."""
         self.told_by: object = None

@@ -377,6 +377,8 @@ class Step:
             more[names.RUN_UNTAPED] = writing.text(names.RUN_UNTAPED, untaped)
         if self.starts_run and self.session.clock_reads:
             more[names.RUN_CLOCK] = self.session.clock_reads.take()
+        if self.starts_run and self.session.orders:
+            more[names.RUN_ORDER] = self.session.orders.take()
         if items is not None:
             kept = list(items)
             more[names.STEP_ITEMS] = writing.text(names.STEP_ITEMS, "[" + ",".join(i.text for i in kept) + "]")

@@ -136,6 +136,7 @@ RUN_SEED: Final = "spanreplay.run.seed"
 RUN_RANDOM_SEEDED: Final = "spanreplay.run.random_seeded"
 """``random`` of a recorded block of a process was made from the seed when the block began."""
 RUN_CLOCK: Final = "spanreplay.run.clock"  # (J) as STEP_CLOCK: what was read after the last step, until the run ended
+RUN_ORDER: Final = "spanreplay.run.order"  # (J) as STEP_ORDER: what was seen after the last step, until the run ended
 RUN_HASH_SEED: Final = "spanreplay.run.hash_seed"
 """``PYTHONHASHSEED`` that ``record`` chose for the command."""
 RUN_EXIT_CODE: Final = "spanreplay.run.exit_code"
@@ -158,6 +159,7 @@ STEP_FORK: Final = "spanreplay.seq.fork"
 """The last place of the process's order that was taken when the task or thread that made this call was started; absent outside of one."""
 PROCESS_ID: Final = "spanreplay.process.id"
 STEP_CLOCK: Final = "spanreplay.clock"  # (J) times that the program read before this step, see boundary/clock_reads.py
+STEP_ORDER: Final = "spanreplay.order"  # (J) in which jobs and results came before this step, see boundary/orders.py
 STEP_PARENT: Final = "spanreplay.parent"
 """Span id of the step inside which this one ran, kept beside the OpenTelemetry parent, which a sampler can lose."""
 STEP_INPUT: Final = "spanreplay.input"  # (J) typed; absent where the standard attribute holds the same text

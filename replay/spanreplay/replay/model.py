@@ -106,6 +106,8 @@ class Step:
     """The last place of that order that was taken when the task or thread that made the call was started."""
     clock_reads: str | None = None
     """What the program read of the clock before this step, see :mod:`spanreplay.boundary.clock_reads`."""
+    orders: str | None = None
+    """In which order jobs and results came before this step, see :mod:`spanreplay.boundary.orders`."""
     seq_start: int | None = None
     seq_end: int | None = None
     """Place in the process's monotonic order at start and at end."""
@@ -234,6 +236,8 @@ class Run:
     """``PYTHONHASHSEED`` that was chosen for a recorded command."""
     clock_reads: tuple[str, ...] = ()
     """What it read of the clock before it began, as far as no step has it, and after its last step."""
+    orders: tuple[str, ...] = ()
+    """As a step's, before it began as far as no step has it, and after its last step."""
     code: Json = None
     """The working tree that a recorded command was started from, see :mod:`spanreplay.recording.code`."""
     state: Json = None

@@ -1,10 +1,12 @@
 """Shims that carry the scope to where a call is made: tasks, threads, pools, child processes."""
 
 from spanreplay.instrumentation.shims import (
+    callbacks,
     commands,
     commands_asyncio,
     completions,
     nurseries,
+    ordered_sets,
     process_pools,
     processes,
     tasks,
@@ -24,6 +26,8 @@ def install() -> None:
         _installed = True
         tasks.install()
         completions.install()
+        callbacks.install()
+        ordered_sets.install()
         nurseries.install()
         threads.install()
         process_pools.install()
@@ -48,5 +52,7 @@ def uninstall() -> None:
         process_pools.uninstall()
         threads.uninstall()
         nurseries.uninstall()
+        ordered_sets.uninstall()
+        callbacks.uninstall()
         completions.uninstall()
         tasks.uninstall()

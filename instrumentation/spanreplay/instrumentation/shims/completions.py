@@ -1,88 +1,320 @@
-"""Tasks and futures that the standard library keeps in sets come in the order of the program, and not of their addresses in memory.
+"""Which of several tasks and futures a program saw done first is kept, and in a replay told again.
 
-``asyncio.as_completed`` makes its tasks out of a set, so which of them were started first would be chance, and with it whose call a
-recorded call is. ``asyncio.wait`` and ``concurrent.futures.wait`` give sets, so which of two that were done together is looked at first
-would be. Here the former gets tasks made in the order given, and the latter give sets that are iterated in the order in which their
-members were done, or those that are not done in the order in which they were given.
+``asyncio.as_completed`` and ``concurrent.futures.as_completed`` give them one by one, ``wait`` in sets. Threads, timers and addresses in
+memory decide in which order, and how many at a time; a program that makes a call for each of them depends on it. While recording, sets
+are iterated in the order in which their members were done, or, of those that are not, in which they were given.
 """
 
 import asyncio
 import concurrent.futures
 import functools
 import itertools
+import queue
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from spanreplay.boundary import loops
 from spanreplay.boundary import scope as scopes
+from spanreplay.boundary.orders import Channel, Item, ToldOrders, Wait, channel_of
+from spanreplay.boundary.scope import Scope
+from spanreplay.instrumentation.shims.arrivals import Arrivals, arrivals
+from spanreplay.instrumentation.shims.jobs import in_order
+from spanreplay.instrumentation.shims.ordered_sets import InOrder
 from spanreplay.instrumentation.shims.patching import Patches
 
 _patches = Patches()
 _serial: Final = itertools.count()
 _GLANCES: Final = 100
-_given: Final[WeakKeyDictionary[Any, int]] = WeakKeyDictionary()
-"""Tasks and futures to where they came in what was first waited for."""
+_LATER_S: Final = 0.05
 _done: Final[WeakKeyDictionary[Any, int]] = WeakKeyDictionary()
-"""Those that are done to where they came."""
+"""Tasks and futures that were waited for and are done, to where they came."""
+_noted: Final[WeakKeyDictionary[Any, None]] = WeakKeyDictionary()
+_call_back: Final = concurrent.futures.Future.add_done_callback
+_WAIT: Final = "wait"
 
 
-def _is_recorded() -> bool:
-    return scopes.process.active and scopes.current_scope() is not None
+def _scope() -> Scope | None:
+    return scopes.current_scope() if scopes.process.active else None
 
 
-class _AsTasks:
-    """Coroutines, made into tasks in their order as soon as somebody goes through them."""
+# ---- one by one -------------------------------------------------------------------------------------------------
 
-    def __init__(self, awaitables: Iterable[Awaitable[Any]]) -> None:
-        self._awaitables = awaitables
 
-    def __iter__(self) -> Iterator[asyncio.Future[Any]]:
-        return (asyncio.ensure_future(one) for one in dict.fromkeys(self._awaitables))
+class _Lateness:
+    """Whether somebody who came in time when it was recorded is waited for a little longer than the program's time-out."""
+
+    def __init__(self, order: Arrivals | None, told: ToldOrders | None) -> None:
+        self._order = order
+        self._told = told
+        self._patience: Wait | None = None
+
+    def allows(self) -> bool:
+        """Wait a little longer."""
+        if self._order is None or self._told is None or not self._order.awaits_somebody:
+            return False
+        if self._patience is None:
+            self._patience = self._told.patience(0)
+            return True
+        return not self._patience.is_over()
+
+
+class _AsTheyCome:
+    """What ``asyncio.as_completed`` gives."""
+
+    def __init__(self, futures: Iterable[Awaitable[Any]], timeout: float | None, order: Arrivals | None) -> None:
+        self._loop = asyncio.get_event_loop()
+        found = in_order(futures)
+        tasks = [asyncio.ensure_future(one, loop=self._loop) for one in (futures if found is None else found)]
+        self._order = None if found is None else order
+        self._late = _Lateness(self._order, None if self._order is None else self._order.told)
+        self._left = self._unseen = len(tasks)
+        self._over = False
+        self._come: asyncio.Queue[tuple[int, asyncio.Future[Any] | None]] = asyncio.Queue()
+        for number, task in enumerate(tasks):
+            task.add_done_callback(functools.partial(self._came, number))
+        self._timer = None if timeout is None or not tasks else self._loop.call_later(timeout, self._time_out)
+
+    def _came(self, number: int, task: "asyncio.Future[Any]") -> None:
+        if self._order is None:
+            self._show(number, task)
+        elif not self._over:
+            self._order.came(number, functools.partial(self._hand_over, number, task))
+
+    def _hand_over(self, number: int, task: "asyncio.Future[Any]") -> None:
+        if asyncio._get_running_loop() is self._loop:
+            self._show(number, task)
+        else:
+            self._loop.call_soon_threadsafe(self._show, number, task)
+
+    def _show(self, number: int, task: "asyncio.Future[Any]") -> None:
+        if self._over:
+            return
+        self._left -= 1
+        self._come.put_nowait((number, task))
+        if not self._left and self._timer is not None:
+            self._timer.cancel()
+
+    def _time_out(self) -> None:
+        if self._late.allows():
+            self._timer = self._loop.call_later(_LATER_S, self._time_out)
+            return
+        self._over = True
+        if self._order is not None:
+            self._order.timed_out()
+        for _ in range(self._left):
+            self._come.put_nowait((-1, None))
+
+    def __iter__(self) -> "_AsTheyCome":
+        return self
+
+    def __next__(self) -> Coroutine[Any, Any, Any]:
+        if not self._unseen:
+            raise StopIteration
+        self._unseen -= 1
+        return self._result()
+
+    async def _result(self) -> Any:
+        return (await self._next()).result()
+
+    async def _next(self) -> "asyncio.Future[Any]":
+        number, task = await self._come.get()
+        if task is None:
+            raise TimeoutError
+        if self._order is not None:
+            self._order.saw(number)
+        return task
+
+    def __aiter__(self) -> "_AsTheyCome":
+        return self
+
+    async def __anext__(self) -> "asyncio.Future[Any]":
+        if not self._unseen:
+            raise StopAsyncIteration
+        self._unseen -= 1
+        return await self._next()
 
 
 def _making(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def as_completed(fs: Any, *args: Any, **kwargs: Any) -> Any:
-        if not _is_recorded() or not isinstance(fs, Iterable) or asyncio.isfuture(fs) or asyncio.iscoroutine(fs):
-            return original(fs, *args, **kwargs)
-        return original(_AsTasks(fs), *args, **kwargs)
+    def as_completed(fs: Any, *, timeout: float | None = None) -> Any:
+        scope = _scope()
+        if scope is None or not isinstance(fs, Iterable) or asyncio.isfuture(fs) or asyncio.iscoroutine(fs):
+            return original(fs, timeout=timeout)
+        return _AsTheyCome(_unchanging(fs), timeout, arrivals(scope, f"completed#{scope.next('!completed')}", seen=False))
 
     return as_completed
 
 
-class InOrder(set[Any]):
-    """A set that is iterated in the order given; what was added to it since comes last."""
+def _completing(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def as_completed(fs: Any, timeout: float | None = None) -> Iterator[Any]:
+        scope = _scope()
+        found = in_order(_unchanging(fs)) if scope is not None and isinstance(fs, Iterable) else None
+        if scope is None or found is None or not _are(found, concurrent.futures.Future):
+            return iter(original(fs, timeout))
+        order = arrivals(scope, f"completed#{scope.next('!completed')}", seen=False)
+        return iter(original(fs, timeout)) if order is None else _each(found, timeout, order)
 
-    _order: tuple[Any, ...] = ()
-
-    @classmethod
-    def of(cls, members: Iterable[Any]) -> "InOrder":
-        """The members in their order."""
-        made = cls(members)
-        made._order = tuple(members)
-        return made
-
-    def __iter__(self) -> Iterator[Any]:
-        if len(self._order) == len(self) and all(one in self for one in self._order):
-            return iter(self._order)
-        known = [one for one in self._order if one in self]
-        return iter((*known, *(one for one in super().__iter__() if one not in known)))
-
-    def pop(self) -> Any:
-        """Take the first."""
-        for first in self:
-            self.remove(first)
-            return first
-        raise KeyError("pop from an empty set")
+    return as_completed
 
 
-def _register(futures: Iterable[Any]) -> None:
+def _each(futures: list[Any], timeout: float | None, order: Arrivals) -> Iterator[Any]:
+    until = None if timeout is None else time.monotonic() + timeout
+    come: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    late = _Lateness(order, order.told)
+    left = total = len(futures)
+    for number, future in enumerate(futures):
+        _call_back(future, functools.partial(_came, order, number, come))
+    del futures
+    future = None
+    while left:
+        try:
+            number, future = come.get(timeout=None if until is None else max(until - time.monotonic(), 0))
+        except queue.Empty:
+            if late.allows():
+                until = time.monotonic() + _LATER_S
+                continue
+            order.timed_out()
+            raise TimeoutError(f"{left} (of {total}) futures unfinished") from None
+        left -= 1
+        order.saw(number)
+        yield future
+        del future
+
+
+def _came(order: Arrivals, number: int, come: "queue.SimpleQueue[Any]", future: Any) -> None:
+    order.came(number, functools.partial(come.put, (number, future)))
+
+
+# ---- in sets ----------------------------------------------------------------------------------------------------
+
+
+class _Waiting:
+    """One call of ``wait``."""
+
+    def __init__(self, scope: Scope, futures: Collection[Any]) -> None:
+        self._kept = scope.session.orders
+        self.told = scope.session.told_orders if scope.session.mode == "replay" else None
+        self._futures = in_order(futures)
+        channel = None if self._futures is None or (self._kept is None and self.told is None) else channel_of(scope, _WAIT)
+        self._channel: Channel | None = channel
+        self._at = time.monotonic()
+        self._item = self._recorded()
+        self.done: list[Any] | None = self._members()
+        """What was done when it was recorded."""
+
+    def _recorded(self) -> Item | None:
+        left = None if self.told is None or self._channel is None else self.told.left(self._channel)
+        return left.popleft() if left else None
+
+    def _members(self) -> list[Any] | None:
+        if self._item is None or self._futures is None:
+            return None
+        places = [place for place in self._item[1] if isinstance(place, int) and 0 <= place < len(self._futures)]
+        return [self._futures[place] for place in places] if len(places) == len(self._item[1]) else None
+
+    def patience(self) -> Wait | None:
+        """How long to wait for that."""
+        return None if self._item is None or self.told is None else self.told.patience(self._item[0])
+
+    def as_recorded(self) -> tuple[InOrder, InOrder]:
+        """Done and pending, as it was recorded."""
+        done = self.done or []
+        self._keep(done)
+        return InOrder.of(done), InOrder.of(future for future in self._futures or () if future not in set(done))
+
+    def as_it_came(self, done: set[Any], pending: set[Any]) -> tuple[InOrder, InOrder]:
+        """Done and pending, as they are."""
+        last = next(_serial)
+        place = {future: number for number, future in enumerate(self._futures or ())}
+        by_end = sorted(done, key=lambda future: (_done.get(future, last), place.get(future, 0)))
+        self._keep(by_end)
+        return InOrder.of(by_end), InOrder.of(sorted(pending, key=lambda future: place.get(future, 0)))
+
+    def _keep(self, done: list[Any]) -> None:
+        if self._kept is not None and self._channel is not None and self._futures is not None:
+            place = {future: number for number, future in enumerate(self._futures)}
+            ms = int((time.monotonic() - self._at) * 1000)
+            self._kept.add(self._channel, ms, tuple(place[future] for future in done if future in place))
+
+
+def _waiting(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    async def wait(fs: Any, *, timeout: float | None = None, return_when: str = asyncio.ALL_COMPLETED) -> Any:
+        scope = _scope()
+        fs = _unchanging(fs)
+        if scope is None or not _are(fs, asyncio.Future):
+            return await original(fs, timeout=timeout, return_when=return_when)
+        waiting = _Waiting(scope, fs)
+        if waiting.done is not None:
+            patience = waiting.patience()
+            if not waiting.done and timeout is not None:
+                await original(fs, timeout=timeout)
+                return waiting.as_recorded()
+            while waiting.done and patience is not None:
+                if all(future.done() for future in waiting.done):
+                    return waiting.as_recorded()
+                await original(waiting.done, timeout=patience.part)
+                if waiting.told is None or waiting.told.released:
+                    break
+                if patience.is_over():
+                    waiting.told.relaxed()
+                    break
+        _note_ends(fs, asyncio.Future.add_done_callback)
+        found = await original(fs, timeout=timeout, return_when=return_when)
+        _note_ready()
+        return waiting.as_it_came(*found)
+
+    return wait
+
+
+def _blocking(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def wait(fs: Any, timeout: float | None = None, return_when: str = concurrent.futures.ALL_COMPLETED) -> Any:
+        scope = _scope()
+        fs = _unchanging(fs)
+        if scope is None or not _are(fs, concurrent.futures.Future):
+            return original(fs, timeout, return_when)
+        waiting = _Waiting(scope, fs)
+        if waiting.done is not None:
+            patience = waiting.patience()
+            if not waiting.done and timeout is not None:
+                return type(original(fs, timeout))(*waiting.as_recorded())
+            while waiting.done and patience is not None:
+                found = original(waiting.done, patience.part)
+                if not found.not_done:
+                    return type(found)(*waiting.as_recorded())
+                if waiting.told is None or waiting.told.released:
+                    break
+                if patience.is_over():
+                    waiting.told.relaxed()
+                    break
+        _note_ends(fs, _call_back)
+        found = original(fs, timeout, return_when)
+        _note_threads(found.done)
+        return type(found)(*waiting.as_it_came(found.done, found.not_done))
+
+    return wait
+
+
+def _unchanging(fs: Any) -> Any:
+    """What may be gone through more than once."""
+    if isinstance(fs, set | frozenset | list | tuple) or not isinstance(fs, Iterable) or asyncio.isfuture(fs) or asyncio.iscoroutine(fs):
+        return fs
+    return list(fs)
+
+
+def _are(fs: Any, kind: type[Any]) -> bool:
+    return isinstance(fs, Collection) and bool(fs) and all(isinstance(future, kind) for future in fs)
+
+
+def _note_ends(futures: Iterable[Any], call_back: Callable[[Any, Callable[[Any], None]], None]) -> None:
     for future in futures:
-        if future not in _given:
-            _given[future] = next(_serial)
-            future.add_done_callback(_note)
+        if future not in _noted:
+            _noted[future] = None
+            call_back(future, _note)
 
 
 def _note(future: Any) -> None:
@@ -104,50 +336,11 @@ def _note_threads(done: Iterable[Any]) -> None:
         time.sleep(0)
 
 
-def _ordered(done: set[Any], pending: set[Any]) -> tuple[InOrder, InOrder]:
-    last = next(_serial)
-    by_end = sorted(done, key=lambda future: (_done.get(future, last), _place(future)))
-    return InOrder.of(by_end), InOrder.of(sorted(pending, key=_place))
-
-
-def _place(future: Any) -> int:
-    return _given.get(future, 0)
-
-
-def _waiting(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    async def wait(fs: Any, *args: Any, **kwargs: Any) -> Any:
-        if not _is_recorded() or not isinstance(fs, Iterable) or asyncio.isfuture(fs):
-            return await original(fs, *args, **kwargs)
-        fs = fs if isinstance(fs, set | frozenset | list | tuple) else list(fs)
-        if all(isinstance(future, asyncio.Future) for future in fs):
-            _register(fs)
-        done, pending = await original(fs, *args, **kwargs)
-        _note_ready()
-        return _ordered(done, pending)
-
-    return wait
-
-
-def _blocking(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def wait(fs: Any, *args: Any, **kwargs: Any) -> Any:
-        if not _is_recorded() or not isinstance(fs, Iterable):
-            return original(fs, *args, **kwargs)
-        fs = fs if isinstance(fs, set | frozenset | list | tuple) else list(fs)
-        if all(isinstance(future, concurrent.futures.Future) for future in fs):
-            _register(fs)
-        found = original(fs, *args, **kwargs)
-        _note_threads(found.done)
-        return type(found)(*_ordered(found.done, found.not_done))
-
-    return wait
-
-
 def install() -> None:
     """Patch asyncio and concurrent.futures, also where the names were imported before."""
     _patches.rebind(asyncio.tasks, "as_completed", _making, everywhere=True)
     _patches.rebind(asyncio.tasks, "wait", _waiting, everywhere=True)
+    _patches.rebind(concurrent.futures._base, "as_completed", _completing, everywhere=True)
     _patches.rebind(concurrent.futures._base, "wait", _blocking, everywhere=True)
 
 

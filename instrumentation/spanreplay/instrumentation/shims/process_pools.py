@@ -14,6 +14,7 @@ import wrapt
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.session import RunContext
+from spanreplay.instrumentation.shims.jobs import named
 from spanreplay.instrumentation.shims.patching import Patches
 from spanreplay.instrumentation.shims.threads import label_of
 
@@ -105,7 +106,10 @@ def _submitting(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def submit(self: Any, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         scope = scopes.current_scope() if scopes.process.active else None
-        return original(self, fn if scope is None else PlacedJob(fn, _here(scope, fn)), *args, **kwargs)
+        if scope is None:
+            return original(self, fn, *args, **kwargs)
+        place = _here(scope, fn)
+        return named(original(self, PlacedJob(fn, place), *args, **kwargs), place.path)
 
     return submit
 

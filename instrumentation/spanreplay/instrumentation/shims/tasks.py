@@ -13,6 +13,7 @@ from typing import Any, Final
 import wrapt
 
 from spanreplay.boundary import scope as scopes
+from spanreplay.instrumentation.shims.jobs import named
 from spanreplay.instrumentation.shims.patching import Patches
 
 _patches = Patches()
@@ -35,10 +36,10 @@ def _forking(original: Callable[..., Any]) -> Callable[..., Any]:
         if given:
             task = original(self, coro, **kwargs)
             scopes.of_task[task] = child
-            return task
+            return named(task, child.path)
         token = scopes.enter(child)
         try:
-            return original(self, coro, **kwargs)
+            return named(original(self, coro, **kwargs), child.path)
         finally:
             scopes.leave(token)
 

@@ -18,6 +18,7 @@ from opentelemetry import trace
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.body import detach
 from spanreplay.boundary.scope import Scope
+from spanreplay.instrumentation.shims.jobs import named
 from spanreplay.instrumentation.shims.patching import Patches
 
 _patches = Patches()
@@ -73,7 +74,8 @@ def _submitting(original: Callable[..., Any]) -> Callable[..., Any]:
         scope = scopes.current_scope() if scopes.process.active else None
         if scope is None:
             return original(self, fn, *args, **kwargs)
-        return original(self, Job(fn, scope.fork(label_of(fn))), *args, **kwargs)
+        job = scope.fork(label_of(fn))
+        return named(original(self, Job(fn, job), *args, **kwargs), job.path)
 
     return submit
 

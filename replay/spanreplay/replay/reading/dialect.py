@@ -45,6 +45,7 @@ class RunDraft:
     random_seeded: bool = False
     hash_seed: str | None = None
     clock_reads: tuple[str, ...] = ()
+    orders: tuple[str, ...] = ()
     code: Json = None
     state: Json = None
     variables: Json = None
@@ -84,6 +85,7 @@ class StepDraft:
     process: str | None = None
     seq_fork: int | None = None
     clock_reads: str | None = None
+    orders: str | None = None
     passed: bool = False
     seq_start: int | None = None
     seq_end: int | None = None

@@ -128,6 +128,7 @@ def _run(assembly: Assembly, losses: Mapping[str, int], source_losses: Losses) -
         random_seeded=draft.random_seeded,
         hash_seed=draft.hash_seed,
         clock_reads=draft.clock_reads,
+        orders=draft.orders,
         code=draft.code,
         state=draft.state,
         variables=draft.variables,

@@ -301,6 +301,7 @@ def _step(
         process=draft.process,
         seq_fork=draft.seq_fork,
         clock_reads=draft.clock_reads,
+        orders=draft.orders,
         passed=draft.passed,
         seq_start=draft.seq_start,
         seq_end=draft.seq_end,

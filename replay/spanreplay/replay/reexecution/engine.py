@@ -147,6 +147,7 @@ def prepared(
         clock=time.time_ns if kept is None else real_time_ns,
     )
     session.told_by = clock
+    session.told_orders = interceptor.orders
     if live is None and kept is None:
         session.foresees = interceptor.foresees
     if kept is not None:

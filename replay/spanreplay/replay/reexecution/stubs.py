@@ -35,6 +35,7 @@ from spanreplay.replay.reexecution.live_runs import LiveRuns, Undecided
 from spanreplay.replay.reexecution.matched import Found, Like, MatchedBy, Missed, unable
 from spanreplay.replay.reexecution.matching import RecordedRun
 from spanreplay.replay.reexecution.options import STRICT, Options
+from spanreplay.replay.reexecution.orders import RecordedOrders
 from spanreplay.replay.reexecution.run_order import RunOrder
 from spanreplay.replay.reexecution.standing import duration_ns, forked_by, passes, sub_agent_of
 from spanreplay.replay.reexecution.stopped import WHY, was_stopped
@@ -102,6 +103,10 @@ class RecordedCalls:
         self._by_meaning = ForeignCalls(ledger, self._entered_or_left, live, self._runs.answered_by, options.comparing)
         self._turns: dict[int, turns.Turns] = {}
         self._order = RunOrder()
+        self.orders = RecordedOrders(runs, lambda: ledger.enter("relaxed"))
+        """In which the program is to see jobs and results come."""
+        if live is not None and live.in_any_order:
+            self.orders.release()
 
     # ---- the protocol -------------------------------------------------------------------------------------------
 
@@ -327,6 +332,7 @@ class RecordedCalls:
         """What is recorded decides no more what comes first: nobody waits for a turn."""
         for keeper in self._turns.values():
             keeper.release()
+        self.orders.release()
         self._by_meaning.release()
 
     def _entered_at(self, recorded: RecordedRun, found: Step, kind: DifferenceKind, detail: str) -> BaseException:

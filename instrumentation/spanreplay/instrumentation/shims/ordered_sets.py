@@ -1,0 +1,106 @@
+"""Sets of tasks that are iterated in an order of the program: what asyncio and anyio keep tasks in, and cancel them from."""
+
+import asyncio
+import functools
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+import wrapt
+
+from spanreplay.boundary import scope as scopes
+from spanreplay.instrumentation.shims.jobs import in_order
+from spanreplay.instrumentation.shims.patching import Patches
+
+_ANYIO: Final = "anyio._backends._asyncio"
+_patches = Patches()
+_hooked: Final[set[str]] = set()
+
+
+class InOrder(set[Any]):
+    """A set that is iterated in the order given; what was added to it since comes after that, in the order in which it was."""
+
+    in_order = True
+
+    def __init__(self, members: Iterable[Any] = ()) -> None:
+        self._order: dict[Any, None] = dict.fromkeys(members)
+        super().__init__(self._order)
+
+    @classmethod
+    def of(cls, members: Iterable[Any]) -> "InOrder":
+        """The members in their order."""
+        return cls(members)
+
+    def add(self, member: Any, /) -> None:
+        """Add one."""
+        super().add(member)
+        self._order[member] = None
+
+    def discard(self, member: Any, /) -> None:
+        """Take one out, where it is there."""
+        super().discard(member)
+        self._order.pop(member, None)
+
+    def remove(self, member: Any, /) -> None:
+        """Take one out."""
+        super().remove(member)
+        self._order.pop(member, None)
+
+    def __iter__(self) -> Iterator[Any]:
+        if len(self._order) != len(self) or not all(map(super().__contains__, self._order)):  # ``|=`` and the like
+            there = list(super().__iter__())
+            known = [one for one in self._order if super(InOrder, self).__contains__(one)]
+            self._order = dict.fromkeys([*known, *there])
+        return iter(self._order)
+
+    def pop(self) -> Any:
+        """Take the first."""
+        for first in self:
+            self.remove(first)
+            return first
+        raise KeyError("pop from an empty set")
+
+
+def _finding(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def all_tasks(*args: Any, **kwargs: Any) -> Any:
+        found = original(*args, **kwargs)
+        known = in_order(found) if scopes.process.active else None
+        return found if known is None else InOrder.of(known)
+
+    return all_tasks
+
+
+def _grouping(original: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(original)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 — it stands in for that
+        original(self, *args, **kwargs)
+        if scopes.process.active and type(getattr(self, "_tasks", None)) is set:
+            self._tasks = InOrder.of(self._tasks)
+
+    return __init__
+
+
+def install() -> None:
+    """Patch asyncio, and anyio when it is there or comes."""
+    _patches.rebind(asyncio.tasks, "all_tasks", _finding, everywhere=True)
+    _patches.replace(asyncio.TaskGroup, "__init__", _grouping)
+    if _ANYIO in sys.modules:
+        _anyio(sys.modules[_ANYIO])
+    elif _ANYIO not in _hooked:
+        wrapt.register_post_import_hook(_anyio, _ANYIO)
+        _hooked.add(_ANYIO)
+
+
+def _anyio(module: Any) -> None:
+    from spanreplay.instrumentation import shims
+
+    if shims._installed:
+        for kind in ("CancelScope", "TaskGroup"):
+            if hasattr(module, kind):
+                _patches.replace(getattr(module, kind), "__init__", _grouping)
+
+
+def uninstall() -> None:
+    """Undo :func:`install`."""
+    _patches.undo()

@@ -1,5 +1,7 @@
 """Recorded and live mixed: models live with tools answered, a tool live with models answered, one step alone, from the first difference."""
 
+import json
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -11,6 +13,7 @@ from spanreplay.instrumentation import agent_run, tool
 from spanreplay.replay.reexecution.cut import cut_of
 from spanreplay.replay.reexecution.policy import NOTHING, Policy, PolicyError
 from support.forking import CALLS, TURNS, WRITES, Echo, Scene, agent_of, look
+from support.model_server import Scripted, as_json, chat
 
 STEPS = 2 * TURNS
 
@@ -140,6 +143,32 @@ def test_one_step_alone_is_live(scene: Scene, server: Echo, seq: int) -> None:
     assert len(server.requests) + len(CALLS) == 1
     assert [call["step"] for call in result.verdict.live] == [seq]
     assert [step.stands_for for step in scene.made(result).steps if step.answered_from is None] == [seq]
+
+
+def test_the_ids_that_one_live_model_call_gives_are_no_difference_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    class WithIds(Echo):
+        def next(self) -> Scripted:
+            asked = json.loads(self.requests[-1].body)["messages"]
+            return as_json(chat(None, [(f"call_{uuid.uuid4().hex}", "look", f'{{"place": {len(asked)}}}')]))
+
+    with WithIds() as server:
+
+        def agent() -> list[str]:
+            messages: list[Any] = [{"role": "user", "content": "Go."}]
+            with agent_run("ids", input="go") as run, httpx.Client(base_url=server.url, verify=False) as client:
+                for _ in range(3):
+                    reply = client.post("/v1/chat/completions", json={"model": "small-1", "messages": messages}).json()
+                    said = reply["choices"][0]["message"]
+                    (call,) = said["tool_calls"]
+                    told = look(**json.loads(call["function"]["arguments"]))
+                    messages += [said, {"role": "tool", "tool_call_id": call["id"], "content": told}]
+                run.output = told
+            return [message["content"] for message in messages if message["role"] == "tool"]
+
+        scene = Scene(agent, monkeypatch)
+        result = scene.mixed(only=3)
+    assert (result.value, result.equal) == (scene.value, True)
+    assert [call["step"] for call in result.verdict.live] == [3]
 
 
 @pytest.mark.parametrize(

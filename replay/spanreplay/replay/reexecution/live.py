@@ -86,7 +86,7 @@ class Live:
         self.gone = False
         """It has left the record: nothing is compared any more."""
         self.drifted = False
-        """A live call gave something else than the recorded one: what is asked of models after it may differ too."""
+        """A live call gave something else than the recorded one, if only the id of a call: what models are asked after it may differ too."""
         self._runs = runs
         self._ledger = ledger
         self._hosts = None if hosts is None else {(host.lower(), port) for host, port in hosts}
@@ -303,6 +303,7 @@ class Live:
             if covered and self.compares:
                 self._ledger.enter("covered", run=recorded.run.run_id, steps=covered)
         self._enter(step, at.run_id, expected, changed=changed)
+        self.drifted = self.drifted or (step.call.kind == _MODEL and not self.policy.models)
         step.let_run()
         return Course()
 

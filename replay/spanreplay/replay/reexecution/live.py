@@ -86,7 +86,7 @@ class Live:
         self.gone = False
         """It has left the record: nothing is compared any more."""
         self.drifted = False
-        """A live call gave something else than the recorded one, if only the id of a call: what models are asked after it may differ too."""
+        """A live call gave something else than the recorded one, if only an id: what models are asked after it may differ too."""
         self._runs = runs
         self._ledger = ledger
         self._hosts = None if hosts is None else {(host.lower(), port) for host, port in hosts}

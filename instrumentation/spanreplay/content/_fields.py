@@ -92,15 +92,21 @@ class NamedFinder:
         endings = {name[-3:] for name in parameters if name}
         self._query = _Names(parameters, [preceded("=", endings)] if endings else [], "")
 
-    def spans(self, text: str, low: bytes) -> Iterator[Span]:
-        """Find the values in a text; ``low`` is the same as UTF-8, ASCII letters in lower case."""
+    def spans(self, text: str, low: bytes, *, is_cut: bool = False) -> Iterator[Span]:
+        """Find the values in a text.
+
+        Args:
+            text: The text.
+            low: The same as UTF-8, ASCII letters in lower case.
+            is_cut: There is more of it: what may be a value and goes up to its end is found, too.
+        """
         members, parameters = self._members.hits(low), self._query.hits(low)
         if members or parameters:
             lower = text.lower()
             if len(lower) != len(text):  # the only letter that grows is a dotted capital I
                 lower = text.replace("\u0130", "i").lower()
             if members:
-                yield from self._member_spans(text, lower, members)
+                yield from self._member_spans(text, lower, members, is_cut=is_cut)
             for anchor in parameters:
                 yield from self._parameter_spans(lower, anchor)
         if b"@" in low:
@@ -131,7 +137,7 @@ class NamedFinder:
         name = _HYPHENATED.search(lower, max(0, end - 64), end) if self._header_words else None
         return name[0] if name is not None and header_says_secret(name[0], self._header_words) else None
 
-    def _member_spans(self, text: str, lower: str, anchors: list[_Anchor]) -> Iterator[Span]:
+    def _member_spans(self, text: str, lower: str, anchors: list[_Anchor], *, is_cut: bool) -> Iterator[Span]:
         done = 0
         for name_end in sorted({match.end() for anchor in anchors for match in anchor.exact.finditer(lower)}):
             if name_end <= done:
@@ -143,7 +149,7 @@ class NamedFinder:
                 continue
             kind = "header" if own or name in self._headers else "member"
             start, end = after.end(), _string_end(text, after.end(), after["quote"], len(after["run"]))
-            if after["separator"] == "," and not _PAIR_END.match(text, end):
+            if after["separator"] == "," and not _PAIR_END.match(text, end) and not (is_cut and end == len(text)):
                 continue
             while True:
                 if end > start and not REPLACED.fullmatch(text, start, end):

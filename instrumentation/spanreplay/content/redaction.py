@@ -19,6 +19,7 @@ from urllib.parse import quote, quote_plus, unquote
 
 from spanreplay.content._arguments import secret_places
 from spanreplay.content._fields import REPLACED, NamedFinder
+from spanreplay.content._histories import LONG, Histories
 from spanreplay.content._names import WORDS, header_says_secret, option_says_secret
 from spanreplay.content._tokens import TOKENS, Span, TokenFinder
 
@@ -142,12 +143,13 @@ class _Answers:
     Two generations: a text that is asked for again moves to the recent ones; when these are many, the older are dropped.
     """
 
-    __slots__ = ("characters", "older", "recent")
+    __slots__ = ("characters", "histories", "older", "recent")
 
     def __init__(self) -> None:
         self.recent: dict[str, tuple[str, int]] = {}
         self.older: dict[str, tuple[str, int]] = {}
         self.characters = 0
+        self.histories = Histories()
 
     def keep(self, text: str, result: tuple[str, int]) -> None:
         if len(self.recent) >= _CACHE_ENTRIES or self.characters >= _CACHE_CHARACTERS:
@@ -210,7 +212,7 @@ class Redactor:
         if not self.policy.enabled or len(s) < MIN_SECRET:
             return s, 0
         learnt = self._learnt
-        result = self._answers.older.get(s) or self._redact(s, learnt)
+        result = self._answers.older.get(s) or self._long(s) or self._redact(s, learnt)
         if len(s) <= _CACHE_TEXT:
             with self._lock:
                 if learnt is self._learnt:
@@ -273,11 +275,29 @@ class Redactor:
         digest = hmac.digest(self._key, plain.encode("utf-8", "surrogatepass"), hashlib.sha256).hex()[:8]
         return f"%5Bredacted:{kind}:{digest}%5D" if kind == "userinfo" else f"[redacted:{kind}:{digest}]"
 
-    def _redact(self, text: str, learnt: tuple[str, ...]) -> tuple[str, int]:
+    def _long(self, text: str) -> tuple[str, int] | None:
+        if len(text) < LONG:
+            return None
+        with self._lock:
+            histories, learnt = self._answers.histories, self._learnt
+        if any("}" in form for form in learnt):  # it could go on over a cut
+            return None
+        return histories.redact(text, lambda segment: self._segment(segment, learnt))
+
+    def _segment(self, text: str, learnt: tuple[str, ...]) -> tuple[str, int] | None:
+        spans, found = self._spans(text, learnt, is_cut=True)
+        if found or any(span.end == len(text) for span in spans):
+            return None
+        return self._replace(text, spans) if spans else (text, 0)
+
+    def _spans(self, text: str, learnt: tuple[str, ...], *, is_cut: bool = False) -> tuple[list[Span], list[str]]:
         raw = text.encode("utf-8", "surrogatepass")
         low = raw.lower()
-        spans = [*self._tokens.spans(text, raw, low), *self._finder.spans(text, low)]
-        found = [form for form in learnt if form in text]
+        spans = [*self._tokens.spans(text, raw, low), *self._finder.spans(text, low, is_cut=is_cut)]
+        return spans, [form for form in learnt if form in text]
+
+    def _redact(self, text: str, learnt: tuple[str, ...]) -> tuple[str, int]:
+        spans, found = self._spans(text, learnt)
         if not found:
             return self._replace(text, spans) if spans else (text, 0)
         for form in found:

@@ -2,7 +2,6 @@
 
 import json
 import random
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -39,12 +38,11 @@ _PIECES = (
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redaction, "LONG", 8)
     monkeypatch.setattr(_histories, "LONG", 8)
     monkeypatch.setattr(_histories, "_LEAST", 4)
     monkeypatch.setattr(redaction, "_CACHE_TEXT", 0)
-    yield
 
 
 _TEXTS = st.lists(st.sampled_from(_PIECES), min_size=2, max_size=14).map("".join)

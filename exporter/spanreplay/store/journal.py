@@ -28,7 +28,7 @@ Whoever calls a writer is an agent at work: nothing here raises. What cannot be 
 import os
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,7 +36,7 @@ from spanreplay.boundary.call import StepStarted
 from spanreplay.content.redaction import Redactor
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord, Value
 from spanreplay.store.attribute_text import AttributeText
-from spanreplay.store.encoding import Json, encode_map, encode_text, to_json
+from spanreplay.store.encoding import ContentLostError, Json, encode_map, encode_text, to_json
 from spanreplay.store.flushing import Flusher, before_leaving
 from spanreplay.store.form import (
     ATTRIBUTES,
@@ -129,14 +129,15 @@ class JournalWriter:
         try:
             if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
                 self._after_fork()
-            form: Form = {}
             with self._lock:
                 self._look()
-                attributes = self._attributes(step.attributes, form)
-                line = None if form else step_line(step, kind, self._content.resource(resource), self._content.scope(scope)[1], attributes)
-                if line is not None:
-                    if self._file.put(line):
-                        self._spans.add(step.trace_id + step.span_id)
+
+                def line() -> str | None:
+                    attributes = self._attribute_text.text(step.attributes)
+                    return step_line(step, kind, self._content.resource(resource), self._content.scope(scope)[1], attributes)
+
+                if self._put_with_content(line):
+                    self._spans.add(step.trace_id + step.span_id)
                     return
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
             self._file.drop(error)
@@ -194,26 +195,19 @@ class JournalWriter:
                 self._after_fork()
             with self._lock:
                 self._look()
-                content = self._content
-                lines = content.hold()
-                try:
+
+                def line() -> str | None:
                     members = self._attribute_text.clean(attributes, redactor)
                     if members is None:
-                        return False
+                        return None
                     if run:
                         members.insert(0, run)
-                    lines.append(plain_line(_PLAIN, place, content.resource(resource), content.scope(scope)[1], ",".join(members)))
-                    try:
-                        self._file.write_together(lines)
-                    except BaseException:
-                        lines.clear()
-                        self._forget()
-                        raise
-                    lines.clear()
-                    self._spans.add(span)
-                    return True
-                finally:
-                    content.release()
+                    return plain_line(_PLAIN, place, self._content.resource(resource), self._content.scope(scope)[1], ",".join(members))
+
+                if not self._put_with_content(line):
+                    return False
+                self._spans.add(span)
+                return True
         except Exception:  # noqa: BLE001 - telemetry never breaks the agent
             return False
 
@@ -250,12 +244,15 @@ class JournalWriter:
                 self._after_fork()
             with self._lock:
                 self._look()
-                form: Form = {TYPE: "close", TRACE: trace_id, SPAN: span_id, END: end_ns}
                 if not (events or links or status_message or name is not None or dropped != _NONE_DROPPED):
-                    text = self._attributes(attributes, form)
-                    if LOST not in form:
-                        self._file.put(close_line(trace_id, span_id, end_ns, status, text))
+
+                    def line() -> str:
+                        text = self._attribute_text.text(attributes) if attributes else ""
+                        return close_line(trace_id, span_id, end_ns, status, text)
+
+                    if self._put_with_content(line):
                         return
+                form: Form = {TYPE: "close", TRACE: trace_id, SPAN: span_id, END: end_ns}
                 if status:
                     form[STATUS] = status
                 if status_message:
@@ -359,6 +356,36 @@ class JournalWriter:
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
             self._file.drop(error)
 
+    def _put_with_content(self, line: Callable[[], str | None]) -> bool:
+        """Writes a record and the content that it refers to at once.
+
+        Args:
+            line: makes the record's, and keeps the content; ``None`` where the record has more than a line of its kind can say.
+
+        Returns:
+            ``False`` where the record was not written: it is to be tried in parts, of which one may get there.
+        """
+        content = self._content
+        lines = content.hold()
+        try:
+            made = line()
+            if made is not None:
+                together = [*lines, made]
+                lines.clear()
+                try:
+                    self._file.write_together(together)
+                except BaseException:
+                    self._forget()
+                    raise
+        except Exception:  # noqa: BLE001 - whoever tries it in parts finds out which of them it is
+            made = None
+        finally:
+            try:
+                content.release()
+            except ContentLostError:
+                self._forget()
+        return made is not None
+
     def _put_additions(
         self, form: Form, attributes: Mapping[str, Value], events: Sequence[EventRecord], links: Sequence[LinkRecord]
     ) -> None:
@@ -388,6 +415,7 @@ class JournalWriter:
         return to_json(encode_map(kept, self._keep)) if kept else ""
 
     def _look(self, *, at_once: bool = False) -> None:
+        self._content.release()  # the garbage collector may have ended a span while another one is written
         file = self._file
         if file.is_gone(at_once=at_once):
             self._forget()

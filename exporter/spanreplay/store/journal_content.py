@@ -69,8 +69,11 @@ class JournalContent:
             ContentLostError: one could not be written; what is thought to be in the file may not be.
         """
         held, self._held = self._held, None
-        for line in held or ():
-            self._write(line)
+        if held:
+            lines = [*held]
+            held.clear()
+            for line in lines:
+                self._write(line)
 
     def resource(self, resource: Resource) -> str | None:
         """The digest of a resource; ``None`` for the empty one."""

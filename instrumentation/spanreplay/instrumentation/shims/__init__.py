@@ -9,6 +9,7 @@ from spanreplay.instrumentation.shims import (
     ordered_sets,
     process_pools,
     processes,
+    queues,
     tasks,
     thread_pools,
     threads,
@@ -28,6 +29,7 @@ def install() -> None:
         completions.install()
         callbacks.install()
         ordered_sets.install()
+        queues.install()
         nurseries.install()
         threads.install()
         process_pools.install()
@@ -52,6 +54,7 @@ def uninstall() -> None:
         process_pools.uninstall()
         threads.uninstall()
         nurseries.uninstall()
+        queues.uninstall()
         ordered_sets.uninstall()
         callbacks.uninstall()
         completions.uninstall()

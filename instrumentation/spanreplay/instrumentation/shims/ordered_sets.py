@@ -13,6 +13,7 @@ from spanreplay.instrumentation.shims.jobs import in_order
 from spanreplay.instrumentation.shims.patching import Patches
 
 _ANYIO: Final = "anyio._backends._asyncio"
+_SETS: Final = ("_tasks", "_child_scopes")
 _patches = Patches()
 _hooked: Final[set[str]] = set()
 
@@ -75,8 +76,9 @@ def _grouping(original: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(original)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 — it stands in for that
         original(self, *args, **kwargs)
-        if scopes.process.active and type(getattr(self, "_tasks", None)) is set:
-            self._tasks = InOrder.of(self._tasks)
+        for name in _SETS if scopes.process.active else ():
+            if type(getattr(self, name, None)) is set:
+                setattr(self, name, InOrder.of(getattr(self, name)))
 
     return __init__
 

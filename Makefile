@@ -20,7 +20,7 @@ demo: .venv/.ready ## Record a small agent, replay it, change it.
 	@$(BIN)/spanreplay demo
 
 test: .venv/.dev ## Run the tests.
-	$(BIN)/pytest --numprocesses auto --ignore tests/backends
+	$(BIN)/pytest --numprocesses auto --dist worksteal --ignore tests/backends
 
 backends: .venv/.dev ## Through a real Collector into a real Jaeger and back; skipped where they could not be built.
 	$(BIN)/pytest tests/backends --numprocesses auto
@@ -45,13 +45,13 @@ conformance: .venv/.dev ## Recorders of agent runs, and this one, on the same pr
 	PYTHONPATH=tests $(BIN)/python -m conformance.page
 
 foreign: .venv/.dev ## Run agents of seven frameworks again from what others recorded of them; makes an environment for each.
-	SPANREPLAY_FOREIGN=1 $(BIN)/pytest tests/foreign --numprocesses auto
+	SPANREPLAY_FOREIGN=1 $(BIN)/pytest tests/foreign --numprocesses auto --dist worksteal
 
 frameworks: .venv/.dev ## Record and replay a real agent of each framework; makes an environment for each. FRAMEWORKS=a,b for some.
-	SPANREPLAY_FRAMEWORKS=$(or $(FRAMEWORKS),all) $(BIN)/pytest tests/frameworks --numprocesses auto
+	SPANREPLAY_FRAMEWORKS=$(or $(FRAMEWORKS),all) $(BIN)/pytest tests/frameworks --numprocesses auto --dist worksteal
 
 full: .venv/.dev ## The tests at the sizes that are claimed, those of `foreign` and `frameworks` too.
-	SPANREPLAY_FOREIGN=1 SPANREPLAY_FRAMEWORKS=all SPANREPLAY_TEST_SIZE=full $(BIN)/pytest --numprocesses auto --timeout 3600
+	SPANREPLAY_FOREIGN=1 SPANREPLAY_FRAMEWORKS=all SPANREPLAY_TEST_SIZE=full $(BIN)/pytest --numprocesses auto --dist worksteal --timeout 1800 --durations 60
 
 .venv/.fuzz: .venv/.dev
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --group fuzz

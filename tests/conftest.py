@@ -6,8 +6,16 @@ from collections.abc import Iterator
 import pytest
 
 from spanreplay.store import database
-from support import store_template
+from support import order, store_template
 from support.size import FULL
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Among several workers, what takes long begins first."""
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    if workers > 1:
+        items[:] = order.dealt(items, workers)
 
 
 def pytest_collection_finish() -> None:

@@ -73,14 +73,10 @@ class Arrivals:
             self.told.on_release(weakref.WeakMethod(self.release))
 
     @property
-    def tells(self) -> bool:
-        """Somebody is still to come, as it was recorded."""
-        return bool(self._left)
-
-    @property
     def awaits_somebody(self) -> bool:
         """The next thing that was recorded is that somebody came, and not that a wait was over before."""
-        return bool(self._left) and bool(self._left[0][1])
+        with self._lock:
+            return bool(self._left and self._left[0][1])
 
     def came(self, member: Member, hand_over: Callable[[], None]) -> None:
         """Somebody is here.

@@ -1,6 +1,6 @@
 """The order in which jobs of threads and processes are heard of: callbacks of their futures, results of pools, answers to an event loop.
 
-``asyncio.to_thread`` and ``run_in_executor`` hear of a job by such a callback; anyio's threads report to the loop themselves.
+``asyncio.to_thread`` and ``run_in_executor`` hear of a job by such a callback; threads of anyio and trio report to the loop themselves.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ from spanreplay.instrumentation.shims.jobs import named, path_of
 from spanreplay.instrumentation.shims.patching import Patches
 
 _ANYIO: Final = "anyio._backends._asyncio"
+_TRIO: Final = "trio._threads"
 _POOL: Final = "multiprocessing.pool"
 _CALLED: Final = "called"
 _OURS: Final = ("concurrent.futures.", "spanreplay.")
@@ -138,11 +139,30 @@ def _reporting(original: Callable[..., None]) -> Callable[..., None]:
     return _report_result
 
 
+# ---- threads of trio --------------------------------------------------------------------------------------------
+
+
+def _starting(original: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(original)
+    def start_thread_soon(fn: Callable[[], Any], deliver: Callable[[Any], None], *args: Any, **kwargs: Any) -> None:
+        scope = scopes.current_scope() if scopes.process.active else None
+        order = None if scope is None else arrivals(scope, _CALLED, of_run=True, once=False)
+        if scope is not None and order is not None:
+            deliver = functools.partial(_report, order, f"{scope.path}!{scope.next('!reported')}", deliver)
+        original(fn, deliver, *args, **kwargs)
+
+    return start_thread_soon
+
+
+def _report(order: Arrivals, member: str, deliver: Callable[[Any], None], result: Any) -> None:
+    order.came(member, functools.partial(deliver, result))
+
+
 def install() -> None:
     """Patch futures; pools and anyio when they are there or come."""
     _patches.replace(concurrent.futures.Future, "add_done_callback", _adding)
     _patches.replace(asyncio.futures, "wrap_future", _wrapping)
-    for name, patch in ((_POOL, _pools), (_ANYIO, _anyio)):
+    for name, patch in ((_POOL, _pools), (_ANYIO, _anyio), (_TRIO, _trio)):
         if name in sys.modules:
             patch(sys.modules[name])
         elif name not in _hooked:
@@ -165,6 +185,13 @@ def _anyio(module: Any) -> None:
 
     if shims._installed and hasattr(module.WorkerThread, "_report_result"):
         _patches.replace(module.WorkerThread, "_report_result", _reporting)
+
+
+def _trio(module: Any) -> None:
+    from spanreplay.instrumentation import shims
+
+    if shims._installed and hasattr(module, "start_thread_soon"):
+        _patches.replace(module, "start_thread_soon", _starting)
 
 
 def uninstall() -> None:

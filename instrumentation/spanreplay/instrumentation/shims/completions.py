@@ -242,7 +242,7 @@ class _Waiting:
 
 def _waiting(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    async def wait(fs: Any, *, timeout: float | None = None, return_when: str = asyncio.ALL_COMPLETED) -> Any:
+    async def wait(fs: Any, *, timeout: float | None = None, return_when: str = asyncio.ALL_COMPLETED) -> Any:  # noqa: ASYNC109 — its own
         scope = _scope()
         fs = _unchanging(fs)
         if scope is None or not _are(fs, asyncio.Future):

@@ -1,6 +1,7 @@
 """Which job a future is for: the causal path of the task, or of the job of a pool, that it is done with."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -11,10 +12,8 @@ _paths: Final[WeakKeyDictionary[Any, str]] = WeakKeyDictionary()
 
 def named(future: T, path: str) -> T:
     """``future`` is for the job at this place; gives it back."""
-    try:
+    with suppress(TypeError):  # a task factory of the program's may make anything
         _paths[future] = path
-    except TypeError:  # a task factory of the program's may make anything
-        pass
     return future
 
 

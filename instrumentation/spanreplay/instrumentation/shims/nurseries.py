@@ -1,9 +1,14 @@
 """Where a task of trio is started is part of the causal path of what it calls: ``start_soon``, ``start``, and all that anyio starts there.
 
 ``Runner.spawn_impl`` is what they all pass. It copies the context of whoever starts the task, so the scope is set around the call.
+
+Trio decides by chance which of the tasks that can go on does so first, as no program may rely on it. Here it is the one that could first,
+and of those that are cancelled together the one that was started first; a recorded program and its replay go the same way. In which order
+its threads report is kept, see :mod:`spanreplay.instrumentation.shims.callbacks`.
 """
 
 import functools
+import random
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -11,12 +16,21 @@ from typing import Any
 import wrapt
 
 from spanreplay.boundary import scope as scopes
+from spanreplay.instrumentation.shims.ordered_sets import keeping_order
 from spanreplay.instrumentation.shims.patching import Patches
 from spanreplay.instrumentation.shims.threads import label_of
 
 _MODULE = "trio._core._run"
 _patches = Patches()
 _hooked = False
+
+
+class _FirstComeFirst(random.Random):
+    """What trio draws from. It takes tasks from the end, and turns them around where it draws less than a half."""
+
+    def random(self) -> float:
+        """Nothing."""
+        return 0.0
 
 
 def _spawning(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,6 +66,10 @@ def _trio(module: Any) -> None:
 
     if shims._installed and hasattr(module, "Runner"):
         _patches.replace(module.Runner, "spawn_impl", _spawning)
+        if type(getattr(module, "_r", None)) is random.Random:
+            _patches.replace(module, "_r", lambda _: _FirstComeFirst())
+        if hasattr(module, "CancelStatus"):
+            _patches.replace(module.CancelStatus, "__init__", functools.partial(keeping_order, names=("_tasks", "_children")))
 
 
 def uninstall() -> None:

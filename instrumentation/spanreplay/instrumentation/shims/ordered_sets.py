@@ -13,7 +13,6 @@ from spanreplay.instrumentation.shims.jobs import in_order
 from spanreplay.instrumentation.shims.patching import Patches
 
 _ANYIO: Final = "anyio._backends._asyncio"
-_SETS: Final = ("_tasks", "_child_scopes")
 _patches = Patches()
 _hooked: Final[set[str]] = set()
 
@@ -72,11 +71,13 @@ def _finding(original: Callable[..., Any]) -> Callable[..., Any]:
     return all_tasks
 
 
-def _grouping(original: Callable[..., None]) -> Callable[..., None]:
+def keeping_order(original: Callable[..., None], names: Iterable[str]) -> Callable[..., None]:
+    """An ``__init__`` after which the sets of these names are iterated in the order in which they were filled."""
+
     @functools.wraps(original)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 — it stands in for that
         original(self, *args, **kwargs)
-        for name in _SETS if scopes.process.active else ():
+        for name in names if scopes.process.active else ():
             if type(getattr(self, name, None)) is set:
                 setattr(self, name, InOrder.of(getattr(self, name)))
 
@@ -86,7 +87,7 @@ def _grouping(original: Callable[..., None]) -> Callable[..., None]:
 def install() -> None:
     """Patch asyncio, and anyio when it is there or comes."""
     _patches.rebind(asyncio.tasks, "all_tasks", _finding, everywhere=True)
-    _patches.replace(asyncio.TaskGroup, "__init__", _grouping)
+    _patches.replace(asyncio.TaskGroup, "__init__", functools.partial(keeping_order, names=("_tasks",)))
     if _ANYIO in sys.modules:
         _anyio(sys.modules[_ANYIO])
     elif _ANYIO not in _hooked:
@@ -100,7 +101,7 @@ def _anyio(module: Any) -> None:
     if shims._installed:
         for kind in ("CancelScope", "TaskGroup"):
             if hasattr(module, kind):
-                _patches.replace(getattr(module, kind), "__init__", _grouping)
+                _patches.replace(getattr(module, kind), "__init__", functools.partial(keeping_order, names=("_tasks", "_child_scopes")))
 
 
 def uninstall() -> None:

@@ -48,6 +48,10 @@ def redacted(text: str, redactor: Redactor = REDACTOR) -> str:
         ("hf_AbCdEfGhIjKlMnOpQrStUvWxYz01234567", "huggingface_token"),
         ("npm_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789", "npm_token"),
         ("SG.AbCdEfGhIjKlMnOpQrStUv.AbCdEfGhIjKlMnOpQrStUvWxYzAbCdEfGhIjKlMnOpQ", "sendgrid_key"),
+        ("dop_v1_" + "0123456789abcdef" * 4, "api_token"),
+        ("gsk_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKl", "api_token"),
+        ("pypi-AgEIcHlwaS5vcmcCJDAwMDAwMDAwLTAwMDAtMDAwMC0wMDAwLTAwMDAwMDAw", "api_token"),
+        ("GOCSPX-AbCdEfGhIjKlMnOpQrStUvWx0123", "api_token"),
         (JWT, "jwt"),
         (PEM, "private_key"),
     ],
@@ -61,6 +65,55 @@ def test_tokens_are_found_anywhere(secret: str, kind: str) -> None:
             again = redacted(text)
             assert secret.splitlines()[-1] not in again, (level, again)
             json.loads(again)
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+        "sk-proj-Ab12Cd34Ef56Gh78_x-y",
+        "AKIAIOSFODNN7EXAMPLE",
+        "xoxb-123456789012-abcdefGHIJ",
+        JWT,
+    ],
+)
+def test_a_token_may_be_glued_to_a_name(secret: str) -> None:
+    for text in (f"KEY_{secret}", f"prefix_{secret}.", json.dumps({"a": f"my_{secret}"})):
+        assert secret not in redacted(text)
+
+
+AWS = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("GET / HTTP/1.1\r\nCookie: sid=abc; theme=dark\r\nAccept: */*", "GET / HTTP/1.1\r\nCookie: [redacted:cookie]\r\nAccept: */*"),
+        ("set-cookie: session=38a; HttpOnly; Path=/", "set-cookie: [redacted:cookie]"),
+        ("The password is hunter2.", "The password is [redacted:password]."),
+        ("the password for bob is s3cr3t, use it", "the password for bob is [redacted:password], use it"),
+        ("Passwort: geheim#x", "Passwort: [redacted:password]"),
+        ('Das Passwort lautet "Geheim12!"', 'Das Passwort lautet "[redacted:password]"'),
+        ("mot de passe : tr0ub4dor&3", "mot de passe : [redacted:password]"),
+        ("my api key is Zq7Lw2Xr9T", "my api key is [redacted:named]"),
+        ("your access token is `Zq7Lw2Xr9T`", "your access token is `[redacted:named]`"),
+        (f"AKIAIOSFODNN7EXAMPLE,{AWS},us-east-1", "[redacted:aws_key],[redacted:aws_secret],us-east-1"),
+        (f"key AKIAIOSFODNN7EXAMPLE and secret {AWS}", "key [redacted:aws_key] and secret [redacted:aws_secret]"),
+        (f"aws_secret_access_key = {AWS}\nregion = x", "aws_secret_access_key = [redacted:aws_secret]\nregion = x"),
+        ("host=localhost user=bob password=secret dbname=x", "host=localhost user=bob password=[redacted:password] dbname=x"),
+        ("Server=db;Pwd=secret;Database=x", "Server=db;Pwd=[redacted:password];Database=x"),
+        ("AccountName=a;AccountKey=Eby8vdM02xNOcqFlqUwJ==;X", "AccountName=a;AccountKey=[redacted:named];X"),
+        ("curl -s -u bob:hunter https://x", "curl -s -u bob:[redacted:password] https://x"),
+        ("amqp://guest:guest@rabbit:5672/%2f", "amqp://%5Bredacted:userinfo%5D@rabbit:5672/%2f"),
+        ("mongodb+srv://admin:p4ss@c0.mongodb.net/db", "mongodb+srv://%5Bredacted:userinfo%5D@c0.mongodb.net/db"),
+        ("https://hooks.slack.com/services/T0000/B0000/XXXXXXXXXXXXXXXX", "https://hooks.slack.com/services/[redacted:webhook]"),
+    ],
+)
+def test_what_a_text_says_is_a_secret(text: str, expected: str) -> None:
+    assert mask(redacted(text)) == expected
+    for level in range(3):
+        text, expected = json.dumps({"t": text}), json.dumps({"t": expected})
+        assert mask(redacted(text)) == expected, level
 
 
 @pytest.mark.parametrize(
@@ -125,6 +178,9 @@ def test_forms_and_names(text: str, expected: str) -> None:
         "https://example.com/a?page=2&sort=key&q=a@b.c#top git@github.com:x/y.git ssh://git@github.com/x mail me@example.com",
         "sorted(rows, key=lambda row: row.n, reverse=True); token = next(tokens); if password == 'x': pass; x = a&key",
         "def login(user, password: str, *, api_key: str | None = None) -> None: ...",
+        "The password is required. Your password is incorrect; the password was changed on 2026-01-02. Passwort: erforderlich",
+        "A password is at least 8 characters, its hash is sha256 or md5. The token is expired. An api key is for 3 users. Password: 12",
+        "cookie: a small file; Cookie: none. connect(user=None, password=None, host=None); password=${DB_PASSWORD} user=x; -u name: x",
         "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A\n-----END PUBLIC KEY-----",
         "look for -----BEGIN PRIVATE KEY----- in the files",
         "data:image/png;base64," + base64.b64encode(random.Random(5).randbytes(30_000)).decode(),
@@ -488,6 +544,13 @@ def test_typed_values_are_redacted_too() -> None:
         "@",
         '[["',
         "x",
+        "x_eyJaaaaaa",
+        "cookie: a=",
+        "password is ",
+        "password for a ",
+        "password=x user=",
+        "AKIAIOSFODNN7EXAMPLE a ",
+        "curl -u a:",
     ],
 )
 def test_texts_made_to_be_slow_are_not(piece: str) -> None:

@@ -93,6 +93,39 @@ def _value_like(token: str) -> bool:
     return any(char.isdigit() for char in token) or len(token) >= 24
 
 
+def _random_like(token: str) -> bool:
+    """Tell 40 random characters from a path or a digest."""
+    return any(char.isdigit() for char in token) and any(char.isupper() for char in token) and any(char.islower() for char in token)
+
+
+def _password_like(token: str) -> bool:
+    """Tell what a sentence gives as the password from what it says of it: letters and a digit, or a sign in the middle that no word has."""
+    word = token.rstrip(".!?:*")
+    if any(char.isdigit() for char in word):
+        return len(word) >= 6 and not _PLAIN_VALUE.fullmatch(word)
+    return any(char in "!@#$%^&*+=?" for char in word[:-1]) and any(char.isalpha() for char in word)
+
+
+_PLAIN_VALUE: Final = re.compile(
+    r"\[?redacted:.*|%5B.*|[\d.,:/-]+[A-Za-z%]{0,8}|https?:.*|(?i:sha\d+|md5|utf-?\d+|rfc-?\d+|v?\d+(?:\.\d+)+\w*|base\d\d|[a-z]+-?only)|[A-Z]{2,8}-?\d{1,5}"
+)
+"""Dates, sizes, versions, names of algorithms and of documents."""
+
+
+def _no_code(token: str) -> bool:
+    """Tell a value from a variable, a placeholder or an argument of a call."""
+    return re.fullmatch(r"(?:None|null|nil|str|\*+|x+)|.*[,()\[\]{}$<>%].*", token) is None
+
+
+def _beside_settings(text: str, start: int, end: int) -> bool:
+    """Tell whether a host, a user or a database is set beside it: then it is a connection string, and its password one however it looks."""
+    return any(_SETTING.search(part) is not None for part in (text[max(0, start - 160) : start], text[end : end + 80]))
+
+
+def _of_curl(text: str, start: int, end: int) -> bool:
+    return "curl" in text[max(0, start - 400) : start] and not text[start:end].isdigit() and not text.startswith("[redacted:", start)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
     """One form of secret.
@@ -103,6 +136,9 @@ class Token:
         lower: The hint is for the bytes with ASCII letters in lower case.
         pattern: The form; its last group, or the whole of it, is the secret.
         check: What a pattern cannot tell.
+        glued: It may follow an underscore, as in ``KEY_ghp_…``.
+        around: The same of the text around it: the text, where the secret begins, where it ends.
+        anywhere: It may begin in the middle of a word; the pattern says where.
     """
 
     kind: str
@@ -110,11 +146,20 @@ class Token:
     pattern: re.Pattern[str]
     check: Callable[[str], bool] = _any
     lower: bool = False
+    around: Callable[[str, int, int], bool] | None = None
+    glued: bool = False
+    anywhere: bool = False
 
 
 # The hints begin with one rare letter each: the regex engine then skips through a text almost at the speed of memchr.
-_DASH: Final = quick(r"-(?:(?<=sk-)|(?<=glpat-)|(?<=xox[a-z]-)|(?<=xapp-)|----BEGIN|HMAC-SHA256)")
-_UNDERSCORE: Final = quick(r"_(?<=[oprstkufm]_)(?:(?<=gh[opusr]_)|(?<=hf_)|(?<=npm_)|(?<=github_pat_)|(?<=[rs]k_)(?:live|test)_)")
+_DASH: Final = quick(
+    r"-(?:(?<=sk-)|(?<=glpat-)|(?<=gl[rd]t-)|(?<=xox[a-z]-)|(?<=xapp-)|----BEGIN|HMAC-SHA256|(?<=GOCSPX-)|(?<=xai-)|(?<=pplx-)|(?<=nvapi-)"
+    r"|(?<=pypi-)A|(?<=tvly-))"
+)
+_UNDERSCORE: Final = quick(
+    r"_(?<=[oprstkufmac1i28]_)(?:(?<=gh[opusr]_)|(?<=hf_)|(?<=npm_)|(?<=github_pat_)|(?<=[rs]k_)(?:live|test)_"
+    r"|(?<=do[opr]_v1_)|(?<=shp[a-z][a-z]_)|(?<=gsk_)|(?<=r8_)|(?<=whsec_)|(?<=lsv2_)[ps]|(?<=lin_api_))"
+)
 _CAPITAL_A: Final = quick(r"A(?:KIA|SIA|Iza)[A-Za-z0-9_-]{16}")
 _SENDGRID: Final = quick(r"SG\.[A-Za-z0-9_-]{16}")
 _J: Final = quick(r"J(?<=eyJ)[A-Za-z0-9_-]{6}")
@@ -123,20 +168,79 @@ _B: Final = quick(r"b(?:earer|asic)\s")
 _NAMES: Final = (
     *(
         f"{word}{hyphen}[Kk][Ee][Yy]"
-        for word in ("[Aa][Pp][Ii]", "[Aa][Cc][Cc][Ee][Ss][Ss]", "[Ss][Ee][Cc][Rr][Ee][Tt]")
-        for hyphen in ("", "[-_]")
+        for word in ("[Aa][Pp][Ii]", "[Aa][Cc][Cc][Ee][Ss][Ss]", "[Ss][Ee][Cc][Rr][Ee][Tt]", "[Aa][Cc][Cc][Oo][Uu][Nn][Tt]")
+        for hyphen in ("", "[-_ ]")
     ),
     *("[Tt][Oo][Kk][Ee][Nn]", "[Ss][Ee][Cc][Rr][Ee][Tt]", "[Aa][Uu][Tt][Hh][Oo][Rr][Ii][Zz][Aa][Tt][Ii][Oo][Nn]"),
     *(f"[Pp][Aa][Ss][Ss]{rest}[Dd]" for rest in ("", "[Ww]", "[Ww][Oo][Rr]", "[Ww][Oo][Rr][Ww]")),
 )
 _VALUE: Final = r"([A-Za-z0-9+/=_.~!@$^*-]{6,}+)"
 _ENDS: Final = ("key", "token", "secret", "passwd", "password", "authorization")
-_EQUALS: Final = quick(preceded("=", _ENDS))
+_PASSWORDS: Final = (
+    *(
+        "password",
+        "passwort",
+        "passwd",
+        "passphrase",
+        "passcode",
+        "kennwort",
+        "mot de passe",
+        "contrase\u00f1a",
+        "contrasena",
+        "wachtwoord",
+    ),
+    "senha",
+)
+"""In some of the languages in which people tell each other."""
+_EQUALS: Final = quick(preceded("=", (*_ENDS, "pwd", "access_key ")))
 _COLON: Final = quick(preceded(":", _ENDS))
+_COLON_SAID: Final = quick(
+    rf":(?:{preceded(':', (*_PASSWORDS, *(f'{word} ' for word in _PASSWORDS), 'cookie'))[1:]}"
+    r"|//(?:hooks\.sl|api\.tel|(?:\w{1,20}\.)?disco))"
+)
+_SAID_W: Final = quick(r"w(?<=[sn]w)(?:or[dt]|d) (?:is|was|are|ist|war|lautet|for|of|to|f..r|von|zu) ")
+_SAID_K: Final = quick(r"k(?:ey|en) (?:is|was|ist|lautet|for) ")
+_USER: Final = quick(r"-(?<=[ -]-)(?:u|user|proxy-user)[ =]")
 # They begin with the mark and look back for the name, first for its last letter: a name is tried nowhere else, which is many times faster.
 _NAMED_EQUALS: Final = re.compile(f"=(?<=[DdNnTtYy]=)(?:{'|'.join(f'(?<={name}=)' for name in _NAMES)}){_VALUE}")
 _NAMED_COLON: Final = re.compile(rf":(?<=[DdNnTtYy]:)(?:{'|'.join(f'(?<={name}:)' for name in _NAMES)})\s{{1,2}}(?:[Bb]asic\s)?{_VALUE}")
 """A credential after its name in running text, an exception's for one: ``token=…``, ``x-api-key: …``."""
+
+_HYPHENATED: Final = re.compile(
+    r"(?:GOCSPX-[A-Za-z0-9_-]{20,}+|pypi-A[A-Za-z0-9_-]{30,}+|(?:xai|pplx)-[A-Za-z0-9]{40,}+|nvapi-[A-Za-z0-9_-]{40,}+"
+    r"|tvly-(?:dev-|prod-)?[A-Za-z0-9]{20,}+)"
+)
+_UNDERSCORED: Final = re.compile(
+    r"(?:do[opr]_v1_[a-f0-9]{40,}+|shp(?:at|ss|ca|pa)_[a-fA-F0-9]{32,}+|gsk_[A-Za-z0-9]{40,}+|r8_[A-Za-z0-9]{30,}+|whsec_[A-Za-z0-9+/=]{20,}+"
+    r"|lsv2_(?:pt|sk)_[A-Za-z0-9_]{30,}+|lin_api_[A-Za-z0-9]{30,}+)"
+)
+"""Google, PyPI, xAI, Perplexity, NVIDIA, Tavily; DigitalOcean, Shopify, Groq, Replicate, webhooks' signatures, LangSmith, Linear."""
+
+
+_AWS_VALUE: Final = r"([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"
+_BESIDE_AWS_KEY: Final = re.compile(
+    rf"A(?:KIA|SIA)[A-Z0-9]{{16}}(?:[^A-Za-z0-9/+=}}]{{1,12}}+[A-Za-z_]{{1,40}}+){{0,5}}[^A-Za-z0-9/+}}]{{1,12}}+{_AWS_VALUE}"
+)
+"""The secret after the id of its key, with a few words between them: credentials in a table, in a settings file, in prose."""
+_AWS_SECRET: Final = re.compile(rf"=(?:(?<=(?i:access_key)=)|(?<=(?i:access_key) =))\s{{0,4}}+[\\\"']{{0,8}}+{_AWS_VALUE}")
+_COOKIES: Final = re.compile(r":(?<=(?i:cookie):)[ \t]{0,4}+([!#$%&'*+.^`|~\w-]{1,128}+=[^\r\n\"'\\]++)")
+_QUOTED: Final = r"\s{1,2}+(?:\\{0,7}+[\"'`\u201c\u201e\u00ab*]{1,3}+)?([^\s\"'`\\<>()\[\]{}\u201d\u201c\u00bb,;]{6,80}+)"
+_OF: Final = r"(?:\s(?:for|of|to|f\u00fcr|von|zu)\s[^\s:=]{1,40}+(?:\s[^\s:=]{1,40}+){0,2}?)?"
+_IS: Final = r"(?:\s{1,2}+(?:is|was|are|ist|war|lautet)(?:\s?:)?|\s?[:=])"
+_COLON_PASSWORD: Final = re.compile(rf":(?:{'|'.join(f'(?<=(?i:{word}):)|(?<=(?i:{word}) :)' for word in _PASSWORDS)}){_QUOTED}")
+_SAID_PASSWORD: Final = re.compile(rf"w(?:(?<=(?i:passw))|(?<=(?i:kennw)))(?:or[dt]|d){_OF}{_IS}{_QUOTED}")
+_SAID_KEY: Final = re.compile(rf"k(?:ey|en)(?:(?<=(?i:api|ret|ess|ate)[ _-]key)|(?<=(?i:tok)en)){_OF}{_IS}{_QUOTED}")
+"""What a sentence says is the password: only a value with a digit or sign that words do not have is taken for one."""
+_CONNECTION: Final = re.compile(r"=(?:(?<=(?i:password)=)|(?<=(?i:passwd)=)|(?<=(?i:pwd)=))([^\s;\"'\\&]{3,}+)")
+_SETTING: Final = re.compile(
+    r"(?:\A|[\s;\"'])(?:host|hostaddr|server|data source|dbname|database|user|user id|uid|initial catalog|sslmode)\s?=\s?[^\s;]+",
+    re.IGNORECASE,
+)
+_CURL_USER: Final = re.compile(r"-(?:u|-user|-proxy-user)[ =][\\\"']{0,8}+[^\s:\"'\\]{1,64}+:([^\s\"'\\]{3,}+)")
+_WEBHOOK: Final = re.compile(
+    r"://(?:hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9/_-]{20,}+)|api\.telegram\.org/bot([0-9]{6,12}:[A-Za-z0-9_-]{30,}+)"
+    r"|(?:\w{1,20}\.)?discord(?:app)?\.com/api/webhooks/([0-9]{10,25}/[A-Za-z0-9_-]{40,}+))"
+)
 
 _START: Final = r"(?:(?<![A-Za-z0-9_-]eyJ)|(?<=\\[nrtbf]eyJ)|(?<=\\u[0-9a-fA-F]{4}eyJ)|(?<=%[0-9a-fA-F]{2}eyJ))"
 
@@ -145,31 +249,54 @@ TOKENS: Final[tuple[Token, ...]] = (
         kind="private_key",
         hint=_DASH,
         pattern=re.compile(
-            r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY-----"
-            r"(?:(?:\\++[nr/]|[A-Za-z0-9+/=\s:,.]|-(?!----))*+-----END [A-Z0-9 ]{0,30}PRIVATE KEY-----"
+            r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
+            r"(?:(?:\\++[nr/]|[A-Za-z0-9+/=\s:,.]|-(?!----))*+-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
             r"|(?:(?:\\++[nr]|\s)*+[A-Za-z0-9+/=]{16,}+)++)"
         ),
     ),
-    Token(kind="anthropic_key", hint=_DASH, pattern=re.compile(r"sk-ant-[A-Za-z0-9_-]{8,}+"), check=_key_like),
-    Token(kind="openai_key", hint=_DASH, pattern=re.compile(r"sk-(?!ant-)[A-Za-z0-9_-]{12,}+"), check=_key_like),
-    Token(kind="slack_token", hint=_DASH, pattern=re.compile(r"x(?:ox[abeoprs]|app)-[A-Za-z0-9-]{10,}+")),
+    Token(kind="anthropic_key", hint=_DASH, pattern=re.compile(r"sk-ant-[A-Za-z0-9_-]{8,}+"), check=_key_like, glued=True),
+    Token(kind="openai_key", hint=_DASH, pattern=re.compile(r"sk-(?!ant-)[A-Za-z0-9_-]{12,}+"), check=_key_like, glued=True),
+    Token(kind="slack_token", hint=_DASH, pattern=re.compile(r"x(?:ox[abeoprs]|app)-[A-Za-z0-9-]{10,}+"), glued=True),
     Token(
         kind="aws_signature",
         hint=_DASH,
         pattern=re.compile(r"AWS4-HMAC-SHA256\s{1,4}+(Credential=[^\s\"'\\]++(?:,?\s{0,2}(?:SignedHeaders|Signature)=[^\s\"'\\]++){0,2})"),
     ),
-    Token(kind="github_token", hint=_UNDERSCORE, pattern=re.compile(r"g(?:h[opusr]|ithub_pat)_[A-Za-z0-9_]{16,}+")),
-    Token(kind="gitlab_token", hint=_DASH, pattern=re.compile(r"glpat-[A-Za-z0-9_.-]{16,}+"), check=_has_digit_or_capital),
-    Token(kind="huggingface_token", hint=_UNDERSCORE, pattern=re.compile(r"hf_[A-Za-z0-9]{28,}+")),
-    Token(kind="npm_token", hint=_UNDERSCORE, pattern=re.compile(r"npm_[A-Za-z0-9]{36,}+")),
-    Token(kind="sendgrid_key", hint=_SENDGRID, pattern=re.compile(r"SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+")),
-    Token(kind="stripe_key", hint=_UNDERSCORE, pattern=re.compile(r"[rs]k_(?:live|test)_[A-Za-z0-9]{10,}+")),
-    Token(kind="aws_key", hint=_CAPITAL_A, pattern=re.compile(r"A(?:KIA|SIA)[A-Z0-9]{16}(?![A-Za-z0-9])")),
-    Token(kind="google_key", hint=_CAPITAL_A, pattern=re.compile(r"AIza[A-Za-z0-9_-]{30,}+")),
+    Token(kind="github_token", hint=_UNDERSCORE, pattern=re.compile(r"g(?:h[opusr]|ithub_pat)_[A-Za-z0-9_]{16,}+"), glued=True),
+    Token(
+        kind="gitlab_token",
+        hint=_DASH,
+        pattern=re.compile(r"gl(?:pat|rt|dt)-[A-Za-z0-9_.-]{16,}+"),
+        check=_has_digit_or_capital,
+        glued=True,
+    ),
+    Token(kind="api_token", hint=_DASH, pattern=_HYPHENATED, check=_has_digit_or_capital, glued=True),
+    Token(kind="api_token", hint=_UNDERSCORE, pattern=_UNDERSCORED, check=_has_digit_or_capital, glued=True),
+    Token(kind="huggingface_token", hint=_UNDERSCORE, pattern=re.compile(r"hf_[A-Za-z0-9]{28,}+"), glued=True),
+    Token(kind="npm_token", hint=_UNDERSCORE, pattern=re.compile(r"npm_[A-Za-z0-9]{36,}+"), glued=True),
+    Token(kind="sendgrid_key", hint=_SENDGRID, pattern=re.compile(r"SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+"), glued=True),
+    Token(kind="stripe_key", hint=_UNDERSCORE, pattern=re.compile(r"[rs]k_(?:live|test)_[A-Za-z0-9]{10,}+"), glued=True),
+    Token(kind="aws_key", hint=_CAPITAL_A, pattern=re.compile(r"A(?:KIA|SIA)[A-Z0-9]{16}(?![A-Za-z0-9])"), glued=True),
+    Token(kind="google_key", hint=_CAPITAL_A, pattern=re.compile(r"AIza[A-Za-z0-9_-]{30,}+"), glued=True),
+    Token(kind="aws_secret", hint=_CAPITAL_A, pattern=_BESIDE_AWS_KEY, check=_random_like, glued=True),
+    Token(kind="aws_secret", hint=_EQUALS, pattern=_AWS_SECRET, check=_random_like, lower=True, anywhere=True),
+    Token(kind="cookie", hint=_COLON_SAID, pattern=_COOKIES, lower=True, anywhere=True),
+    Token(kind="webhook", hint=_COLON_SAID, pattern=_WEBHOOK, lower=True, anywhere=True),
+    Token(kind="password", hint=_COLON_SAID, pattern=_COLON_PASSWORD, check=_password_like, lower=True, anywhere=True),
+    Token(kind="password", hint=_SAID_W, pattern=_SAID_PASSWORD, check=_password_like, lower=True, anywhere=True),
+    Token(kind="named", hint=_SAID_K, pattern=_SAID_KEY, check=_password_like, lower=True, anywhere=True),
+    Token(kind="password", hint=_EQUALS, pattern=_CONNECTION, check=_no_code, around=_beside_settings, lower=True, anywhere=True),
+    Token(kind="password", hint=_USER, pattern=_CURL_USER, around=_of_curl, anywhere=True),
     Token(
         kind="jwt",
         hint=_J,
         pattern=re.compile(rf"eyJ{_START}[A-Za-z0-9_-]{{6,}}+\.[A-Za-z0-9_-]{{6,}}+\.[A-Za-z0-9_-]*+(?:\.[A-Za-z0-9_-]++){{0,2}}"),
+    ),
+    Token(
+        kind="jwt",
+        hint=_J,
+        pattern=re.compile(r"eyJ(?<=[A-Za-z]_eyJ)[A-Za-z0-9_-]{6,512}+\.[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]*+"),
+        glued=True,
     ),
     Token(
         kind="bearer",
@@ -178,8 +305,8 @@ TOKENS: Final[tuple[Token, ...]] = (
         check=_bearer_like,
         lower=True,
     ),
-    Token(kind="named", hint=_EQUALS, pattern=_NAMED_EQUALS, check=_value_like, lower=True),
-    Token(kind="named", hint=_COLON, pattern=_NAMED_COLON, check=_value_like, lower=True),
+    Token(kind="named", hint=_EQUALS, pattern=_NAMED_EQUALS, check=_value_like, lower=True, anywhere=True),
+    Token(kind="named", hint=_COLON, pattern=_NAMED_COLON, check=_value_like, lower=True, anywhere=True),
     Token(kind="basic", hint=_B, pattern=re.compile(r"[Bb](?:asic|ASIC)\s{1,4}+([A-Za-z0-9+/]{4,}+={0,2})"), check=_basic_like, lower=True),
 )
 """Every form, in the order in which they are named in a policy."""
@@ -209,9 +336,15 @@ class TokenFinder:
         return [span for token in self._tokens if token.hint in hits for span in _found(text, token)] if hits else []
 
 
+def _may_begin(text: str, at: int, token: Token) -> bool:
+    return token.anywhere or starts_word(text, at) or (token.glued and text[at - 1] == "_")
+
+
 def _found(text: str, token: Token) -> Iterator[Span]:
     for match in token.pattern.finditer(text):
         group = match.lastindex or 0
+        start = match.start(group)
         secret = match.group(group).rstrip(".")
-        if (token.kind == "named" or starts_word(text, match.start())) and token.check(secret):
-            yield Span(match.start(group), match.start(group) + len(secret), token.kind)
+        end = start + len(secret)
+        if _may_begin(text, match.start(), token) and token.check(secret) and (token.around is None or token.around(text, start, end)):
+            yield Span(start, end, token.kind)

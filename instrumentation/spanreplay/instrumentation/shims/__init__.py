@@ -15,7 +15,7 @@ from spanreplay.instrumentation.shims import (
     threads,
     untaped,
 )
-from spanreplay.instrumentation.shims.patching import Removals
+from spanreplay.instrumentation.shims.patching import Removals, looking_once
 
 _installed = False
 
@@ -26,9 +26,10 @@ def install() -> None:
     if not _installed:
         _installed = True
         tasks.install()
-        completions.install()
-        callbacks.install()
-        ordered_sets.install()
+        with looking_once():
+            completions.install()
+            callbacks.install()
+            ordered_sets.install()
         queues.install()
         nurseries.install()
         threads.install()

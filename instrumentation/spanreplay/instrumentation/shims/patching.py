@@ -2,9 +2,10 @@
 
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 
 class Removals:
@@ -14,6 +15,31 @@ class Removals:
     """
 
     times = 0
+
+
+_There: TypeAlias = tuple[list[ModuleType], list[int]]
+"""Modules, and how many names each has."""
+_kept: list[_There] = []
+
+
+def _modules(package: str | None) -> _There:
+    if package is None and _kept:
+        return _kept[-1]
+    there = list(sys.modules.items())
+    modules = [
+        module for name, module in there if (package is None or name.partition(".")[0] == package) and isinstance(module, ModuleType)
+    ]
+    return modules, list(map(len, map(vars, modules)))
+
+
+@contextmanager
+def looking_once() -> Iterator[None]:
+    """What is rebound everywhere in this block is looked for in what is imported now: nothing in it imports, or binds names otherwise."""
+    _kept.append(_modules(None))
+    try:
+        yield
+    finally:
+        _kept.pop()
 
 
 class _Holders:
@@ -31,11 +57,7 @@ class _Holders:
 
     def now(self, package: str | None) -> list[tuple[ModuleType, str]]:
         """Those that are imported; of one package or of all. A module that has as many names as at the last look is not searched again."""
-        there = list(sys.modules.items())
-        modules = [
-            module for name, module in there if (package is None or name.partition(".")[0] == package) and isinstance(module, ModuleType)
-        ]
-        sizes = list(map(len, map(vars, modules)))
+        modules, sizes = _modules(package)
         if sizes != self._sizes or not all(map(operator.is_, modules, self._modules)):
             self._look(modules, sizes)
         return [(module, alias) for module, alias in self._found if vars(module).get(alias) is self.function]

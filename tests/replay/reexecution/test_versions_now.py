@@ -13,7 +13,9 @@ from spanreplay.recording.code import code_of
 from spanreplay.recording.definition import definition, marks
 from spanreplay.replay.model import Run
 from spanreplay.replay.outgoing import view_of
+from spanreplay.replay.reexecution.causes import Causes
 from spanreplay.replay.reexecution.code_changes import code_changes, parse_diff
+from spanreplay.replay.reexecution.ledger import Difference
 from spanreplay.replay.reexecution.versions_now import Change, Comparison, compare, present_code
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import Resource, Scope, SpanRecord
@@ -88,6 +90,27 @@ def test_each_change_is_named_by_itself(repository: Repository, monkeypatch: pyt
     assert change.summary() == "variable TONE has another value"
     of_git = {"TONE": "cheerful", "GIT_EXEC_PATH": "/usr/lib/git-core", "GIT_DIR": ".git", "TEXTDOMAIN": "git"}
     assert compared(command(repository, of_git), repository).changed == (), "as of git bisect run"
+
+
+def test_an_image_that_a_variable_names_is_one_change(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "container.image.id=sha256:1,team=a")
+    was = command(repository)
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "container.image.id=sha256:2,team=a")
+    assert kinds(compared(was, repository)) == [("image", "image")]
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "container.image.id=sha256:1,team=b")
+    assert kinds(compared(was, repository)) == [("variable", "OTEL_RESOURCE_ATTRIBUTES")]
+
+
+def test_the_line_that_made_a_difference_is_named_and_not_one_that_tells_of_it(repository: Repository) -> None:
+    recorded = command(repository)
+    repository.write({"agent.py": "one\ntwo apples\nthree\n", "README.md": "it says two apples\n", "a.py": "two apples\n"})
+    difference = Difference(kind="input", run_id="r", step=1, name="tool_call t", evidence={"added": ["two apples"], "removed": ["two"]})
+    found = Causes([recorded], compared(recorded, repository)).explain(replace(difference, where=f"{repository.folder}/agent.py:3"))
+    assert str(found.cause).endswith("agent.py:2")
+    repository.write({"agent.py": "one\ntwo\nthree\n", "tests/test_agent.py": "two apples\n"})
+    repository.commit()
+    found = Causes([recorded], compared(recorded, repository)).explain(difference)
+    assert str(found.cause).endswith("a.py:1")
 
 
 def test_another_commit_of_the_same_code_is_no_change(repository: Repository) -> None:

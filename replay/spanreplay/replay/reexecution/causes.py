@@ -45,6 +45,8 @@ _SETTINGS: Final = re.compile(
     r"^(temperature|top_p|top_k|max_\w*tokens|seed|stop\w*|reasoning\w*|thinking|response_format|text|tool_choice|parallel_tool_calls"
     r"|frequency_penalty|presence_penalty|service_tier|stream\w*|n|options|generationConfig|inferenceConfig)\b"
 )
+_BESIDE: Final = re.compile(r"(^|/)(tests?|docs?)/|(^|/)(test_|conftest|README|CHANGE|HISTORY|NEWS)[^/]*$")
+"""Files that tell of a change and do not make it."""
 _LINE_LENGTH: Final = 60
 _NAMED: Final = 4
 _FILES: Final = 300
@@ -261,11 +263,18 @@ class Causes:
         """The changed line that reached a difference, and how that is known."""
         lines = [line for line in code.lines or () if line.source == source]
         file, number = _of_call(code.root, where)
-        for texts, there in ((looked.added, True), (looked.removed, False)):
+
+        def having(text: str, *, there: bool) -> list[ChangedLine]:
+            return [line for line in lines if (line.number is not None) == there and holds(line.text, text, same_file=line.file == file)]
+
+        for texts, others, there in ((looked.added, looked.removed, True), (looked.removed, looked.added, False)):
             for text in texts:
-                for line in lines:
-                    if (line.number is not None) == there and holds(line.text, text, same_file=line.file == file):
-                        return line, _SEEN
+                found = having(text, there=there)
+                if len({line.file for line in found}) > 1:  # a page may tell of it, or a test
+                    both = {line.file for other in others for line in having(other, there=not there)}
+                    found.sort(key=lambda line: (line.file not in both, line.file != file, _BESIDE.search(line.file) is not None))
+                if found:
+                    return found[0], _SEEN
         called = next((line for line in lines if line.file == file and line.number == number and number is not None), None)
         return None if called is None else (called, _LINE)
 

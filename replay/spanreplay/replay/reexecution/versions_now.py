@@ -260,7 +260,7 @@ def _of_distribution(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _variables(was: Json, now: Json, recorded: Json, present: Mapping[str, str], equal: list[str]) -> Iterator[Change]:
     before, after = _map(was, "environment"), _map(now, "environment")
     compared = sorted(name for name in before.keys() | after.keys() if name not in _RESTORED and not name.startswith(_NOT_THE_AGENTS))
-    names = [name for name in compared if before.get(name) != after.get(name)]
+    names = [name for name in compared if _without_image(name, before.get(name)) != _without_image(name, after.get(name))]
     yield from (Change(kind="variable", name=name, recorded=before.get(name), actual=after.get(name)) for name in names)
     known = recorded if isinstance(recorded, dict) else {}
     marked = known.keys() | present.keys() if known else set()
@@ -270,6 +270,13 @@ def _variables(was: Json, now: Json, recorded: Json, present: Mapping[str, str],
         yield Change(kind="variable", name=name, detail=detail)
     if not names and not others:
         equal.append("variables")
+
+
+def _without_image(name: str, value: str | None) -> str | None:
+    """The image that a variable names is compared by itself."""
+    if name != "OTEL_RESOURCE_ATTRIBUTES" or value is None:
+        return value
+    return ",".join(pair for pair in value.split(",") if not pair.strip().startswith("container.image.")) or None
 
 
 def _command(was: Json, now: Json, equal: list[str]) -> Iterator[Change]:

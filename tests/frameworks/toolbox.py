@@ -3,6 +3,7 @@
 Each body leaves a line in the file that ``TOOL_BODIES`` names, so that one that runs in a replay is seen.
 """
 
+import asyncio
 import itertools
 import os
 from pathlib import Path
@@ -50,3 +51,10 @@ def get_alerts(city: str) -> str:
     """
     ran("get_alerts")
     raise RuntimeError(f"alert service of {city} unavailable")
+
+
+async def wait_for_ever() -> str:
+    """Wait for ever."""
+    ran("wait_for_ever")
+    await asyncio.Event().wait()
+    return "never"

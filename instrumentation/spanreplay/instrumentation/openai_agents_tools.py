@@ -21,6 +21,7 @@ from spanreplay.instrumentation import framework
 from spanreplay.instrumentation.framework import Offered
 from spanreplay.instrumentation.hooks import expect
 from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.tool_state import ToolState
 from spanreplay.semconv import attributes as names
 
 _LAYER: Final = "openai_agents"
@@ -28,6 +29,8 @@ _PARAMETERS: Final = ("function_tool", "context", "arguments")
 _WITH_METADATA: Final = "_invoke_function_tool_with_metadata"
 _FAILED: Final = "maybe_invoke_function_tool_failure_error_function"
 """Makes the text that a model is told of an exception."""
+_CONTEXT: Final = ToolState("context")
+"""What the program gave ``Runner.run`` for its tools."""
 _NESTED: Final = 4
 """Closures in closures, down to the function that the user wrote."""
 
@@ -60,13 +63,16 @@ def _observed_tool(module: ModuleType, with_metadata: bool, original: Callable[.
         if call is None:
             return await original(function_tool=function_tool, context=context, arguments=arguments)
 
+        held = None if call.passed else getattr(context, "context", None)
+
         async def body() -> Any:
+            before = _CONTEXT.of(held)
             token = _failures.set(failures)
             try:
                 result = await original(function_tool=function_tool, context=context, arguments=arguments)
             finally:
                 _failures.reset(token)
-            return result.output if with_metadata and not result.is_sdk_generated_error else result
+            return _CONTEXT.kept(result.output if with_metadata and not result.is_sdk_generated_error else result, before, held)
 
         async def failing(error: BaseException) -> Any:
             told = await module.maybe_invoke_function_tool_failure_error_function(function_tool=function_tool, context=context, error=error)
@@ -76,7 +82,8 @@ def _observed_tool(module: ModuleType, with_metadata: bool, original: Callable[.
 
         if hasattr(module, _FAILED):
             call.failing = failing
-        result = await acall(scope, call, body)
+        given = await acall(scope, call, body)
+        result = _CONTEXT.restored(given, held) if scope.session.mode == "replay" else _CONTEXT.result_of(given)
         if not with_metadata or isinstance(result, module._FunctionToolInvocationResult):
             return result
         return module._FunctionToolInvocationResult(result)
@@ -127,6 +134,7 @@ def _ending(failures: list[BaseException], timed_out: str | None, given: object)
         return "timeout" if type(given).__name__ == "ToolTimeoutError" else None
     if failures:
         return "timeout" if isinstance(failures[-1], TimeoutError) else "tool_error"
+    given = _CONTEXT.result_of(given)
     said = getattr(given, "output", given)
     return "timeout" if timed_out is not None and isinstance(said, str) and said == timed_out else None
 

@@ -208,26 +208,51 @@ class _Notes:
             self._redacted[name] = self._redacted.get(name, 0) + replaced
         return clean
 
-    def value(self, name: str, value: object, depth: int = 0) -> Value:
+    def value(self, name: str, value: object, depth: int = 0, key: str | None = None) -> Value:
+        """A value as the store takes it.
+
+        Args:
+            name: of the attribute.
+            value: anything.
+            depth: how deep it lies in that.
+            key: of the member that it is of, or is in, where that says secret or the attribute's does not.
+        """
         if value is None or isinstance(value, bool | float):
             return value
         if isinstance(value, str):
-            return self.text(name, value if value.__class__ is str else str.__str__(value))
+            return self._named(name, key or name, value if value.__class__ is str else str.__str__(value))
         if isinstance(value, int):
             return int(value)
         if isinstance(value, bytes | bytearray | memoryview):
-            return bytes(value)
+            return self._data(name, key or name, bytes(value))
         try:
             if depth < MAX_DEPTH:
                 if isinstance(value, Mapping):
-                    return {str(key): self.value(name, item, depth + 1) for key, item in value.items()}
+                    outer = key or name
+                    return {str(k): self.value(name, item, depth + 1, self._key(outer, str(k))) for k, item in value.items()}
                 if isinstance(value, Sequence | set | frozenset):
-                    return tuple(self.value(name, item, depth + 1) for item in value)
+                    return tuple(self.value(name, item, depth + 1, key) for item in value)
             self._lossy.add(name)
             return self.text(name, str(value))
         except Exception:  # noqa: BLE001 — telemetry never breaks the agent
             self._lossy.add(name)
             return f"<{type(value).__name__} that cannot be read>"
+
+    def _key(self, outer: str, inner: str) -> str:
+        """What is in a secret is one, whatever its own name."""
+        return outer if self._redactor is not None and self._redactor.secret_name(outer) is not None else inner
+
+    def _named(self, name: str, key: str, text: str) -> str:
+        clean, replaced = (text, 0) if self._redactor is None else self._redactor.named(key, text)
+        if replaced:
+            self._redacted[name] = self._redacted.get(name, 0) + replaced
+        return clean
+
+    def _data(self, name: str, key: str, data: bytes) -> bytes:
+        clean, replaced = (data, 0) if self._redactor is None else self._redactor.data(key, data)
+        if replaced:
+            self._redacted[name] = self._redacted.get(name, 0) + replaced
+        return clean
 
     def attributes(self, attributes: Any) -> dict[str, Value]:
         kept: dict[str, Value] = {}

@@ -106,7 +106,7 @@ class AttributeText:
         if redactor is not None:
             if kind is str and redactor.named(key, value)[1]:
                 return None
-            if kind is tuple and any(redactor.text(item)[1] for item in value):
+            if kind is tuple and any(redactor.named(key, item)[1] for item in value):
                 return None
         piece = name + to_json(encode_value(value, self._keep, 1))
         if kind is str or (kind is tuple and sum(map(len, value)) < BLOB_BYTES):

@@ -30,24 +30,30 @@ class Writing:
             self.redacted[name] = self.redacted.get(name, 0) + replaced
         return clean
 
+    def _named(self, name: str, value: str) -> str:
+        clean, replaced = self._session.redactor.named(name, value)
+        if replaced:
+            self.redacted[name] = self.redacted.get(name, 0) + replaced
+        return clean
+
     def put(self, attributes: dict[str, Any], name: str, value: Any) -> None:
         """Add an attribute. ``None`` is left out; what no attribute can hold becomes a description, and is counted."""
         if isinstance(value, str):
-            attributes[name] = self.text(name, value)
+            attributes[name] = self._named(name, value)
         elif isinstance(value, bool | int | float):
             attributes[name] = value
         elif isinstance(value, list | tuple) and all(isinstance(item, str | bool | int | float) for item in value):
-            attributes[name] = [self.text(name, item) if isinstance(item, str) else item for item in value]
+            attributes[name] = [self._named(name, item) if isinstance(item, str) else item for item in value]
         elif value is not None:
             self._session.failed(f"the attribute {name} of {self._path}, a {type(value).__name__}, as it is")
             attributes[name] = self.text(name, codec.encode(value).text)
 
     def put_all(self, attributes: dict[str, Any], given: Mapping[str, Any]) -> None:
         """Add attributes, as :meth:`put` does."""
-        clean = self._session.redactor.text
+        clean = self._session.redactor.named
         for name, value in given.items():
             if type(value) is str:  # most are, and of most steps there are thirty
-                attributes[name], replaced = clean(value)
+                attributes[name], replaced = clean(name, value)
                 if replaced:
                     self.redacted[name] = self.redacted.get(name, 0) + replaced
             else:

@@ -228,9 +228,33 @@ class Redactor:
 
     def named(self, name: str, value: str) -> tuple[str, int]:
         """Return the value of a member or attribute of this name: replaced whole where the name says secret, else as `text` does."""
-        if self.policy.enabled and value and name.lower() in self._members and not REPLACED.fullmatch(value):
-            return self._replacement("header" if name.lower() in self._headers else "member", value), 1
+        kind = self.secret_name(name) if self.policy.enabled and value else None
+        if kind is not None and not REPLACED.fullmatch(value):
+            return self._replacement(kind, value), 1
         return self.text(value)
+
+    def secret_name(self, name: str) -> str | None:
+        """Return the kind of secret that values of an attribute or a member of this name are, `header` or `member`; else ``None``.
+
+        ``http.request.header.x-api-key``, as instrumentations of HTTP name what they record, says what the header does.
+        """
+        lower = name.lower()
+        if lower in self._members:
+            return "header" if lower in self._headers else "member"
+        if "header." in lower:
+            header = lower.rpartition("header.")[2]
+            if self._is_secret(header) or self._is_secret(header.replace("_", "-")):
+                return "header"
+        return None
+
+    def data(self, name: str, value: bytes) -> tuple[bytes, int]:
+        """Return bytes of an attribute or a member of this name, as `named` does for text; other bytes around a secret stay as they are."""
+        try:
+            clean, count = self.named(name, value.decode())
+            return (clean.encode(), count) if count else (value, 0)
+        except UnicodeDecodeError:
+            clean, count = self.named(name, value.decode("latin-1"))
+            return (clean.encode("latin-1"), count) if count else (value, 0)
 
     def headers(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[tuple[str, str]], int]:
         """Return the header pairs in their order, secret values replaced whole, and how many secrets were taken out."""

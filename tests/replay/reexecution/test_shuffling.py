@@ -29,12 +29,15 @@ from support.taped import recorded, run
 def put_back() -> Iterator[None]:
     """The process is as it was after this block."""
     loops, switches, day = base_events.BaseEventLoop._run_once, sys.getswitchinterval(), shuffling._another_day  # type: ignore[attr-defined]
+    jobs = shuffling.Job.__call__
     shuffling._another_day = lambda days: None
     try:
         yield
     finally:
         base_events.BaseEventLoop._run_once = loops  # type: ignore[attr-defined]
         shuffling._another_day = day
+        shuffling.Job.__call__ = jobs  # type: ignore[method-assign]
+        shuffling._taken.clear()
         sys.setswitchinterval(switches)
 
 
@@ -98,3 +101,16 @@ def test_a_copy_of_the_process_keeps_the_day_that_it_has() -> None:
     with time_machine.travel("2020-02-02 12:30:00Z", tick=True):
         shuffling._another_day(100)
         assert date.today() == date(2020, 2, 2)
+
+
+def test_sets_of_things_have_another_order_each_time() -> None:
+    class Thing:
+        def __init__(self, number: int) -> None:
+            self.number = number
+
+    orders = set()
+    with put_back():
+        for seed in range(8):
+            shuffling._shuffle_memory(random.Random(seed))
+            orders.add(tuple(thing.number for thing in {Thing(number) for number in range(8)}))
+    assert len(orders) > 1

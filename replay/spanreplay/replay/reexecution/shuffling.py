@@ -1,8 +1,9 @@
 """What a program must not depend on, decided by chance: for ``--check-determinism``.
 
 In life it differs from one execution to the next, and from one machine to another: when each call comes back, which of the tasks that wait
-for something goes on first, when threads take turns, the day, and, where the record does not hold it, the order of sets. What a program is
-promised stays: tasks begin in the order they were made, and whoever waits for the same thing goes on in the order they came.
+for something goes on first, when threads take turns and how long their jobs take, the day, where in memory a thing is, by which sets of
+things are ordered, and, where the record does not hold it, the order of sets of texts. What a program is promised stays: tasks begin in the
+order they were made, and whoever waits for the same thing goes on in the order they came.
 """
 
 import asyncio
@@ -16,11 +17,18 @@ from typing import Any, Final
 from spanreplay.boundary.call import Answer
 from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.instrumentation.shims.clock import travelling
+from spanreplay.instrumentation.shims.threads import Job
 from spanreplay.replay.reexecution.stepping import Inner
 
 _LONGEST_S: Final = 0.003
 _SWITCHES_S: Final = (1e-5, 1e-4, 0.005, 0.02)
 _DAYS: Final = 400
+_SMALLEST: Final = sys.getsizeof(b"")
+_LARGEST: Final = 512
+"""Above, each thing has memory of its own from the system."""
+_STEP: Final = 16
+_BLOCKS: Final = 200
+_taken: Final[list[bytes]] = []
 
 
 class Shuffled:
@@ -35,6 +43,8 @@ class Shuffled:
         sys.setswitchinterval(self._chance.choice(_SWITCHES_S))
         _another_day(self._chance.randint(-_DAYS, _DAYS))
         _shuffle_loops(random.Random(seed))  # noqa: S311
+        _delay_jobs(random.Random(seed))  # noqa: S311
+        _shuffle_memory(random.Random(seed))  # noqa: S311
 
     def intercept(self, step: LiveStep) -> Answer | None:
         """Answer a call."""
@@ -56,6 +66,27 @@ def _another_day(days: int) -> None:
     if travelling().escape_hatch.is_travelling():
         return
     travelling().travel(time.time() + days * 86_400, tick=True).start()
+
+
+def _delay_jobs(chance: random.Random) -> None:
+    """Jobs of threads take a while more, by chance."""
+    work = Job.__call__
+
+    def slowly(self: Job, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return work(self, *args, **kwargs)
+        finally:
+            time.sleep(chance.random() * _LONGEST_S)
+
+    Job.__call__ = slowly  # type: ignore[method-assign]
+
+
+def _shuffle_memory(chance: random.Random) -> None:
+    """Things that are made from here on are at other addresses: some blocks of each size stay taken, with free ones between."""
+    for size in range(_SMALLEST, _LARGEST, _STEP):
+        blocks = [bytes(size - _SMALLEST) for _ in range(chance.randint(_BLOCKS // 2, _BLOCKS))]
+        chance.shuffle(blocks)
+        _taken.extend(blocks[: len(blocks) // 2])
 
 
 def _shuffle_loops(chance: random.Random) -> None:

@@ -15,14 +15,16 @@ _DEPTH: Final = 8
 """How often pieces of pieces are looked for; what this version writes takes three."""
 _SHA256: Final = re.compile(r"sha256:([0-9a-f]{16})[0-9a-f]{48}").fullmatch
 What: TypeAlias = Literal["digest", "text", "content"]
-_BY_KEY: Final[Mapping[What, str]] = {
-    "digest": "SELECT digest FROM blobs WHERE key IN (SELECT unnest($1::UBIGINT[]))",
-    "text": "SELECT digest, text FROM blobs WHERE key IN (SELECT unnest($1::UBIGINT[]))",
-    "content": "SELECT digest, text, data, parts FROM blobs WHERE key IN (SELECT unnest($1::UBIGINT[]))",
+_DIGESTS: Final = "SELECT digest FROM blobs WHERE key IN (SELECT unnest($1::UBIGINT[]))"
+_PLACES: Final = "SELECT rowid FROM blobs WHERE key IN (SELECT unnest($1::UBIGINT[]))"
+_IN_PLACE: Final[Mapping[What, str]] = {
+    "text": "SELECT digest, text FROM blobs WHERE rowid IN (SELECT unnest($1::BIGINT[]))",
+    "content": "SELECT digest, text, data, parts FROM blobs WHERE rowid IN (SELECT unnest($1::BIGINT[]))",
 }
 _BY_DIGEST: Final[Mapping[What, str]] = {
-    what: statement.replace("key IN (SELECT unnest($1::UBIGINT[]))", "key IS NULL AND digest IN (SELECT unnest($1))")
-    for what, statement in _BY_KEY.items()
+    "digest": "SELECT digest FROM blobs WHERE key IS NULL AND digest IN (SELECT unnest($1))",
+    "text": "SELECT digest, text FROM blobs WHERE key IS NULL AND digest IN (SELECT unnest($1))",
+    "content": "SELECT digest, text, data, parts FROM blobs WHERE key IS NULL AND digest IN (SELECT unnest($1))",
 }
 _Row = tuple[str | None, bytes | None, list[str]]
 """Text, data, parts."""
@@ -41,11 +43,19 @@ def select_blobs(connection: "Connection", digests: Iterable[str], what: What) -
     others = [digest for digest, key in keys.items() if key is None]
     found: list[tuple[Any, ...]] = []
     if len(others) < len(wanted):
-        rows = connection.execute(_BY_KEY[what], [[*{key for key in keys.values() if key is not None}]]).fetchall()
+        rows = _by_key(connection, [*{key for key in keys.values() if key is not None}], what)
         found = [row for row in rows if row[0] in wanted]
     if others:
         found += connection.execute(_BY_DIGEST[what], [others]).fetchall()
     return found
+
+
+def _by_key(connection: "Connection", keys: list[int], what: What) -> list[tuple[Any, ...]]:
+    if what == "digest":
+        return connection.execute(_DIGESTS, [keys]).fetchall()
+    # Where they are first: what lies elsewhere is then not decompressed.
+    places = [place for (place,) in connection.execute(_PLACES, [keys]).fetchall()]
+    return connection.execute(_IN_PLACE[what], [places]).fetchall() if places else []
 
 
 def load_content(connection: "Connection", digests: Iterable[str], damaged: list[str] | None = None) -> dict[str, bytes | str]:

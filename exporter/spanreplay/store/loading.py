@@ -4,6 +4,7 @@ import json
 from base64 import b64decode
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from spanreplay.store.appending import append, clean
@@ -52,6 +53,10 @@ class Batch:
         self._spans: dict[_Key, list[tuple[Form, str | None]]] = {}
         self._logs: dict[str, tuple[Form, str]] = {}
         self._blobs: dict[str, _Blob] = {}
+        self._waiting: list[str] = []
+        """Content that came since the last record: it stands before the one that refers to it."""
+        self._by_trace: dict[str | None, list[str]] = {}
+        """Content of each trace. What lies together is read together, and has more in common that compression can make use of."""
 
     def add(self, record: Form, process: str | None) -> str | None:
         """Takes one journal record.
@@ -72,15 +77,27 @@ class Batch:
                 content = _log_content(record)
                 digest = digest_of(to_sorted_json(content).encode("ascii"))
                 self._logs[digest] = (content, record.get("origin", RECORDER))
+                self._belongs_to(content.get(TRACE))
                 return digest
             else:
                 check_form(record)
                 _check_dropped(record.get(DROPPED, (0, 0, 0)))
                 _check_ids(record, TRACE, SPAN)
                 self._spans.setdefault((record[TRACE], record[SPAN]), []).append((record, process))
+                self._belongs_to(record[TRACE])
         except (KeyError, TypeError, ValueError):
             self.rejected += 1
         return None
+
+    def _belongs_to(self, trace_id: str | None) -> None:
+        if self._waiting:
+            self._by_trace.setdefault(trace_id, []).extend(self._waiting)
+            self._waiting = []
+
+    def _put(self, blob: _Blob) -> None:
+        if blob[0] not in self._blobs:
+            self._waiting.append(blob[0])
+        self._blobs[blob[0]] = blob
 
     def _add_content(self, blob: _Blob) -> None:
         digest, size, media, text, *_ = blob
@@ -89,7 +106,7 @@ class Batch:
             if piece is not None:
                 self.add_piece(piece)
                 return
-        self._blobs[digest] = blob
+        self._put(blob)
 
     @property
     def content_bytes(self) -> int:
@@ -98,7 +115,7 @@ class Batch:
 
     def add_text(self, digest: str, size: int, text: str) -> None:
         """Takes content that is valid UTF-8, of ``size`` bytes."""
-        self._blobs[digest] = digest, size, TEXT_MEDIA, text, None, None, key_of(digest)
+        self._put((digest, size, TEXT_MEDIA, text, None, None, key_of(digest)))
 
     def add_piece(self, piece: Piece) -> None:
         """Takes content and the pieces that it is made of."""
@@ -106,7 +123,7 @@ class Batch:
             for inner in piece.inner:
                 self.add_piece(inner)
             parts = None if piece.parts is None else to_readable_json(piece.parts)
-            self._blobs[piece.digest] = piece.digest, piece.size, TEXT_MEDIA, piece.text, None, parts, key_of(piece.digest)
+            self._put((piece.digest, piece.size, TEXT_MEDIA, piece.text, None, parts, key_of(piece.digest)))
 
     def load(self, connection: "Connection", generation: int) -> Counter[Effect]:
         """Writes it all, inside the caller's transaction.
@@ -178,7 +195,8 @@ class Batch:
         if not self._blobs:
             return
         known = {digest for (digest,) in select_blobs(connection, self._blobs, "digest")}
-        append(connection, "blobs", [blob for digest, blob in self._blobs.items() if digest not in known], BLOB_COLUMNS)
+        in_order = chain(chain.from_iterable(self._by_trace.values()), self._waiting)
+        append(connection, "blobs", [self._blobs[digest] for digest in in_order if digest not in known], BLOB_COLUMNS)
 
 
 LOG_COLUMNS: Final = ("trace_id", "span_id", "time_ns", "event_name", "severity", "body", "record", "origin", "digest")

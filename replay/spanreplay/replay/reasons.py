@@ -40,6 +40,8 @@ FOREIGN: Final = "recorded-by-others"
 
 # ---- worth knowing: no downgrade ---------------------------------------------------------------------------------
 REDACTED_INPUT: Final = "redacted-input"
+EMPTY_MESSAGE: Final = "empty-message"
+"""A message to the model is there without what it said: some instrumentations leave out what is not one plain text."""
 REDACTED_HEADER: Final = "redacted-header"
 MISSING_PARENT: Final = "missing-parent"
 CYCLE: Final = "cycle"

@@ -82,6 +82,7 @@ def test_a_failure_that_a_tool_reports_and_one_that_it_raises() -> None:
     raised = event("exception", {"exception.type": "RuntimeError", "exception.message": "no"})
     draft = read(tool(status, ASKED, ANSWERED, raised, status=STATUS_ERROR, status_message="no"))
     assert (draft.outcome, draft.error) == ("error", {"type": "RuntimeError", "message": "no"})
+    assert read(tool({"tool.status": "error"}, ASKED, ANSWERED)).outcome == "tool_error", "as up to 1.25, with a span that went well"
 
 
 def test_a_call_that_was_interrupted_or_cancelled() -> None:

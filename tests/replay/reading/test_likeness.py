@@ -17,6 +17,7 @@ from spanreplay.replay.reading.likeness import (
     SYSTEM,
     TOOLS,
     TYPES,
+    UNSAID,
     WITHHELD,
     Likeness,
     alike,
@@ -377,6 +378,18 @@ def test_one_step_that_shows_the_system_prompt_makes_it_compared_in_all() -> Non
 def test_a_withheld_text_is_not_compared_and_said(placeholder: str) -> None:
     found = compared(changed(view(), QUESTION, placeholder))
     assert (found.equal, found.left_out) == (True, frozenset({WITHHELD}))
+
+
+def test_what_a_message_without_content_said_is_not_compared_and_said() -> None:
+    """Some instrumentations leave out all that a message says which is not one plain text, such as one with a picture."""
+    said = [view()["messages"][0], {"role": "user", "parts": []}, *view()["messages"][2:]]
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    shown = {**CHAT, "messages": [CHAT["messages"][0], {"role": "user", "content": [{"type": "text", "text": QUESTION}, picture]}]}
+    shown["messages"] += CHAT["messages"][2:]
+    for body in (CHAT, shown):
+        found = compared(view(messages=said), body)
+        assert (found.equal, UNSAID in found.left_out) == (True, True)
+    assert not compared(view(messages=said), changed(CHAT, "rain", "snow")).equal
 
 
 def test_a_cut_text_is_compared_as_far_as_it_goes_where_that_is_accepted() -> None:

@@ -8,6 +8,7 @@ import pytest
 from fixtures.runs.spans import chat, said, span, tool
 from spanreplay.replay.model import Step
 from spanreplay.replay.reading.fields import not_captured
+from spanreplay.replay.rebuilding.completeness import gaps
 from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import SpanRecord
@@ -116,3 +117,22 @@ def test_a_part_that_was_redacted_is_told() -> None:
     assert (step.grade, codes) == ("semantic", {"redacted-input"})
     step, codes = read(tool(1, result='{"rows": [{"name": "__REDACTED__"}]}'))
     assert (step.grade, codes) == ("structure", {"redacted-result"})
+
+
+def test_a_message_that_says_nothing_at_all_is_told() -> None:
+    question = {"role": "user", "parts": []}
+    both = json.dumps([{"role": "system", "parts": [text("Be kind.")]}, question, {"role": "assistant", "parts": []}])
+    record = chat(1, attributes={a.GEN_AI_INPUT_MESSAGES: both})
+    step, codes = read(record)
+    assert (step.grade, codes) == ("semantic", {"empty-message"})
+    runs = build_runs([record])
+    assert [gap.code for gap in gaps(runs, [record])[runs[0].run_id]] == ["empty-message"]
+    asked = json.dumps([{"role": "user", "parts": [text("")]}, {"role": "assistant", "parts": []}, {"role": "user", "parts": [text("a")]}])
+    assert read(chat(1, attributes={a.GEN_AI_INPUT_MESSAGES: asked}))[1] == set()
+
+
+@pytest.mark.parametrize(("value", "result"), [(b'{"a": "\xc3\xbc"}', {"a": "ü"}), (b"ab", "YWI="), (b'{"a": "\xc3', "eyJhIjogIsM=")])
+def test_json_text_that_was_written_as_bytes_is_read_as_what_it_says(value: bytes, result: Any) -> None:
+    """LangSmith's exporter writes inputs and outputs so up to 0.4; any other bytes are their base64 text."""
+    step, _ = read(tool(1, result=value))
+    assert step.output == {"result": result}

@@ -81,3 +81,10 @@ NO_RESPONSES: list[dict[str, Any]] = [{"output": []}, {"output": "x"}, {"output"
 def test_what_is_no_request_or_response_is_none() -> None:
     assert [openai_responses.asked(body) for body in NO_REQUESTS] == [None] * len(NO_REQUESTS)
     assert [openai_responses.answered(body) for body in NO_RESPONSES] == [None] * len(NO_RESPONSES)
+
+
+def test_a_list_of_responses_is_what_they_say_together() -> None:
+    one = {"id": "resp_1", "object": "response", "output": [ITEMS[2]]}
+    assert output_view([one]) == output_view(one)
+    said = output_view([one, {**one, "output": ITEMS[-1:]}])
+    assert [[part["type"] for part in message["parts"]] for message in said["messages"]] == [["tool_call"], ["text"]]

@@ -23,6 +23,8 @@ from spanreplay.spans.record import STATUS_ERROR, LogRecord, SpanRecord
 SCOPE: Final = "strands.telemetry.tracer"
 PROVIDER: Final = "strands-agents"
 TOOL_STATUS: Final = "gen_ai.tool.status"
+OLD_TOOL_STATUS: Final = "tool.status"
+"""Up to 1.25."""
 TOOL_SCHEMA: Final = "gen_ai.tool.json_schema"
 CANCELLED: Final = "strands.cancellation.type"
 HANDOFF: Final = "handoff_to_agent"
@@ -102,11 +104,13 @@ def _found(span: SpanRecord, fields: Fields, kind: Kind, operation: str) -> Foun
 def _tool(span: SpanRecord, fields: Fields, cancelled: OutcomeName | None) -> Found:
     name = fields.text(a.GEN_AI_TOOL_NAME) or span.name.removeprefix("execute_tool ")
     asked, answered = _arguments(span, fields), _result(span, fields)
-    status = fields.text(TOOL_STATUS)
+    status = fields.text(TOOL_STATUS, OLD_TOOL_STATUS)
     error: Json = None
     outcome = cancelled
     if span.status == STATUS_ERROR and status == "error" and not any(event.name == a.EXCEPTION_EVENT for event in span.events):
         error = {"type": TOOL_ERROR, "message": span.status_message or None}
+    elif outcome is None and status == "error" and span.status != STATUS_ERROR:
+        outcome = "tool_error"
     elif outcome is None and asked is not None and answered is None and status is None and span.end_ns and span.status != STATUS_ERROR:
         outcome = "interrupted"  # an interrupt, or a stream that was left, has no result
     tool: dict[str, Json] = {"name": name}

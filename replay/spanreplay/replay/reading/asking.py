@@ -17,9 +17,10 @@ from spanreplay.replay.reading.messages import definitions
 from spanreplay.replay.reading.parts import role_of
 from spanreplay.replay.reading.python_text import python_value
 from spanreplay.replay.reading.settings import other_settings, settings
+from spanreplay.replay.reading.withheld import is_empty
 from spanreplay.semconv import attributes as names
 
-TurnKind: TypeAlias = Literal["text", "call", "result", "media"]
+TurnKind: TypeAlias = Literal["text", "call", "result", "media", "unknown"]
 
 _THOUGHTS: Final = frozenset({"reasoning", "thinking", "compaction", "redacted_thinking"})
 _WRAPS: Final = frozenset({"result", "output", "content", "response", "text", "error"})
@@ -36,7 +37,9 @@ class Turn(NamedTuple):
     role: str
     """``user``, ``assistant``, ``tool``, or as recorded."""
     value: Json
-    """Texts that stand together as a list; ``{"name", "arguments"}`` of a call; the plain value of a result; a part of another sort."""
+    """Texts that stand together as a list; ``{"name", "arguments"}`` of a call; the plain value of a result; a part of another sort.
+
+    Of what is unknown ``None``: a message was there, and what it said was left out."""
     call_id: str | None = None
 
 
@@ -191,6 +194,8 @@ def _request(
             told += [text for part in parts if (text := _content(part))]
             lead += not turns
             continue
+        if is_empty(found):
+            turns.append(Turn("unknown", role, None))
         for part in parts:
             _add(turns, role, part)
     return Request(

@@ -16,12 +16,13 @@ from spanreplay.replay.reading.fields import Fields
 from spanreplay.replay.reading.messages import finish_reason, usage
 from spanreplay.replay.reading.outcomes import failure, outcome
 from spanreplay.replay.reading.versions import step_versions
-from spanreplay.replay.reading.withheld import marks, told
+from spanreplay.replay.reading.withheld import empty_messages, marks, told
 from spanreplay.replay.reasons import (
     CONTENT_ELSEWHERE,
     CUT,
     DROPPED_ATTRIBUTES,
     DROPPED_EVENTS,
+    EMPTY_MESSAGE,
     INPUT_ABSENT,
     NEVER_ENDED,
     OUTPUT_ABSENT,
@@ -166,6 +167,9 @@ def _grade(span: SpanRecord, fields: Fields, found: Found, ended: OutcomeName) -
         held.append("structure")
     if count := marks(found.asked):
         reasons.append(Reason(code=REDACTED_INPUT, detail=f"redacted where it was recorded: {_texts(count)} of the input"))
+    if found.kind == "model_call" and (count := empty_messages(found.asked)):
+        detail = f"{count} message{' has' if count == 1 else 's have'} no content: what was said was left out where it was recorded"
+        reasons.append(Reason(code=EMPTY_MESSAGE, detail=detail))
     if count := marks(found.answered):
         held.append("semantic" if passed else "structure")
         reasons.append(Reason(code=REDACTED_RESULT, detail=f"redacted where it was recorded: {_texts(count)} of the output"))

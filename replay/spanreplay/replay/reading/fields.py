@@ -39,7 +39,7 @@ class Fields:
     __slots__ = ("attributes", "reasons")
 
     def __init__(self, attributes: Mapping[str, Value]) -> None:
-        self.attributes = attributes
+        self.attributes = attributes if bytes not in map(type, attributes.values()) else _with_texts(attributes)
         self.reasons: dict[str, Reason] = {}
 
     def __contains__(self, name: str) -> bool:
@@ -106,6 +106,20 @@ class Fields:
     def cut(self, name: str, detail: str, size: int | None = None) -> None:
         """Remembers that an attribute is not whole, and how many bytes of it are left."""
         self.reasons.setdefault(name, Reason(code=CUT, detail=detail, field=name, size=size))
+
+
+def _with_texts(attributes: Mapping[str, Value]) -> Mapping[str, Value]:
+    """Attributes with the JSON text that some write as bytes, such as LangSmith's exporter up to 0.4."""
+    return {name: _text_in(value) if isinstance(value, bytes) else value for name, value in attributes.items()}
+
+
+def _text_in(value: bytes) -> Value:
+    if value.lstrip()[:1] not in (b"{", b"[", b'"'):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
 
 
 def not_captured(value: object) -> bool:

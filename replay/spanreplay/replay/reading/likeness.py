@@ -27,6 +27,7 @@ SETTING: Final = "the setting {}"
 TYPES: Final = "whether a value is a number or its text"
 REST: Final = "what was behind the cut"
 WITHHELD: Final = "values that were withheld"
+UNSAID: Final = "what messages said that were recorded without content"
 
 _SCRUBBED: Final = "[Scrubbed due to "
 """How Logfire begins what it puts for a value that looks secret."""
@@ -99,6 +100,9 @@ def alike(recorded: Request, live: Request, shown: Shows, *, cut: bool = False, 
         left_out.add(MEDIA)
         turns = tuple(turn for turn in turns if turn.kind != "media")
     told = recorded.turns
+    if any(turn.kind == "unknown" for turn in told):
+        left_out.add(UNSAID)
+        told, turns = _without_unknown(told, turns)
     if goes_on:
         left_out.add(REST)
         told = told[:-1] if told and told[-1].kind != "text" else told
@@ -130,6 +134,19 @@ def alike(recorded: Request, live: Request, shown: Shows, *, cut: bool = False, 
             actual |= {} if given is None else {name: given}
     left_out |= same.left_out
     return Likeness(equal=not wanted and not actual, closeness=closeness, recorded=wanted, actual=actual, left_out=frozenset(left_out))
+
+
+def _without_unknown(told: Iterable[Turn], live: Iterable[Turn]) -> tuple[tuple[Turn, ...], tuple[Turn, ...]]:
+    """The turns of a record and of a live call without those of which the record does not say what they said."""
+    known: list[Turn] = []
+    left = list(live)
+    for turn in told:
+        if turn.kind != "unknown":
+            known.append(turn)
+            continue
+        while len(known) < len(left) and left[len(known)].role == turn.role and left[len(known)].kind in ("text", "media"):
+            del left[len(known)]
+    return tuple(known), tuple(left)
 
 
 def _differing_settings(recorded: Request, live: Request, same: "_Same") -> Iterator[tuple[str, Json, Json]]:

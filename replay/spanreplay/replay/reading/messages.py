@@ -255,10 +255,20 @@ def body_asked(value: Json) -> Json:
 
 
 def body_answered(value: Json) -> Json:
-    """The view of a response body of a known shape, or of the list of its items; ``None`` of anything else."""
+    """The view of a response body of a known shape, of a list of its items or of such bodies; ``None`` of anything else."""
     body = {"output": value} if isinstance(value, list) else value
     found = next((view for shape in registry() if (view := shape.answered(body)) is not None), None) if isinstance(body, dict) else None
+    if found is None and isinstance(value, list):
+        found = _of_bodies(value)
     return None if found is None else _answered(found)
+
+
+def _of_bodies(bodies: list[Json]) -> Json:
+    """One view of several bodies; ``None`` where one of them is none: what the stream of an agent's model ended with is a list of one."""
+    views = [view for body in bodies if isinstance(body, dict) and (view := body_answered(body)) is not None]
+    if not views or len(views) != len(bodies):
+        return None
+    return {"messages": [message for view in views for message in view["messages"]], "finish": views[-1]["finish"]}
 
 
 def is_talk(value: Json) -> bool:

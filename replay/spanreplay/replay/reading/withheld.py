@@ -11,6 +11,7 @@ from spanreplay.replay.model import Json
 from spanreplay.replay.reading.fields import LONGEST_MARK, not_captured
 from spanreplay.replay.reading.growing import PerElement
 
+_SAY: Final = ("user", "system")
 _EMPTY_ANSWERS: Final = frozenset({"content_filter", "length", "max_tokens", "refusal", "error", "SAFETY", "MAX_TOKENS"})
 """Finish reasons with which an answer may well be empty."""
 
@@ -32,6 +33,19 @@ def told(view: Json, *, answered: bool = False) -> Json:
     if any(map(_says, _held(view))):
         return view
     return view if answered and any(True for _ in _held(view)) and all(map(_is_empty_text, _held(view))) else None
+
+
+def empty_messages(view: Json) -> int:
+    """How many messages of users and systems in a view say nothing at all, not even an empty text."""
+    said = view.get("messages") if isinstance(view, dict) else None
+    return sum(map(is_empty, said)) if isinstance(said, list) else 0
+
+
+def is_empty(message: Json) -> bool:
+    """Whether a message has lost what was said in it. One of an assistant may say nothing, and one of a tool has its result."""
+    if not isinstance(message, dict) or message.get("parts") != []:
+        return False
+    return any(message.get("role") == role for role in _SAY)
 
 
 def _held(view: dict[str, Any]) -> Iterator[Any]:

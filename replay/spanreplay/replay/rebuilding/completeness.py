@@ -21,6 +21,7 @@ from spanreplay.replay.reasons import (
     DROPPED_ATTRIBUTES,
     DROPPED_EVENTS,
     EFFECT_UNKNOWN,
+    EMPTY_MESSAGE,
     INPUT_ABSENT,
     LOG_WITHOUT_SPAN,
     MISSING_PARENT,
@@ -42,7 +43,9 @@ NOTHING_RECORDED: Final = "nothing-recorded"
 REMOTE_PARENT: Final = 0x200
 """Span flag: the parent is known to be in another process (``SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK``, opentelemetry-proto)."""
 
-_OF_STEPS: Final = frozenset({CUT, NEVER_ENDED, EFFECT_UNKNOWN, WIRE_INCOMPLETE, INPUT_ABSENT, OUTPUT_ABSENT, CONTENT_ELSEWHERE})
+_OF_STEPS: Final = frozenset(
+    {CUT, NEVER_ENDED, EFFECT_UNKNOWN, WIRE_INCOMPLETE, INPUT_ABSENT, OUTPUT_ABSENT, CONTENT_ELSEWHERE, EMPTY_MESSAGE}
+)
 _OF_RUNS: Final = frozenset({RECORDS_DROPPED, SOURCE_LOSS, UNREADABLE, LOG_WITHOUT_SPAN, CALL_WITHOUT_SPAN})
 _PASSED_THROUGH: Final = frozenset({"agent", "handoff", "decision", "human"})
 """Kinds that a replay never answers: that nobody captured their content is no gap."""
@@ -52,6 +55,7 @@ _LIMIT: Final = "raise OTEL_SPAN_{}_COUNT_LIMIT where it is recorded (empty mean
 _ADVICE: Final[Mapping[str, str]] = {
     INPUT_ABSENT: _CAPTURE,
     OUTPUT_ABSENT: _CAPTURE,
+    EMPTY_MESSAGE: "use an instrumentation, or a newer version of it, that keeps messages of several parts, such as those with a picture",
     CONTENT_ELSEWHERE: "keep the uploaded files with the trace",
     NEVER_ENDED: "the process died or was not flushed: shut the tracer provider down at exit",
     EFFECT_UNKNOWN: "look at what it acts on before it is done again",

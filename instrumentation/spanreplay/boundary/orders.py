@@ -7,7 +7,7 @@ that a replay can tell them again in that order.
 
 import json
 import weakref
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
@@ -26,8 +26,10 @@ Item: TypeAlias = tuple[int, tuple[Member, ...]]
 
 MOST_OF_ONE: Final = 20_000
 """Items of one channel that are kept."""
-MOST: Final = 200_000
-"""Items of a process that are."""
+MOST_PENDING: Final = 50_000
+"""Items that wait for a step."""
+_MOST_COUNTED: Final = 10_000
+"""Channels whose items are counted; those that were new long ago are over."""
 _BODIES_RUN: Final = frozenset({"agent", "handoff"})
 """Kinds of steps whose bodies a replay runs too."""
 _all: "Final[weakref.WeakSet[Orders]]" = weakref.WeakSet()
@@ -38,8 +40,7 @@ class Orders:
 
     def __init__(self) -> None:
         self._pending: deque[tuple[Channel, Item]] = deque()
-        self._kept: dict[Channel, int] = defaultdict(int)
-        self._left = MOST
+        self._kept: dict[Channel, int] = {}
         self._number = count()
         _all.add(self)
 
@@ -48,9 +49,11 @@ class Orders:
 
     def add(self, channel: Channel, ms: int, members: tuple[Member, ...]) -> None:
         """The program has seen these come."""
-        if self._left > 0 and self._kept[channel] < MOST_OF_ONE:
-            self._left -= 1
-            self._kept[channel] += 1
+        kept = self._kept.get(channel, 0)
+        if kept < MOST_OF_ONE and len(self._pending) < MOST_PENDING:
+            if not kept and len(self._kept) >= _MOST_COUNTED:
+                self._kept.clear()
+            self._kept[channel] = kept + 1
             self._pending.append((channel, (ms, members)))
 
     def take(self) -> str:

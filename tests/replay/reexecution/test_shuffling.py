@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from spanreplay.boundary.scope import process
 from spanreplay.boundary.session import RunContext, entered
 from spanreplay.instrumentation import shims
+from spanreplay.instrumentation.shims.threads import Job
 from spanreplay.replay.reexecution import shuffling
 from spanreplay.replay.reexecution.engine import prepared
 from spanreplay.replay.reexecution.ledger import Ledger
@@ -29,14 +30,14 @@ from support.taped import recorded, run
 def put_back() -> Iterator[None]:
     """The process is as it was after this block."""
     loops, switches, day = base_events.BaseEventLoop._run_once, sys.getswitchinterval(), shuffling._another_day  # type: ignore[attr-defined]
-    jobs = shuffling.Job.__call__
+    jobs = Job.__call__
     shuffling._another_day = lambda days: None
     try:
         yield
     finally:
         base_events.BaseEventLoop._run_once = loops  # type: ignore[attr-defined]
         shuffling._another_day = day
-        shuffling.Job.__call__ = jobs  # type: ignore[method-assign]
+        Job.__call__ = jobs  # type: ignore[method-assign]
         shuffling._taken.clear()
         sys.setswitchinterval(switches)
 

@@ -18,6 +18,7 @@ from spanreplay.boundary.session import Session
 
 _IN_VAIN: Final = 3
 """After so many who did not come, the rest of a channel comes as it comes."""
+_RUNS: Final = 1000
 _TURN_S: Final = 0.005
 """How long one waits for another one to have been handed over, while recording: without it the order kept could be another one."""
 
@@ -42,6 +43,8 @@ def arrivals(scope: Scope, name: str, *, of_run: bool = False, once: bool = True
     if once:
         return Arrivals(session, channel, seen=seen)
     known: Arrivals | None = session.arrivals.get(channel)
+    if known is None and told is None and len(session.arrivals) >= _RUNS:
+        session.arrivals.clear()  # while recording, one has nothing that another has not
     return known if known is not None else session.arrivals.setdefault(channel, Arrivals(session, channel))
 
 

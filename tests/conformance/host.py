@@ -3,6 +3,7 @@
 Those of a :class:`Driver` are forked, so that importing the SDKs is paid once; those of a :class:`CommandDriver` are commands.
 """
 
+import gc
 import json
 import os
 import platform
@@ -35,6 +36,7 @@ def main() -> None:
     if not isinstance(driver, CommandDriver):
         warm.up()
         driver.warm_up()
+        gc.freeze()  # the forks need not look at it, and share it
     for line in sys.stdin:
         job = Job.from_json(json.loads(line))
         ended = _commanded(job, driver) if isinstance(driver, CommandDriver) else _forked(job, driver, known[job.scenario])

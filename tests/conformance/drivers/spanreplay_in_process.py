@@ -9,6 +9,7 @@ from typing import Any
 
 from conformance.driver import HASH_SEED, Difference, Driver, Program, Replayed
 from spanreplay.instrumentation import tool
+from spanreplay.recording import plugins
 from spanreplay.replay import Replayer
 from spanreplay.replay.reexecution import baseline
 
@@ -28,6 +29,7 @@ class InProcess(Driver):
                 if "_site" not in module.name:
                     with contextlib.suppress(ImportError):  # of an extra
                         importlib.import_module(module.name)
+        plugins.install("auto", shortcuts=True).uninstall()  # what is looked for in thousands of modules has been looked for
 
     def tool(self, function: Callable[..., Any], *, acts: bool) -> Callable[..., Any]:
         return tool(effect="irreversible" if acts else "read")(function)

@@ -245,7 +245,7 @@ def _waiting(original: Callable[..., Any]) -> Callable[..., Any]:
     async def wait(fs: Any, *, timeout: float | None = None, return_when: str = asyncio.ALL_COMPLETED) -> Any:  # noqa: ASYNC109 — its own
         scope = _scope()
         fs = _unchanging(fs)
-        if scope is None or not _are(fs, asyncio.Future):
+        if scope is None or not _are(fs, asyncio.Future) or (len(fs) == 1 and timeout is None):  # of one there is no order
             return await original(fs, timeout=timeout, return_when=return_when)
         waiting = _Waiting(scope, fs)
         if waiting.done is not None:
@@ -275,7 +275,7 @@ def _blocking(original: Callable[..., Any]) -> Callable[..., Any]:
     def wait(fs: Any, timeout: float | None = None, return_when: str = concurrent.futures.ALL_COMPLETED) -> Any:
         scope = _scope()
         fs = _unchanging(fs)
-        if scope is None or not _are(fs, concurrent.futures.Future):
+        if scope is None or not _are(fs, concurrent.futures.Future) or (len(fs) == 1 and timeout is None):
             return original(fs, timeout, return_when)
         waiting = _Waiting(scope, fs)
         if waiting.done is not None:

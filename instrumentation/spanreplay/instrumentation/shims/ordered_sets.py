@@ -20,6 +20,7 @@ _hooked: Final[set[str]] = set()
 class InOrder(set[Any]):
     """A set that is iterated in the order given; what was added to it since comes after that, in the order in which it was."""
 
+    __slots__ = ("_order",)
     in_order = True
 
     def __init__(self, members: Iterable[Any] = ()) -> None:
@@ -78,8 +79,9 @@ def keeping_order(original: Callable[..., None], names: Iterable[str]) -> Callab
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 — it stands in for that
         original(self, *args, **kwargs)
         for name in names if scopes.process.active else ():
-            if type(getattr(self, name, None)) is set:
-                setattr(self, name, InOrder.of(getattr(self, name)))
+            found = getattr(self, name, None)
+            if type(found) is set:
+                setattr(self, name, InOrder(found))
 
     return __init__
 

@@ -383,6 +383,40 @@ def test_what_only_has_agent_in_its_name_is_what_it_is() -> None:
     assert not read(told("AGENT", {"agent.name": "agent", "metadata": '{"langgraph_node": "tools"}'}, name="agent")).frame
 
 
+@pytest.mark.parametrize("name", ["ChannelWrite<...,agent>", "Branch<agent,should_continue>", "agent"])
+def test_what_a_graph_does_around_a_node_is_no_agent(name: str) -> None:
+    inside: dict[str, Value] = {"metadata": '{"langgraph_node": "agent"}', "input.value": "{}"}
+    assert read(told("AGENT", inside, name=name)).frame
+    assert not read(told("AGENT", inside, name="agent_of_another_graph")).frame
+
+
+def test_arguments_that_stand_as_python_shows_them() -> None:
+    assert read(told("TOOL", {"input.value": "{'city': 'Zürich', 'days': None}"})).input == {"arguments": {"city": "Zürich", "days": None}}
+    assert read(told("TOOL", {"input.value": "{city}"})).input == {"arguments": "{city}"}
+
+
+def test_calls_without_ids_have_those_of_the_whole_body() -> None:
+    """As the first versions of the instrumentation of LangChain write them, which leave out an empty result too."""
+    asked: dict[str, Value] = {"tool_calls.0.tool_call.function.name": "f", "tool_calls.1.tool_call.function.name": "f"}
+    calls = [{"id": f"c{place}", "name": "f", "args": {}} for place in (1, 2)]
+    said = {"lc": 1, "type": "constructor", "id": ["AIMessage"], "kwargs": {"content": "", "type": "ai", "tool_calls": calls}}
+    empty = {"lc": 1, "type": "constructor", "id": ["ToolMessage"], "kwargs": {"content": "", "type": "tool", "tool_call_id": "c1"}}
+    attributes = {
+        **flat("input", {"role": "user", "content": "go"}, {"role": "assistant", **asked}, {"role": "tool", "name": "f"}),
+        **flat("output", {"role": "assistant", **asked}),
+        "input.value": json.dumps({"messages": [[{**said, "kwargs": {"content": "go", "type": "human"}}, said, empty]]}),
+        "output.value": json.dumps({"generations": [[{"text": "", "type": "ChatGeneration", "message": said}]]}),
+    }
+    draft = read(told("LLM", attributes))
+    assert isinstance(draft.input, dict)
+    assert isinstance(draft.output, dict)
+    assert [part["id"] for part in draft.output["messages"][0]["parts"]] == ["c1", "c2"]
+    assert [part["id"] for part in draft.input["messages"][1]["parts"]] == ["c1", "c2"]
+    assert draft.input["messages"][2]["parts"] == [{"type": "tool_call_response", "id": "c1", "response": ""}]
+    other = {**attributes, "output.value": json.dumps({"generations": []})}
+    assert [part["id"] for part in read(told("LLM", other)).output["messages"][0]["parts"]] == [None, None]
+
+
 def test_an_agent_has_a_name_an_input_and_an_output() -> None:
     draft = read(
         told(

@@ -42,13 +42,20 @@ MESSAGE = {"content": "sunny", "tool_call_id": "c1", "status": "error", "type": 
         {"type": "tool", "data": MESSAGE},
         {"output": {"lc": 1, "type": "constructor", "id": ["ToolMessage"], "kwargs": MESSAGE}, "kwargs": {"name": "t"}},
         "content='sunny' name='t' tool_call_id='c1' status='error'",
+        {"output": "content='sunny' name='t' tool_call_id='c1' status='error'"},
     ],
 )
 def test_a_tool_message_in_any_form_is_its_content(written: Any) -> None:
     assert returned(written) == ("sunny", "c1", True)
 
 
-@pytest.mark.parametrize("value", [{"content": "x"}, {"output": {"a": 1}}, "content='x'", "content=", [1], None, 0, ""])
+@pytest.mark.parametrize(
+    "value",
+    [{"content": "x"}, {"output": {"a": 1}}, {"output": "a"}, {"output": "content='x'"}, "content='x'", "content=", [1], None, 0, ""],
+)
+    "value",
+    [{"content": "x"}, {"output": {"a": 1}}, {"output": "a"}, {"output": "content='x'"}, "content='x'", "content=", [1], None, 0, ""],
+)
 def test_anything_else_is_itself(value: Any) -> None:
     assert returned(value) == (value, None, False)
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from spanreplay.content.canonical import digest
 from spanreplay.replay.model import Json, Reason
-from spanreplay.replay.reading.calls import called_with, is_schema, parameter_names, returned
+from spanreplay.replay.reading.calls import called_with, is_schema, literal, parameter_names, returned
 from spanreplay.replay.reading.dialect import StepDraft
 from spanreplay.replay.reading.drafting import Found, drafted
 from spanreplay.replay.reading.fields import Fields, decoded_json, json_value, whole
@@ -93,10 +93,15 @@ def _kind(span: SpanRecord, fields: Fields) -> str:
     return kind
 
 
+_INSIDE_GRAPH: Final = ("ChannelWrite<", "ChannelRead<", "Branch<")
+"""How the names begin of what LangGraph runs itself; the names of nodes stand in them."""
+
+
 def _is_node(span: SpanRecord, fields: Fields) -> bool:
-    """Whether the span is one visit of a node of a LangGraph graph."""
+    """Whether the span is one visit of a node of a LangGraph graph, or what the graph does between two."""
     metadata = _metadata(fields)
-    return metadata.get("langgraph_node") == span.name
+    node = metadata.get("langgraph_node")
+    return node == span.name or (node is not None and span.name.startswith(_INSIDE_GRAPH))
 
 
 def _metadata(fields: Fields) -> Mapping[str, Json]:
@@ -176,6 +181,8 @@ def _present(**members: Json) -> dict[str, Json]:
 def _tool(span: SpanRecord, fields: Fields) -> Found:
     schema = fields.json(TOOL_PARAMETERS)
     given = fields.json(INPUT) if INPUT in fields else None if is_schema(schema) else schema
+    shown = literal(given) if isinstance(given, str) else None
+    given = shown if isinstance(shown, dict) else given  # LangChain hands its callbacks the arguments as Python shows them
     made = returned(_gave(fields))
     return Found(
         kind="tool_call",

@@ -83,6 +83,9 @@ def returned(value: Json) -> Returned:
     if isinstance(value, str):
         shown = _TOOL_MESSAGE.fullmatch(value) if value.startswith("content=") and len(value) < _LONGEST else None
         return Returned(value) if shown is None else Returned(literal(shown[1]), shown[2] or None, "status='error'" in shown[3])
+    if isinstance(value, dict) and value.keys() == {"output"} and isinstance(value["output"], str):
+        shown_in = returned(value["output"])
+        return shown_in if shown_in.call_id is not None else Returned(value)
     message = value
     for name in ("output", "data", "kwargs"):
         inner = message.get(name) if isinstance(message, dict) else None

@@ -5,7 +5,7 @@ Messages are flattened to an attribute a leaf. The whole request and response of
 Source: <https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md>.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from spanreplay.replay.model import Json
@@ -97,6 +97,7 @@ def _asked(fields: Fields, flat: Mapping[str, Node], request: Json) -> tuple[Jso
     if view is not None:  # the instructions are no item of the list
         return {**view, "system": [part for message in said if message["role"] == "system" for part in message["parts"]]}, []
     if said:
+        said = _completed(said, request, input_view)
         if all(message["role"] == "system" for message in said):  # a question in plain text stands in ``input.value`` alone
             asked = input_view(_plain(fields, INPUT))
             said += asked["messages"] if asked is not None and request is None else []
@@ -120,10 +121,32 @@ def _answered(fields: Fields, flat: Mapping[str, Node], response: Json) -> Json:
     if view is None:
         said = messages_of(flat["llm.output_messages"], "assistant").messages
         if said:
-            return {"messages": said, "finish": finish}
+            return {"messages": _completed(said, response, body_answered), "finish": finish}
         choices = [text for _, node in items(flat["llm.choices"]) if (text := _text(node, "completion")) is not None]
         view = output_view(choices or _plain(fields, OUTPUT))
     return None if view is None else {**view, "finish": view["finish"] or finish}
+
+
+def _completed(said: list[dict[str, Json]], body: Json, view: Callable[[Json], Json]) -> list[dict[str, Json]]:
+    """Messages with what their calls and results lack and the whole body has, where it has the same calls, or results, in the same order.
+
+    The instrumentation of LangChain wrote no ids into attributes at first, and an empty result into none.
+    """
+    for kind, lacking in (("tool_call", ("id",)), ("tool_call_response", ("id", "response"))):
+        ours = _of_kind(said, kind)
+        if not isinstance(body, dict) or all(one.get(name) is not None for one in ours for name in lacking):
+            continue
+        told = view(body)
+        theirs = _of_kind(told["messages"], kind) if told is not None else []
+        if [one.get("name") for one in ours] == [one.get("name") for one in theirs]:
+            for one, other in zip(ours, theirs, strict=True):
+                one |= {name: other.get(name) for name in lacking if one.get(name) is None}
+    return said
+
+
+def _of_kind(said: Iterable[Mapping[str, Json]], kind: str) -> list[dict[str, Json]]:
+    held = (message.get("parts") for message in said)
+    return [part for parts in held if isinstance(parts, list) for part in parts if isinstance(part, dict) and part.get("type") == kind]
 
 
 def _plain(fields: Fields, name: str) -> Json:

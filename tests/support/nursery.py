@@ -69,7 +69,7 @@ def _nursery() -> Nursery:
 
 
 def spanreplay(*arguments: str | Path, folder: Path, environment: Mapping[str, str] | None = None, text: str = "") -> CompletedProcess[str]:
-    """``python -m spanreplay ARGUMENTS`` in a process of its own; at full size in one that is started for it.
+    """``python -m spanreplay ARGUMENTS`` in a process of its own, a fork; the pages and the frameworks' agents start it, at full size.
 
     Args:
         *arguments: what follows the program's name.
@@ -79,11 +79,8 @@ def spanreplay(*arguments: str | Path, folder: Path, environment: Mapping[str, s
     """
     argv = ["-m", "spanreplay", *map(str, arguments)]
     variables = dict(os.environ if environment is None else environment)
-    if not FULL:
-        with tempfile.TemporaryDirectory() as place:
-            return _nursery().run(argv, folder=folder, environment=variables, place=Path(place), text=text)
-    line = [sys.executable, *argv]
-    return subprocess.run(line, cwd=folder, env=variables, input=text, capture_output=True, text=True, encoding="utf-8", timeout=110)
+    with tempfile.TemporaryDirectory() as place:
+        return _nursery().run(argv, folder=folder, environment=variables, place=Path(place), text=text)
 
 
 @cache

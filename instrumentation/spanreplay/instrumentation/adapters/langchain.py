@@ -24,6 +24,7 @@ from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.langchain_values import Wrote, is_a, is_command, is_tool_message, packed, unpacked
 from spanreplay.instrumentation.manual import record_decision
 from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.tool_state import ToolState
 
 NAME: Final = "langchain"
 _LAYER: Final = "langchain.BaseTool"
@@ -31,6 +32,9 @@ _INTERRUPT: Final = "langgraph.errors:GraphInterrupt"
 _SEND: Final = "__pregel_send"
 """LangGraph's ``CONFIG_KEY_SEND``."""
 _RESUME: Final = "__resume__"
+_RUNTIME: Final = "__pregel_runtime"
+_CONTEXT: Final = ToolState("context")
+"""What the program gave the graph for its tools and nodes."""
 _SEVERAL: Final = 512
 _DENIED: Final = frozenset({"reject", "respond"})
 
@@ -114,6 +118,8 @@ class _Live:
         config = options.get("config") or {}
         place = config.get("configurable") or {}
         self._send: Any = place.get(_SEND)
+        self._context = getattr(place.get(_RUNTIME), "context", None)
+        self._before = _CONTEXT.of(self._context)
         self.options = options
         """With a way to the state that is listened to."""
         if self._send is not None:
@@ -127,7 +133,7 @@ class _Live:
         """The result, as it is kept."""
         self._given.append(value)
         kept = packed(value, self._tool.name)
-        return Wrote(kept, self._writes) if self._writes else kept
+        return _CONTEXT.kept(Wrote(kept, self._writes) if self._writes else kept, self._before, self._context)
 
     def result(self, given: Any) -> Any:
         """The result: the very object, or what the record says, as this execution needs it.
@@ -136,6 +142,7 @@ class _Live:
         """
         if self._given:
             return self._given[0]
+        given = _CONTEXT.restored(given, self._context)
         if isinstance(given, Wrote):
             if self._send is not None:
                 self._send(given.writes)
@@ -203,6 +210,7 @@ def _asked(tool: Any, offered: Offered, tool_input: Any) -> Any:
 
 
 def _ending(given: object) -> OutcomeName | None:
+    given = _CONTEXT.result_of(given)
     given = given.result if isinstance(given, Wrote) else given
     if isinstance(given, BaseException):
         return "interrupted" if is_a(type(given), _INTERRUPT) else None

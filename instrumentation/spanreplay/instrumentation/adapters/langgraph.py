@@ -6,6 +6,7 @@ one, one that has a name of its own, and one that a tool runs. Nodes and sub-gra
 """
 
 import functools
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,6 +19,7 @@ from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation.agent_streams import agent_astream, agent_stream
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.langchain_values import is_a, shown
+from spanreplay.instrumentation.langgraph_store import patch_batched, patch_store
 from spanreplay.instrumentation.manual import AgentRun, agent_run
 from spanreplay.instrumentation.shims.patching import Patches
 
@@ -52,9 +54,15 @@ def _patch_create_react_agent(module: ModuleType, patches: Patches) -> None:
     patches.rebind(module, "create_react_agent", _observed_making)
 
 
+def _patch_batched(module: ModuleType, patches: Patches) -> None:
+    patch_batched(sys.modules["langgraph.store.base"], module, patches)
+
+
 _hooks: Final = Hooks(
     NAME,
     {
+        "langgraph.store.base": patch_store,
+        "langgraph.store.base.batch": _patch_batched,
         "langgraph.pregel.main": _patch_graphs,
         "langchain.agents.factory": _patch_create_agent,
         "langgraph.prebuilt.chat_agent_executor": _patch_create_react_agent,

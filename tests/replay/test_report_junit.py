@@ -28,6 +28,7 @@ ODD = Case(group="support", name="run 12", ended="error", word="cannot judge", m
 
 def test_what_ci_systems_read() -> None:
     root = ET.fromstring(junit.write([FAILED, PASSED, ODD], name="spanreplay replay"))
+    ((properties, *cases),) = root
     (suite,) = root
     assert {key: suite.get(key) for key in ("name", "tests", "failures", "errors", "time")} == {
         "name": "spanreplay replay",
@@ -36,10 +37,12 @@ def test_what_ci_systems_read() -> None:
         "errors": "1",
         "time": "1.250",
     }
-    failed, passed, odd = suite
+    failed, passed, odd = cases
     assert (failed.get("classname"), failed.get("name"), failed.get("time")) == ("support", "run 4f2a", "1.250")
-    assert (failed.get("file"), failed.get("line")) == ("/repo/agents/a,b:c.py", "27")
-    assert [(p.get("name"), p.get("value")) for p in failed.iter("property")] == [("behaviour", "sha256:ab")]
+    assert [(p.get("name"), p.get("value")) for p in properties] == [
+        ("run 4f2a behaviour", "sha256:ab"),
+        ("run 4f2a where", "/repo/agents/a,b:c.py:27"),
+    ]
     told = failed.find("failure")
     assert told is not None
     assert (told.get("type"), told.get("message"), told.text) == ("different", "step 1: it differs", "all of it\n100 %")
@@ -48,6 +51,28 @@ def test_what_ci_systems_read() -> None:
     error = odd.find("error")
     assert error is not None
     assert (error.get("type"), error.text) == ("cannot judge", "cut short")
+
+
+STRICT = {
+    "testsuites": ({"name", "time", "tests", "failures", "errors"}, {"testsuite"}),
+    "testsuite": ({"name", "tests", "failures", "errors", "time", "skipped"}, {"properties", "testcase"}),
+    "properties": (set(), {"property"}),
+    "property": ({"name", "value"}, set()),
+    "testcase": ({"name", "time", "classname"}, {"error", "failure", "system-out"}),
+    "failure": ({"type", "message"}, set()),
+    "error": ({"type", "message"}, set()),
+    "system-out": (set(), set()),
+}
+"""Of what ``junit-10.xsd`` of Jenkins' xUnit plugin allows, what is written: attributes and elements."""
+
+
+def test_nothing_is_written_that_the_strictest_reader_does_not_know() -> None:
+    root = ET.fromstring(junit.write([FAILED, PASSED, ODD], name="spanreplay replay"))
+    for element in root.iter():
+        attributes, inside = STRICT[element.tag]
+        assert set(element.attrib) <= attributes
+        assert {child.tag for child in element} <= inside
+    assert [{key for key in ("name", "tests", "failures", "errors") if key not in suite.attrib} for suite in root] == [set()]
 
 
 @given(text=st.text(st.characters(codec=None), max_size=40))

@@ -2,7 +2,8 @@
 
 There is no standard; this is what Jenkins, GitLab, Azure and GitHub's reporters have in common
 (https://github.com/testmoapp/junitxml): ``testsuites > testsuite > testcase``, of which a failed one holds ``failure`` and one that could
-not be judged ``error``. Properties stand in the test case, as pytest writes them.
+not be judged ``error``. It fits the strictest schema in use, ``junit-10.xsd`` of Jenkins' xUnit plugin, which takes no file with anything
+else in it: so a test case has no properties and no place of its own; they are properties of the suite, and begin with its name.
 """
 
 import re
@@ -33,6 +34,11 @@ def write(cases: Sequence[Case], *, name: str) -> bytes:
     }
     root = ET.Element("testsuites", {"name": _clean(name), **totals})
     suite = ET.SubElement(root, "testsuite", {"name": _clean(name), "skipped": "0", **totals})
+    facts = [(f"{case.name} {key}", value) for case in cases for key, value in _facts(case).items()]
+    if facts:
+        properties = ET.SubElement(suite, "properties")
+        for key, value in facts:
+            ET.SubElement(properties, "property", {"name": _clean(key), "value": _clean(value)})
     for case in cases:
         _add(suite, case)
     ET.indent(root)
@@ -40,13 +46,8 @@ def write(cases: Sequence[Case], *, name: str) -> bytes:
 
 
 def _add(suite: ET.Element, case: Case) -> None:
-    made = ET.SubElement(
-        suite, "testcase", {"classname": _clean(case.group), "name": _clean(case.name), "time": f"{case.seconds:.3f}", **_place(case)}
-    )
-    if case.properties:
-        properties = ET.SubElement(made, "properties")
-        for key, value in case.properties.items():
-            ET.SubElement(properties, "property", {"name": _clean(key), "value": _clean(str(value))})
+    about = {"classname": _clean(case.group), "name": _clean(case.name), "time": f"{case.seconds:.3f}"}
+    made = ET.SubElement(suite, "testcase", about)
     if case.ended != "passed":
         tag = "failure" if case.ended == "failed" else "error"
         ET.SubElement(made, tag, {"type": _clean(case.word), "message": _clean(case.message)}).text = _clean(case.text or case.message)
@@ -54,11 +55,9 @@ def _add(suite: ET.Element, case: Case) -> None:
         ET.SubElement(made, "system-out").text = _clean(case.said)
 
 
-def _place(case: Case) -> dict[str, str]:
-    if case.where is None:
-        return {}
-    file, _, line = case.where.rpartition(":")
-    return {"file": _clean(file), "line": line} if file and line.isdecimal() else {}
+def _facts(case: Case) -> dict[str, str]:
+    told = {key: str(value) for key, value in case.properties.items()}
+    return told if case.where is None else {**told, "where": case.where}
 
 
 def _clean(text: str) -> str:

@@ -53,9 +53,6 @@ def test_a_tool_message_in_any_form_is_its_content(written: Any) -> None:
     "value",
     [{"content": "x"}, {"output": {"a": 1}}, {"output": "a"}, {"output": "content='x'"}, "content='x'", "content=", [1], None, 0, ""],
 )
-    "value",
-    [{"content": "x"}, {"output": {"a": 1}}, {"output": "a"}, {"output": "content='x'"}, "content='x'", "content=", [1], None, 0, ""],
-)
 def test_anything_else_is_itself(value: Any) -> None:
     assert returned(value) == (value, None, False)
 

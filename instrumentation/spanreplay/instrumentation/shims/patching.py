@@ -25,7 +25,7 @@ _kept: list[_There] = []
 def _modules(package: str | None) -> _There:
     if package is None and _kept:
         return _kept[-1]
-    there = list(sys.modules.items())
+    there = list(sys.modules.copy().items())  # a copy is made at once: another thread may import
     modules = [
         module for name, module in there if (package is None or name.partition(".")[0] == package) and isinstance(module, ModuleType)
     ]

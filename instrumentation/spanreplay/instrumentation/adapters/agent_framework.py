@@ -22,12 +22,14 @@ from spanreplay.instrumentation.framework import Offered, attempt
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.manual import AgentRun, agent_run, record_decision
 from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.tool_state import ToolState
 
 NAME: Final = "agent_framework"
 _LAYER: Final = "agent_framework.FunctionTool"
 _AGENT_TOOL: Final = "BaseAgent.as_tool."
 _UNNAMED: Final = "WorkflowBuilder-"
 _WAITS: Final = "UserInputRequiredException"
+_STATE: Final = ToolState("session_state")
 
 
 class _Asked(NamedTuple):
@@ -35,6 +37,8 @@ class _Asked(NamedTuple):
 
     arguments: Any
     call_id: str | None
+    state: Any
+    """Of the session around it, which the tool may change."""
 
 
 _asked: ContextVar[_Asked | None] = ContextVar("spanreplay.agent_framework.asked", default=None)
@@ -77,7 +81,8 @@ def _noted(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     async def invoke(self: Any, *, arguments: Any = None, context: Any = None, tool_call_id: str | None = None, **options: Any) -> Any:
         given = arguments if arguments is not None else getattr(context, "arguments", None) or options
-        token = _asked.set(_Asked(given, tool_call_id))
+        state = getattr(getattr(context, "session", None), "state", None)
+        token = _asked.set(_Asked(given, tool_call_id, state))
         try:
             return await original(self, arguments=arguments, context=context, tool_call_id=tool_call_id, **options)
         finally:
@@ -94,14 +99,19 @@ def _observed_tool(original: Callable[..., Any]) -> Callable[..., Any]:
         if scope is None or call is None:
             return await original(self, call_kwargs)
 
+        asked = _asked.get()
+        state = None if asked is None or call.passed else asked.state
+
         async def body() -> Any:
+            before = _STATE.of(state)
             token = _asked.set(None)
             try:
-                return await original(self, call_kwargs)
+                return _STATE.kept(await original(self, call_kwargs), before, state)
             finally:
                 _asked.reset(token)
 
-        return await acall(scope, call, body)
+        value = await acall(scope, call, body)
+        return _STATE.restored(value, state) if scope.session.mode == "replay" else _STATE.result_of(value)
 
     return _invoke_function
 

@@ -395,6 +395,33 @@ def test_arguments_that_stand_as_python_shows_them() -> None:
     assert read(told("TOOL", {"input.value": "{city}"})).input == {"arguments": "{city}"}
 
 
+def test_what_the_class_of_a_model_does_for_itself_is_no_call() -> None:  # LlamaIndex
+    inside: dict[str, Value] = {"llm.model_name": "m", "input.value": '{"tools": []}', "output.value": '{"messages": []}'}
+    assert read(told("LLM", inside, name="OpenAI._prepare_chat_with_tools")).frame
+    assert read(told("LLM", inside, name="OpenAI.achat")).kind == "model_call"
+
+
+def test_messages_that_were_not_flattened_stand_where_python_shows_them() -> None:  # Agno
+    shown = [
+        "role='user' content='go' name=None",
+        "role='assistant' content='' tool_calls=[{'id': 'c1', 'type': 'function', 'function': {'name': 'f', 'arguments': '{}'}}]",
+        "role='tool' content='done' tool_call_id='c1'",
+    ]
+    attributes: dict[str, Value] = {
+        **flat("input", {"role": "user", "content": "go"}, None, {"role": "tool", "content": "done"}),
+        "input.value": json.dumps({"messages": shown, "stream": False}),
+        "output.value": "ModelResponse(role='assistant', content='ok', tool_calls=[], usage=Usage(n=1))",
+    }
+    draft = read(told("LLM", attributes))
+    assert isinstance(draft.input, dict)
+    assert isinstance(draft.output, dict)
+    assert (draft.grade, [message["role"] for message in draft.input["messages"]]) == ("semantic", ["user", "assistant", "tool"])
+    assert draft.input["messages"][2]["parts"] == [{"type": "tool_call_response", "id": "c1", "response": "done"}]
+    assert draft.output["messages"][0]["parts"] == [{"type": "text", "content": "ok"}]
+    other = {**attributes, "input.value": json.dumps({"messages": [shown[2], *shown[1:]]})}
+    assert "message-absent" in {reason.code for reason in read(told("LLM", other)).reasons}
+
+
 def test_calls_without_ids_have_those_of_the_whole_body() -> None:
     """As the first versions of the instrumentation of LangChain write them, which leave out an empty result too."""
     asked: dict[str, Value] = {"tool_calls.0.tool_call.function.name": "f", "tool_calls.1.tool_call.function.name": "f"}

@@ -9,6 +9,8 @@ from spanreplay.replay.reading.calls import called_with, is_schema, literal, par
     ("written", "names", "arguments"),
     [
         ({"args": [], "kwargs": {"a": 1}}, [], {"a": 1}),
+        ({"kwargs": {"a": 1}}, [], {"a": 1}),
+        ({"kwargs": 1}, [], {"kwargs": 1}),
         ({"args": [1], "kwargs": {"b": 2}}, ["a", "b"], {"a": 1, "b": 2}),
         ({"args": [], "sanitize_inputs_outputs": True, "kwargs": {"a": 1}}, [], {"a": 1}),
         ({"args": [1], "kwargs": {}}, [], {"args": [1], "kwargs": {}}),
@@ -47,6 +49,12 @@ MESSAGE = {"content": "sunny", "tool_call_id": "c1", "status": "error", "type": 
 )
 def test_a_tool_message_in_any_form_is_its_content(written: Any) -> None:
     assert returned(written) == ("sunny", "c1", True)
+
+
+def test_the_output_of_a_tool_of_llama_index_is_what_the_tool_gave() -> None:
+    output = {"blocks": [{"text": "{'a': 1}"}], "tool_name": "f", "raw_input": {"args": [], "kwargs": {}}, "raw_output": {"a": 1}}
+    assert returned({**output, "is_error": False}) == ({"a": 1}, None, False)
+    assert returned({**output, "is_error": True}).failed
 
 
 @pytest.mark.parametrize(

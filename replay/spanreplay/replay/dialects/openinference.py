@@ -22,7 +22,7 @@ from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_ERROR, LogRecord, SpanRecord
 
 KIND: Final = "openinference.span.kind"
-AGENT: Final = ("agent.name", "graph.node.id")
+AGENT: Final = ("agent.name", "graph.node.name", "graph.node.id")
 TOOL: Final = "tool.name"
 TOOL_CALL: Final = "tool.id"
 OUTPUT_FORM: Final = "output.mime_type"
@@ -90,7 +90,7 @@ def _kind(span: SpanRecord, fields: Fields) -> str:
             return "CHAIN"
     if kind == "TOOL" and TOOL not in fields and span.name.startswith(_HANDOFF):
         return "HANDOFF"
-    return kind
+    return "CHAIN" if kind == "LLM" and not _asks(span, fields) else kind
 
 
 _INSIDE_GRAPH: Final = ("ChannelWrite<", "ChannelRead<", "Branch<")
@@ -123,6 +123,12 @@ def _raised(span: SpanRecord) -> Json:
 
 
 # ---- models ------------------------------------------------------------------------------------------------------
+
+
+def _asks(span: SpanRecord, fields: Fields) -> bool:
+    """Whether the span is a call of a model; the instrumentation of LlamaIndex has spans of what a model's class does for itself too."""
+    of_class = span.name.partition(".")[2]
+    return not of_class.startswith("_") or any(name.startswith("llm.output_messages.") for name in fields.attributes)
 
 
 def _model(span: SpanRecord, fields: Fields) -> Found:

@@ -13,21 +13,23 @@ _SWITCHES: Final = frozenset({"sanitize_inputs_outputs"})
 """What a framework hands to every tool beside its arguments."""
 _LONGEST: Final = 200_000
 """Characters of a Python literal that is read; a longer one stays text."""
+_TOOL_OUTPUT: Final = frozenset({"tool_name", "raw_input", "raw_output"})
+"""What LlamaIndex puts around what a tool gave."""
 _TOOL_MESSAGE: Final = re.compile(r"""content=('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*") (?:.* )?tool_call_id='([^']*)'(.*)""", re.DOTALL)
 """What ``str()`` makes of a tool message of LangChain."""
 
 
 def called_with(value: Json, names: Sequence[str] = ()) -> Json:
-    """The arguments of a call that was written as ``{"args": […], "kwargs": {…}}``; any other value is itself.
+    """The arguments of a call that was written as ``{"args": […], "kwargs": {…}}``, or the latter alone; any other value is itself.
 
     Args:
         value: what was written, decoded.
         names: of the function's parameters, in order, where they are known: positional arguments get theirs. Without them, or with fewer,
             a call that has positional arguments stays as it was written.
     """
-    if not isinstance(value, dict) or not value.keys() >= _CALLED or not value.keys() <= _CALLED | _SWITCHES:
+    if not isinstance(value, dict) or "kwargs" not in value or not value.keys() <= _CALLED | _SWITCHES:
         return value
-    given, named = value["args"], value["kwargs"]
+    given, named = value.get("args", []), value["kwargs"]
     if not isinstance(given, list) or not isinstance(named, dict):
         return value
     if len(given) > len(names):
@@ -75,7 +77,7 @@ class Returned(NamedTuple):
 
 
 def returned(value: Json) -> Returned:
-    """What a tool gave: the content of a tool message of LangChain, in whichever of its forms; any other value is itself.
+    """What a tool gave: out of a tool message of LangChain, in whichever of its forms, or LlamaIndex's output; any other value is itself.
 
     Args:
         value: what was written, decoded.
@@ -86,6 +88,8 @@ def returned(value: Json) -> Returned:
     if isinstance(value, dict) and value.keys() == {"output"} and isinstance(value["output"], str):
         shown_in = returned(value["output"])
         return shown_in if shown_in.call_id is not None else Returned(value)
+    if isinstance(value, dict) and value.keys() >= _TOOL_OUTPUT:
+        return Returned(value["raw_output"], failed=value.get("is_error") is True)
     message = value
     for name in ("output", "data", "kwargs"):
         inner = message.get(name) if isinstance(message, dict) else None

@@ -11,8 +11,9 @@ from typing import Final, NamedTuple
 from spanreplay.replay.model import Json
 from spanreplay.replay.reading.fields import Fields, decoded_json
 from spanreplay.replay.reading.flattened import LEAF, Node, gaps, inner, items, leaf, listed, unflattened
-from spanreplay.replay.reading.messages import body_answered, body_asked, definitions, input_view, is_talk, output_view
+from spanreplay.replay.reading.messages import body_answered, body_asked, definitions, input_view, is_talk, messages, output_view
 from spanreplay.replay.reading.parts import media_part, part, role_of
+from spanreplay.replay.reading.shown_messages import shown_message, shown_messages
 
 INPUT: Final = "input.value"
 OUTPUT: Final = "output.value"
@@ -94,6 +95,8 @@ def _asked(fields: Fields, flat: Mapping[str, Node], request: Json) -> tuple[Jso
     if view is not None and (isinstance(request, dict) or view["system"] or any(m["role"] == "system" for m in view["messages"])):
         return view, []
     said, missing = messages_of(flat["llm.input_messages"], "user")
+    if shown := shown_messages(request):
+        said, missing = _without_gaps(flat["llm.input_messages"], said, missing, shown)
     if view is not None:  # the instructions are no item of the list
         return {**view, "system": [part for message in said if message["role"] == "system" for part in message["parts"]]}, []
     if said:
@@ -123,7 +126,8 @@ def _answered(fields: Fields, flat: Mapping[str, Node], response: Json) -> Json:
         if said:
             return {"messages": _completed(said, response, body_answered), "finish": finish}
         choices = [text for _, node in items(flat["llm.choices"]) if (text := _text(node, "completion")) is not None]
-        view = output_view(choices or _plain(fields, OUTPUT))
+        plain = _plain(fields, OUTPUT)
+        view = output_view(choices or (shown_message(plain) or plain if isinstance(plain, str) else plain))
     return None if view is None else {**view, "finish": view["finish"] or finish}
 
 
@@ -184,6 +188,18 @@ class Flattened(NamedTuple):
     messages: list[dict[str, Json]]
     missing: list[int]
     """Places that are empty before the last."""
+
+
+def _without_gaps(node: Node, said: list[dict[str, Json]], missing: list[int], shown: list[dict[str, Json]]) -> Flattened:
+    """Messages with those that were not flattened, and the ids that were left out, from what Python shows of all of them."""
+    places = [place for place, _ in items(node)]
+    told = [message for one in shown for message in messages([one], "user") or ()]
+    roles = [message["role"] for message in said]
+    if len(told) != len(shown) or len(places) != len(said) or [told[p]["role"] for p in places if p < len(told)] != roles:
+        return Flattened(said, missing)
+    there = dict(zip(places, said, strict=True))
+    whole = [there.get(place, message) for place, message in enumerate(told)]
+    return Flattened(_completed(whole, {"messages": shown}, lambda body: {"messages": told}), [])
 
 
 def messages_of(node: Node, role: str) -> Flattened:

@@ -1,7 +1,7 @@
 """Python values in the text that ``str`` and ``repr`` make of them, which some instrumentations write where JSON belongs.
 
 Read are displays of dictionaries, lists, tuples, texts, numbers, truth values and ``None``: nothing is evaluated, nothing recurses, and a
-text that holds anything else is no value.
+text that holds anything else is no value. Of an object's text the members that are such displays are read.
 """
 
 import ast
@@ -107,3 +107,40 @@ def _key(value: Json) -> str:
 
 def _number(text: str) -> int | float:
     return int(text) if text.lstrip("-").isdecimal() else float(text)
+
+
+_MEMBER: Final = re.compile(r"(?:^|,\s*|\s+)([A-Za-z_]\w*)=")
+_PIECE: Final = re.compile(r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|[\[({<]|[\])}>]|[^'"\[\](){}<>,\s]+|\s+|,|.""", re.DOTALL)
+_LONGEST: Final = 1_000_000
+"""Characters of an object's text that is taken apart."""
+_CALLED: Final = re.compile(r"\s*[A-Za-z_]\w*\((.*)\)\s*", re.DOTALL)
+
+
+def python_members(text: str) -> dict[str, Json]:
+    """The members of an object by what ``repr`` or ``str`` shows of it; empty of anything else.
+
+    A member that is no display, such as an object in it, is left out.
+
+    Args:
+        text: such as ``Answer(role='a', n=1)``, or ``role='a' n=1``.
+    """
+    if len(text) > _LONGEST:
+        return {}
+    whole = _CALLED.fullmatch(text)
+    shown = text if whole is None else whole[1]
+    if _MEMBER.match(shown) is None:
+        return {}
+    found: dict[str, str] = {}
+    at = 0
+    while (named := _MEMBER.match(shown, at)) is not None:
+        at = end = named.end()
+        depth = 0
+        while at < len(shown) and (depth or _MEMBER.match(shown, at) is None):
+            piece = _PIECE.match(shown, at)
+            if piece is None:
+                return {}
+            depth += (piece[0] in "[({<") - (piece[0] in "])}>") if len(piece[0]) == 1 else 0
+            at = piece.end()
+        found[named[1]] = shown[end:at]
+    values = {name: python_value(f"[{value}]") for name, value in found.items()} if at == len(shown) else {}
+    return {name: value[0] for name, value in values.items() if isinstance(value, list) and len(value) == 1}

@@ -2,6 +2,7 @@
 
 import random
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -133,6 +134,16 @@ def test_the_window_takes_what_lies_outside_out_of_the_totals() -> None:
     assert [(d.kind, d.step) for d in ledger.totals.differences] == [("output", 2), ("never_recorded", None)]
     assert not WHOLE
     assert Stepping.from_json(Stepping(since=2, until=3, break_at=2).to_json()) == Stepping(since=2, until=3, break_at=2)
+
+
+@pytest.mark.parametrize(("stopped", "left"), [(2, [("r", 2), ("came", 1)]), (None, [("r", 2), ("came", 3), ("never", 3)])])
+def test_other_runs_are_judged_as_far_as_they_came(stopped: int | None, left: list[tuple[str, int]]) -> None:
+    (first, *_) = runs_of(SIMPLE)
+    runs = [replace(first, run_id=name, steps=first.steps[:3]) for name in ("r", "came", "never")]
+    ledger = Ledger()
+    ledger.totals.enough, ledger.totals.used = stopped, {"r": {1, 2}, "came": {2}}
+    part = window(runs, ledger.totals, Stepping(until=2), ["r"])
+    assert [(run.run_id, len(run.steps)) for run in part] == left
 
 
 @pytest.mark.parametrize("stepping", [Stepping(since=2), Stepping(until=1), Stepping(break_at=3)])

@@ -3,7 +3,7 @@
 ``until`` N: once steps 1 to N have been answered, the agent is stopped at its next call, with success: what comes later need not come.
 ``since`` N: calls before step N are answered by the steps at their places, whatever they ask for; only from N on what differs counts.
 ``break_at`` N: before step N is answered, a debugger opens in the agent's frame that makes the call.
-Numbers are those of the one run that is asked for; other runs of its command are answered and judged as ever.
+Numbers are those of the one run that is asked for; other runs of its command are answered as ever, and judged as far as they came.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -160,7 +160,11 @@ def window(runs: Sequence[Run], totals: Totals, stepping: Stepping, focus: Colle
     judged = []
     for run in runs:
         if focus and run.run_id not in focus:
-            judged.append(run)
+            came = totals.used.get(run.run_id, set()) | totals.covered.get(run.run_id, set())
+            if totals.enough is None:
+                judged.append(run)
+            elif came or run.run_id in totals.runs_matched:  # as far as it came until the agent was stopped
+                judged.append(replace(run, steps=tuple(s for s in run.steps if s.seq in came)))
             continue
         steps = tuple(s for s in run.steps if s.seq >= stepping.since and (until is None or s.seq <= until))
         inside = {s.seq for s in steps}

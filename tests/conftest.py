@@ -18,9 +18,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = order.dealt(items, workers)
 
 
+def pytest_collection() -> None:
+    """What is imported stays: nothing looks for garbage in it."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """What was imported stays: collections of garbage, those that tests ask for too, need not look at it again."""
+    """Nor do collections of garbage later, those that tests ask for too."""
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=not FULL)

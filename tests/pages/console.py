@@ -24,6 +24,9 @@ _BLOCK = re.compile(r"^```(console|python)(?: title=(\S+))?\n(.*?)^```$", re.MUL
 _CI = ("CI", "BUILD_NUMBER")
 """Where one of them is set, pytest's summary is longer."""
 
+WITHOUT = " ".join(f"-p no:{plugin}" for plugin in ("logfire", "pytest_logfire", "hypothesispytest", "anyio"))
+"""Plugins of pytest that are here by chance, and take longer to import than a suite on a page takes."""
+
 _VARYING = (
     (re.compile(r"\b[0-9a-f]{32}\b"), "<id>"),
     (re.compile(r"\b[0-9a-f]{12}\b"), "<run>"),
@@ -153,6 +156,7 @@ def run(page: str, folder: Path, commands: Path | None = None) -> Iterator[tuple
     bin_folder = Path(sys.executable).parent
     environment["PATH"] = os.pathsep.join(map(str, [commands or bin_folder, bin_folder, environment["PATH"]]))
     environment |= {"OPENAI_API_KEY": "sk-readme-0123456789abcdef", "NO_COLOR": "1", "COLUMNS": "120", "PYTHONUNBUFFERED": "1"}
+    environment["PYTEST_ADDOPTS"] = WITHOUT
     (folder / "docs").mkdir()
     for file in (ROOT / "docs").glob("*.json"):
         (folder / "docs" / file.name).write_bytes(file.read_bytes())

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.runs.spans import chat
+from pages.console import WITHOUT
 from spanreplay.replay.making_tests import pytest_module
 from spanreplay.replay.rebuilding.runs import build_runs
 from support import nursery
@@ -38,7 +39,7 @@ if __name__ == "__main__":
 
 
 def outcome(folder: Path) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
+    line = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *WITHOUT.split(), "tests"]
     return subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
 
 

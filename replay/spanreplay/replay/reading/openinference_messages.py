@@ -92,6 +92,8 @@ def _body(fields: Fields, name: str) -> Json:
 
 def _asked(fields: Fields, flat: Mapping[str, Node], request: Json) -> tuple[Json, list[int]]:
     view = _request_view(request)
+    if flat["llm.input_messages"] and _has_plain_items(request):
+        view = None  # of Gemini's contents, which are shown as Python does; the messages are flattened too
     if view is not None and (isinstance(request, dict) or view["system"] or any(m["role"] == "system" for m in view["messages"])):
         return view, []
     said, missing = messages_of(flat["llm.input_messages"], "user")
@@ -108,6 +110,11 @@ def _asked(fields: Fields, flat: Mapping[str, Node], request: Json) -> tuple[Jso
     prompts = flat["llm.prompts"]
     texts = [text for _, node in items(prompts) if (text := _text(node, "prompt")) is not None] or leaf(prompts, LEAF)
     return input_view(texts or _plain(fields, INPUT)), []
+
+
+def _has_plain_items(request: Json) -> bool:
+    contents = request.get("contents") if isinstance(request, dict) else None
+    return isinstance(contents, list) and any(isinstance(item, str) for item in contents)
 
 
 def _request_view(value: Json) -> Json:

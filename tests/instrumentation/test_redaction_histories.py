@@ -33,7 +33,21 @@ _PIECES = (
     *('"password":"', '"api_key": ["', "'secret': '", '["authorization","', "['authorization', '", '\\"token\\":\\"', '","value":"'),
     *("?token=", "&key=", '"token=', "token: ", "password=", "bearer ", "://user:", "@", "[redacted:secret:00000000]", "%5D"),
     *("sk-ant-0123456789abcdef", "-----BEGIN PRIVATE KEY-----", "MIIEvQIBADANBgkqhkiG9w0", "-----END PRIVATE KEY-----", "hunter2hunter2"),
-    *("AWS4-HMAC-SHA256 Credential=", "eyJhbGciOi.eyJzdWIiOi.", _SECRET, "ordinary text ", "é", "\n", " ", "x" * 30, "1"),
+    *(
+        "AWS4-HMAC-SHA256 Credential=",
+        "eyJhbGciOi.eyJzdWIiOi.",
+        _SECRET,
+        "ordinary text ",
+        "é",
+        "\n",
+        "password for ",
+        "key is ",
+        "Cookie: a=",
+        "curl -u me:",
+        " ",
+        "x" * 30,
+        "1",
+    ),
 )
 
 

@@ -1,8 +1,8 @@
 """Long texts that begin as an earlier one did, as each request of a conversation does: only what is new in them is looked through.
 
 A text is cut between objects of its arrays, at ``},{"name":``, and each segment is redacted by itself. That gives what redacting the whole
-gives: no form of a secret goes on over such a place, but for a quoted string, or the value of a parameter, that the segment leaves open.
-One that goes up to the end of its segment has the whole text redacted at once.
+gives: no form of a secret goes on over such a place, but for a quoted string, or a value without quotes, that the segment leaves open.
+A segment is read up to the quote after it, and a secret that goes on over its end has the whole text redacted at once.
 """
 
 import re
@@ -21,8 +21,8 @@ _HELD: Final = 8_000_000
 """Characters of earlier texts that are remembered."""
 _CUT: Final = re.compile(r'\},\s{0,40}\{\s{0,40}(?=\\*"[A-Za-z_][A-Za-z0-9_.-]{0,63}\\*"\s?:)')
 
-Segment = Callable[[str], "tuple[str, int] | None"]
-"""Redacts a segment; ``None`` where that takes the text around it."""
+Segment = Callable[[str, int], "tuple[str, int] | None"]
+"""Redacts a segment: a text, and how many characters of it. ``None`` where that takes the text around it."""
 
 
 class _Known(NamedTuple):
@@ -81,8 +81,8 @@ class Histories:
         new = list(_cuts(text, start))
         if not cuts and not new:
             return None
-        for end in (*new, len(text)):
-            made = segment(text[start:end])
+        for end, over in (*new, (len(text), len(text))):
+            made = segment(text[start:over], end - start)
             if made is None:
                 return None
             cuts.append(end)
@@ -92,7 +92,7 @@ class Histories:
         total = sum(counts)
         whole = text if not total else "".join([text[a:b] if c is None else c for a, b, c in zip((0, *cuts), cuts, clean, strict=False)])
         if new:
-            self._remember(head, best, _Known(text[: new[-1]], cuts[:-1], clean[:-1], counts[:-1]))
+            self._remember(head, best, _Known(text[: new[-1][0]], cuts[:-1], clean[:-1], counts[:-1]))
         return whole, total
 
     def _remember(self, head: str, best: _Known | None, made: _Known) -> None:
@@ -112,11 +112,11 @@ class Histories:
                 self._known, self._held = {}, 0
 
 
-def _cuts(text: str, start: int) -> Iterator[int]:
-    """Where segments end from ``start`` on, but for the last one."""
+def _cuts(text: str, start: int) -> Iterator[tuple[int, int]]:
+    """Where segments end from ``start`` on, but for the last one, and where the quote after each is."""
     last = start
     for match in _CUT.finditer(text, start):
         end = match.start() + 1
         if end - last >= _LEAST:
-            yield end
+            yield end, match.end()
             last = end

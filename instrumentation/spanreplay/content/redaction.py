@@ -306,13 +306,13 @@ class Redactor:
             histories, learnt = self._answers.histories, self._learnt
         if any("}" in form for form in learnt):  # it could go on over a cut
             return None
-        return histories.redact(text, lambda segment: self._segment(segment, learnt))
+        return histories.redact(text, lambda segment, size: self._segment(segment, size, learnt))
 
-    def _segment(self, text: str, learnt: tuple[str, ...]) -> tuple[str, int] | None:
-        spans, found = self._spans(text, learnt, is_cut=True)
-        if found or any(span.end == len(text) for span in spans):
+    def _segment(self, text: str, size: int, learnt: tuple[str, ...]) -> tuple[str, int] | None:
+        spans, found = self._spans(text, learnt, is_cut=size < len(text))
+        if found or any(span.end > size for span in spans):
             return None
-        return self._replace(text, spans) if spans else (text, 0)
+        return self._replace(text[:size], spans) if spans else (text[:size], 0)
 
     def _spans(self, text: str, learnt: tuple[str, ...], *, is_cut: bool = False) -> tuple[list[Span], list[str]]:
         raw = text.encode("utf-8", "surrogatepass")

@@ -168,6 +168,49 @@ def test_another_prompt_and_another_permission_are_differences(sdk: dict[str, Mo
     assert (difference.name, difference.field) == ("decision Write", "outcome")
 
 
+def test_a_sub_agent_lies_inside_its_call_and_what_hooks_say_is_kept(sdk: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch) -> None:
+    def said(number: str, block: dict[str, Any], parent: str | None = None) -> dict[str, Any]:
+        return {"type": "assistant", "message": {"id": number, "model": "claude", "content": [block]}, "parent_tool_use_id": parent}
+
+    def result(call_id: str, text: str, parent: str | None = None) -> dict[str, Any]:
+        block = {"type": "tool_result", "tool_use_id": call_id, "content": text}
+        return {"type": "user", "message": {"content": [block]}, "parent_tool_use_id": parent}
+
+    given = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "rm"}}
+    task = {"type": "tool_use", "id": "t1", "name": "Task", "input": {"subagent_type": "scout", "prompt": "look"}}
+    messages = [
+        SAID[0],
+        said("m1", task),
+        said("m2", {"type": "tool_use", "id": "t2", "name": "Bash", "input": {"command": "ls"}}, "t1"),
+        {"type": "control_request", "request_id": "c1", "request": {"subtype": "hook_callback", "callback_id": "h", "input": given}},
+        result("t2", "a.txt", "t1"),
+        said("m3", {"type": "text", "text": "a file"}, "t1"),
+        result("t1", "a file"),
+        said("m4", {"type": "tool_use", "id": "t3", "name": "Task", "input": {"prompt": "never"}}),
+        said("m5", {"type": "text", "text": "I begin"}, "t3"),
+        SAID[-1],
+    ]
+    monkeypatch.setattr(sys.modules[__name__], "SAID", messages)
+    tape = recorded(asker(sdk))
+    (run,) = [run for run in tape.runs() if run.agent_name == "claude"]
+    by_seq = {step.seq: step for step in run.steps}
+
+    def place(step: Any) -> str:
+        return "" if step.parent_seq is None else f"{place(by_seq[step.parent_seq])}{by_seq[step.parent_seq].name} > "
+
+    assert [f"{place(step)}{step.kind} {step.name} {step.outcome}" for step in run.steps if step.name not in ("claude", "prompt")] == [
+        "tool_call Task ok",
+        "Task > agent scout ok",
+        "io hook PreToolUse ok",
+        "Task > scout > tool_call Bash ok",
+        "tool_call Task cancelled",
+        "Task > agent Task cancelled",
+    ]
+    models = [place(step) for step in run.steps if step.kind == "model_call"]
+    assert models == ["", "Task > scout > ", "Task > scout > ", "", "Task > Task > "]
+    assert replayed(tape, asker(sdk)).equal
+
+
 @dataclass(frozen=True)
 class SdkTool:
     name: str

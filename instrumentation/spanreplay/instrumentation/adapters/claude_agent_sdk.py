@@ -1,4 +1,4 @@
-"""Claude Agent SDK: its runs, what passes between the program and the CLI, and tools that run in the program itself (seen with 0.1.50 to 0.2.189).
+"""Claude Agent SDK: its runs, what passes between the program and the CLI, and the tools of the program itself (0.1.50 to 0.2.189).
 
 The CLI is a process of its own, and its transport the only place where it is seen, see
 :mod:`spanreplay.instrumentation.claude_conversation`. Hooks and permission callbacks are the program's code and run in a replay too.

@@ -52,7 +52,7 @@ def re_execute(
         _ask_for_credentials(loaded)
     began = time.monotonic()
     asked = [loaded.one()] if options.stepping else loaded.runs if loaded.asked else []
-    focus = [r.run_id for r in asked if not r.is_command]
+    focus = [r.run_id for r in asked if options.stepping or not r.is_command]
     try:
         done = replay_command(
             loaded.siblings,

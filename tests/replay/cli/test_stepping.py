@@ -91,6 +91,16 @@ def test_an_agent_is_stopped_after_a_step(looked: Path) -> None:
         assert run(looked, "replay", "--until", "2", *command(more="oil")).returncode == 1, "it is in the part that counts"
 
 
+def test_the_step_is_that_of_the_run_that_was_asked_for(tmp_path: Path) -> None:
+    code = "from spanreplay.instrumentation import agent_run, tool\nput = tool(effect='read')(lambda y: y)\nput(1)\n"
+    (tmp_path / "two.py").write_text(code + "with agent_run('second'):\n    put(2)\n")
+    of_two = ["--", sys.executable, "two.py"]
+    assert run(tmp_path, "record", *of_two).returncode == 0
+    done = run(tmp_path, "replay", "last~1", "--until", "1", "--json", *of_two)
+    replay = json.loads(done.stdout)["replay"]
+    assert (done.returncode, replay["differences"], replay["steps"]["recorded"], replay["steps"]["matched"]) == (0, [], 1, 1), done
+
+
 def test_what_comes_before_a_step_does_not_count(looked: Path) -> None:
     done = run(looked, "replay", "--from", "2", *command(word="coffee"))
     assert (done.returncode, "done" in done.stdout) == (0, True), done

@@ -40,5 +40,10 @@ async def run(mode: str, question: str) -> str:
     return "".join(parts)
 
 
-for mode in sys.argv[1:] if __name__ == "__main__" else ():
-    print(json.dumps({"mode": mode, "output": asyncio.run(run(mode, "What is the weather?"))}), flush=True)
+async def main() -> None:
+    for mode in sys.argv[1:]:  # in one event loop: agno keeps its clients
+        print(json.dumps({"mode": mode, "output": await run(mode, "What is the weather?")}), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -436,6 +436,18 @@ def test_a_cut_gzip_keeps_its_whole_lines() -> None:
     assert [r.found for r in report.rejections] == ["one that is cut", "the end of the file"]
 
 
+def test_packed_data_in_packed_data_is_unpacked_within_the_same_limits() -> None:
+    assert read(packed_text(packed_text(line(span()))))[0] == [span()]
+    refused(packed_text(packed_text(packed_text(packed_text(line(span()))))))
+    bomb = packed_text(packed_text(b'{"resourceSpans": "' + b" " * 30_000_000))
+    assert len(bomb) < 1000
+    refused(bomb, limits=Limits(unpacked=100_000))
+    twice = packed_text(packed_text(b"".join(line(span(n, name=os.urandom(50).hex())) for n in range(1, 200))))
+    records, report = read(twice[: len(twice) // 2])
+    assert 50 < len(records) < 150
+    assert report.rejections[-1].found == "the end of the file"
+
+
 def test_bytes_after_the_gzip_data_are_told() -> None:
     records, report = read(packed_text(line(span(1))) + b"rubbish")
     assert records == [span(1)]

@@ -18,6 +18,8 @@ HEAD_BYTES: Final = 65_536
 HEADS: Final = (HEAD_BYTES, 1 << 20, 16 << 20)
 """How much of an input is looked at to tell its format: more only where less was not enough."""
 
+LAYERS: Final = 3
+"""How often data may be packed: a file that a Collector compressed, packed by who rotates or keeps it, and once more."""
 GZIP_MAGIC: Final = b"\x1f\x8b"
 ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 
@@ -46,12 +48,11 @@ class InputStream(io.BufferedReader):
 
     def __init__(self, raw: BinaryIO, limits: Limits = DEFAULT_LIMITS, *, owned: bool = True) -> None:
         self.limits = limits
-        packed = self._packed = _Counted(raw)
-        start = packed.look(8)
-        self._unpacked: _Unpacked | None = None
-        chunks: _Readable = packed
-        if unpack := _unpacker(start, packed, limits):
-            chunks = self._unpacked = _Unpacked(unpack, packed, limits)
+        chunks = self._packed = _Counted(raw)
+        self._unpacked: list[_Unpacked] = []
+        while len(self._unpacked) < LAYERS and (unpack := _unpacker(chunks.look(8), chunks, limits)):
+            self._unpacked.append(_Unpacked(unpack, self._packed, limits))
+            chunks = _Counted(self._unpacked[-1])
         self.head = _fill(chunks, HEAD_BYTES)
         self._chunks = chunks
         self._joined = _Joined(self.head, chunks, raw if owned else None)
@@ -72,7 +73,7 @@ class InputStream(io.BufferedReader):
     @property
     def fault(self) -> FormatError | None:
         """Why the unpacked data ended early, if it did."""
-        return self._unpacked.fault if self._unpacked else None
+        return next((layer.fault for layer in self._unpacked if layer.fault is not None), None)
 
 
 def document_limit(stream: BinaryIO) -> int:
@@ -82,6 +83,10 @@ def document_limit(stream: BinaryIO) -> int:
 
 class _Readable(Protocol):
     def read1(self, size: int, /) -> bytes: ...
+
+
+class _Source(Protocol):
+    def read(self, size: int, /) -> bytes: ...
 
 
 def _fill(stream: _Readable, size: int) -> bytes:
@@ -95,7 +100,7 @@ def _fill(stream: _Readable, size: int) -> bytes:
 class _Counted:
     """A reader that counts what it gave, and can be looked into before."""
 
-    def __init__(self, raw: BinaryIO) -> None:
+    def __init__(self, raw: "_Source") -> None:
         self._raw = raw
         self._ahead = b""
         self.count = 0
@@ -178,6 +183,8 @@ class _Unpacked:
             expected = f"packed data that grows less than {self._limits.ratio} times"
             self.fault = FormatError(f"packed byte {self._packed.count}", expected, f"{self._count} bytes already")
         return out
+
+    read = read1
 
 
 def _reason(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Agno: its agents and teams, every execution of a tool, and what people confirmed (agno 3.1).
+"""Agno: its agents and teams, every execution of a tool, and what people confirmed (agno 3.0 and 3.1).
 
 ``FunctionCall.execute`` and ``aexecute`` run a tool with its hooks and its cache; recorded is what they call in the end, the tool's
 ``entrypoint``. Tools that are generators, as those that ask a member of a team, are not: what they call is recorded by itself.

@@ -74,7 +74,6 @@ LAYOUTS: dict[str, Layout] = {
     "json, zstd each": (as_json, packed_each, bytes),
     "json, gzip in zstd": (as_json, lines, lambda data: zstd.compress(gzip.compress(data))),
     "json, zstd each in gzip": (as_json, packed_each, gzip.compress),
-    "proto, zstd in gzip": (as_proto, framed, lambda data: gzip.compress(zstd.compress(data))),
     "proto": (as_proto, framed, bytes),
     "proto, gzip": (as_proto, framed, gzip.compress),
     "proto, zstd as a whole": (as_proto, framed, zstd.compress),

@@ -111,7 +111,8 @@ def _tool(span: SpanRecord, fields: Fields) -> Found:
     # LangChain has a tool's arguments as a text under this name where they came to it as one.
     if isinstance(asked, dict) and asked.keys() == {"input"} and fields.text(METHOD) != _TRACEABLE:
         given = asked["input"]
-        asked = (python_value(given) if isinstance(given, str) else None) or given
+        shown = python_value(given) if isinstance(given, str) else None
+        asked = given if shown is None else shown
     value = _unwrapped(fields.json(OUTPUTS))
     answer = tool_answer(value)
     found = _found(

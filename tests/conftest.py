@@ -18,15 +18,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = order.dealt(items, workers)
 
 
-def pytest_collection() -> None:
-    """What is imported stays: nothing looks for garbage in it."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is imported stays: nothing looks for garbage in it meanwhile."""
     gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:
     """Nor do collections of garbage later, those that tests ask for too."""
     gc.freeze()
-    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=not FULL)

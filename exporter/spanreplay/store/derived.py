@@ -310,7 +310,8 @@ def connected(connection: "Connection", trace_ids: Sequence[str]) -> list[tuple[
             if trace_id not in group:
                 group.add(trace_id)
                 left.pop(trace_id, None)
-                waiting.extend(other for run_id in by_trace.get(trace_id, ()) for other in by_run[run_id])
+                for run_id in by_trace.get(trace_id, ()):
+                    waiting.extend(by_run.pop(run_id, ()))  # each once: a server's run has a trace for each request
         groups.append(tuple(sorted(group)))
     return groups
 

@@ -156,8 +156,11 @@ def of_target(options: "Options", loaded: "Loaded") -> "Options":
 
     if not options.policy:
         return options
-    named = loaded.runs[0].run_id if loaded.asked and len(loaded.runs) == 1 else None
-    policy = replace(options.policy, run=options.policy.run or named)
+    policy = options.policy
+    by_number = policy.at is not None or policy.only is not None or bool(policy.faults)
+    one = loaded.runs[0] if len(loaded.runs) == 1 else None
+    named = one.run_id if one is not None and (loaded.asked or (by_number and one.steps)) else None  # `last` is one run, as `show` shows it
+    policy = replace(policy, run=policy.run or named)
     tools = {step.name for run in loaded.siblings for step in run.steps if step.kind not in ("model_call", "agent", "handoff")}
     unknown = [name for name in (*policy.live, *policy.live_read, *policy.stub) if name not in tools]
     if unknown:

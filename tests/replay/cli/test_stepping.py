@@ -99,6 +99,8 @@ def test_the_step_is_that_of_the_run_that_was_asked_for(tmp_path: Path) -> None:
     done = run(tmp_path, "replay", "last~1", "--until", "1", "--json", *of_two)
     replay = json.loads(done.stdout)["replay"]
     assert (done.returncode, replay["differences"], replay["steps"]["recorded"], replay["steps"]["matched"]) == (0, [], 1, 1), done
+    done = run(tmp_path, "fork", "last", "--at", "9", *of_two)
+    assert (done.returncode, "has steps 1 to 1; there is no step 9" in done.stderr) == (2, True), done
 
 
 def test_what_comes_before_a_step_does_not_count(looked: Path) -> None:

@@ -137,3 +137,37 @@ def test_an_agent_that_asked_a_model_each_time_but_once() -> None:
     assert "answer-without-span" in codes(agent(1, end=100), *nodes, *answers[:2], *tools)
     says_nothing = replace(nodes[2], attributes={n: v for n, v in nodes[2].attributes.items() if n != a.GEN_AI_OUTPUT_MESSAGES})
     assert "answer-without-span" not in codes(agent(1, end=100), *nodes[:2], says_nothing, *answers[:2], *tools)
+
+
+NESTED = [
+    told(agent(1, end=1000), answered=text("All in all: take an umbrella along.")),
+    told(chat(2, 1, start=10), asked=ASKED, answered=[{**ASKS, "id": "c0", "name": "ask"}]),
+    tool(3, 1, name="ask", start=20, end=500, call="c0", result=ANSWER),
+    told(chat(4, 3, start=30), asked=ASKED, answered=[ASKS]),
+    tool(5, 3, start=40, call="c1", result="rain, dry"),
+    told(chat(6, 3, start=60), asked=TOLD, answered=text(ANSWER)),
+    told(
+        chat(7, 1, start=600),
+        asked=[
+            *ASKED,
+            {"role": "assistant", "parts": [{**ASKS, "id": "c0", "name": "ask"}]},
+            {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c0", "response": ANSWER}]},
+        ],
+        answered=text("All in all: take an umbrella along."),
+    ),
+]
+"""An agent that asks another one, which is inside a tool."""
+
+
+def test_agents_inside_tools_are_looked_at_apart() -> None:
+    assert codes(*NESTED) == []
+    for lost in (2, 4, 6, 7):
+        left = [span for span in NESTED if span.span_id != f"{lost:016x}"]
+        assert codes(*left) == ["answer-without-span"], lost
+
+
+@pytest.mark.parametrize("result", [["rain, dry"], {"result": "found: rain, dry"}, {"done": True}, "short", None])
+def test_a_tool_that_gives_what_another_tool_gave_needs_no_last_word(result: Any) -> None:
+    changed = [ran(3, result, **NESTED[2].attributes | {a.GEN_AI_TOOL_CALL_RESULT: json.dumps(result)})]
+    around = replace(NESTED[2], attributes=changed[0].attributes)
+    assert codes(NESTED[0], NESTED[1], around, *NESTED[3:5], NESTED[6]) == []

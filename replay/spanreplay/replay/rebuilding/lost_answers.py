@@ -136,17 +136,30 @@ def _told_of_unasked(run: Run, models: Sequence[Step], given: Given) -> Iterator
     coming = iter(models)
     step = next(coming, None)
     waiting: list[Step] = []
+    parents = {step.seq: step.parent_seq for step in run.steps}
     for tool in (*(s for s in run.steps if s.kind in RAN or s.seq in handed), None):
         while step is not None and (tool is None or step.seq < tool.seq):
             told = told_of(step.input)
             new = {call_id: call for call_id, call in told.items() if call_id not in known and call_id not in given.ids}
-            if any(_is_told_as(one, call_id, call) for one in waiting for call_id, call in new.items()):
+            around = _around(step, parents)
+            running = [one for one in waiting if one.kind == "tool_call" and one.seq in around]
+            if any(_is_told_as(one, call_id, call) for one in waiting if one not in running for call_id, call in new.items()):
                 yield step
-            waiting.clear()
+            waiting = running
             known.update(told)
             step = next(coming, None)
         if tool is not None and tool.requested_by is None:
             waiting.append(tool)
+
+
+def _around(step: Step, parents: dict[int, int | None]) -> set[int]:
+    """The steps that a step is inside: an agent in a tool is not told what came of the tool."""
+    found: set[int] = set()
+    place = step.parent_seq
+    while place is not None and place not in found:
+        found.add(place)
+        place = parents.get(place)
+    return found
 
 
 def _handed(run: Run) -> Iterator[int]:

@@ -1,15 +1,16 @@
 """Calls of a model that an agent's own span shows, or what ran for it, and that no span is of.
 
-Four things prove one. An agent answered after tools whose results no model was told, and nothing here gave most of that answer. An agent
-used tokens, and no call of a model is inside it. An agent that ran several times has none inside one of them, and what it answered then, no
-model gave. A call or a hand-off ran under an id that no answer here asked by, while others here ran under the ids by which they were asked.
-That an agent merely has no model in it proves nothing: some are code.
+Four things prove one. An agent, or one inside a tool, answered after tools whose results no model was told, and nothing here gave most of
+that answer. An agent used tokens, and no call of a model is inside it. An agent that ran several times has none inside one of them, and
+what it answered then, no model gave. A call or a hand-off ran under an id that no answer here asked by, while others here ran under the
+ids by which they were asked. That an agent merely has no model in it proves nothing: some are code.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from spanreplay.replay.model import Json, Reason, Run, Step
+from spanreplay.replay.reading.asking import plain_value
 from spanreplay.replay.reading.fields import decoded_json
 from spanreplay.replay.reading.messages import asked_for
 from spanreplay.replay.reasons import ANSWER_WITHOUT_SPAN
@@ -44,9 +45,11 @@ def lost_endings(run: Run, models: Sequence[Step], ids: frozenset[str]) -> Itera
     inside = {agent.seq: _inside(run, agent) for agent in agents}
     for agent in agents:
         yield from _silent(agent, inside[agent.seq], [(other, inside[other.seq]) for other in agents if other.name == agent.name], models)
-        yield from _unread(agent, agent.output, inside[agent.seq], ids)
+        yield from _unread(agent, _answer(agent.output, ids), inside[agent.seq])
     if run.outcome == "ok":
-        yield from _unread(None, run.output, run.steps, ids)
+        yield from _unread(None, _answer(run.output, ids), run.steps)
+    for tool, ran in _agents_in_tools(run):
+        yield from _unread(tool, _said_by_tool(tool.output), ran)
     yield from _unasked(run, models, ids)
 
 
@@ -78,17 +81,50 @@ def _silent(
             yield agent, f"the agent {agent.name} asked a model each time but at step {agent.seq}, where it answered too"
 
 
-def _unread(agent: Step | None, output: Json, inside: Sequence[Step], ids: frozenset[str]) -> Iterator[tuple[Step, str]]:
+def _agents_in_tools(run: Run) -> Iterator[tuple[Step, list[Step]]]:
+    """The calls of tools inside which models were asked, each with all that is inside it."""
+    inside: dict[int, list[Step]] = {}
+    steps = {step.seq: step for step in run.steps}
+    for step in run.steps:
+        seen: set[int] = set()
+        around = steps.get(step.parent_seq or 0)
+        while around is not None and around.seq not in seen:
+            seen.add(around.seq)
+            if around.kind == "tool_call":
+                inside.setdefault(around.seq, []).append(step)
+            around = steps.get(around.parent_seq or 0)
+    yield from ((steps[seq], ran) for seq, ran in inside.items() if steps[seq].outcome == "ok" and _asks(ran))
+
+
+def _said_by_tool(output: Json) -> str:
+    """The text that a tool gave; empty where it is none, or too short to tell."""
+    given = plain_value(output.get("result")) if isinstance(output, dict) else None
+    return found if isinstance(given, str) and len(found := given.strip()) >= _LEAST else ""
+
+
+def _unread(agent: Step | None, answer: str, inside: Sequence[Step]) -> Iterator[tuple[Step, str]]:
     """An answer that comes after results which no model was told, and that is not made of what is here."""
-    last = max((step for step in inside if step.kind == "model_call"), key=lambda step: step.seq, default=None)
+    own = list(_outside_tools(agent, inside))
+    last = max((step for step in own if step.kind == "model_call"), key=lambda step: step.seq, default=None)
     if last is None or last.outcome in FAILED:
         return
-    ran = [step for step in inside if step.requested_by == last.seq and step.kind in RAN]
-    if not ran or any(step not in ran for step in inside if step.seq > last.seq) or any(step.outcome not in _ENDED for step in ran):
+    ran = [step for step in own if step.requested_by == last.seq and step.kind in RAN]
+    if not ran or any(step not in ran for step in own if step.seq > last.seq) or any(step.outcome not in _ENDED for step in ran):
         return
-    answer = _answer(output, ids)
     if answer and not _made_of(answer, [text for step in inside for view in (step.input, step.output) for text in _texts(view)]):
         yield ran[-1], f"what came of step {ran[-1].seq} was told to no model, and yet an answer followed that nothing here gave"
+
+
+def _outside_tools(agent: Step | None, inside: Sequence[Step]) -> Iterator[Step]:
+    """What ran for an agent itself, and not for another one inside a tool."""
+    steps = {step.seq: step for step in inside}
+    within: set[int] = set()
+    for step in sorted(inside, key=lambda step: step.seq):
+        around = steps.get(step.parent_seq or 0)
+        if around is not None and around is not agent and (around.kind == "tool_call" or around.seq in within):
+            within.add(step.seq)
+        else:
+            yield step
 
 
 def _made_of(answer: str, texts: Iterable[str]) -> bool:

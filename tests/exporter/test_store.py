@@ -711,3 +711,16 @@ def test_what_was_changed_in_the_database_is_not_read_as_what_was_recorded(store
         connection.execute(f"UPDATE {table} SET {change}").fetchall()
     with pytest.raises(DamagedStoreError, match="has been changed"):
         [*store.traces([trace_id]), *store.logs([trace_id])]
+
+
+def test_a_run_with_a_trace_for_each_request_of_a_server_is_one_group(store: Store) -> None:
+    """Work in the square of the number of traces would need minutes and gigabytes; the time limit of the test run is the assertion."""
+    count = 30_000
+    with store._database.writing() as connection:
+        connection.execute(
+            "INSERT INTO extents SELECT trace_id, 'r', NULL, i, i, md5_number_lower(trace_id), md5_number_lower('r')"
+            " FROM (SELECT i, format('{:032x}', i) AS trace_id FROM range($1) AS t(i))",
+            [count],
+        ).fetchall()
+    (group,) = store.connected([f"{7:032x}"])
+    assert len(group) == count

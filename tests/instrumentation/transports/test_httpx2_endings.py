@@ -173,7 +173,8 @@ def test_a_rejected_request_replays_as_the_same_exception(server: ModelServer) -
 
 
 @pytest.mark.parametrize("retries", [0, 1])
-def test_a_timeout_replays_as_the_same_exception(server: ModelServer, retries: int) -> None:
+def test_a_timeout_replays_as_the_same_exception(server: ModelServer, retries: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
     never = threading.Event()
 
     def agent() -> Any:

@@ -142,7 +142,9 @@ def test_bedrock_is_fed_from_messages_alone(server: ModelServer, agent: Callable
         assert again["usage"] == value["usage"]
 
 
-def test_bedrock_retries_and_refusals(server: ModelServer) -> None:
+def test_bedrock_retries_and_refusals(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("botocore.retries.standard.ExponentialBackoff.delay_amount", lambda *_: 0.01)
+
     def agent() -> Any:
         client = bedrock(server, retries={"total_max_attempts": 2, "mode": "standard"})
         try:

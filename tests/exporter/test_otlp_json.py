@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from span_strategies import any_int, any_text, batches, clean_text, exact, int64, logs, spans, values
 from spanreplay.spans import otlp_json, otlp_proto
 from spanreplay.spans._anyvalue import MAX_DEPTH
+from spanreplay.spans._fields import hex_id
 from spanreplay.spans.errors import FormatError, Problem
 from spanreplay.spans.record import LogRecord, Record, Resource, Scope, SpanRecord
 from support.size import FULL
@@ -483,3 +484,13 @@ def test_any_json_gives_records_or_a_format_error(value: Any) -> None:
                 otlp_json.encode([record])
         except FormatError:
             continue
+
+
+@pytest.mark.parametrize("first", range(0, 256, 5))
+def test_an_id_in_base64_is_read_whatever_it_begins_with(first: int) -> None:
+    """``0x`` is the beginning of hex, and of one in 4096 ids in base64."""
+    for size in (8, 16):
+        raw = bytes([0xD3, 0x10 | first % 16, first, *range(1, size - 2)])
+        text = base64.b64encode(raw).decode()
+        assert hex_id(text, size, "id") == raw.hex()
+    assert hex_id("0xab", 8, "id") == "00000000000000ab"

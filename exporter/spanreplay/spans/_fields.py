@@ -24,7 +24,7 @@ _LOWER_HEX: Final = re.compile(r"[0-9a-f]+", re.ASCII)
 def _id(text: str, size: int) -> str | None:
     """The id as lower-case hex, ``""`` for an all-zero one, ``None`` if the text is no id of ``size`` bytes."""
     digits = text.strip()
-    if digits[:2] in ("0x", "0X"):
+    if digits[:2] in ("0x", "0X") and _HEX.fullmatch(digits, 2):  # base64 begins so once in 4096 ids
         digits = digits[2:].rjust(2 * size, "0")
     elif size == TRACE_ID_BYTES and len(digits) == 2 * SPAN_ID_BYTES:
         digits = digits.rjust(2 * size, "0")

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from bench import cases, conversations, fleets, frameworks, imports, large_store, mlflow_ingest, writing
+from bench import cases, conversations, fleets, frameworks, imports, large_store, mlflow_ingest, phoenix_ingest, writing
 from bench.adapters import Overheads, adapters
 from bench.conversations import Times
 from bench.measure import Rate, Ratio
@@ -38,6 +38,7 @@ CASES: Final[tuple[Callable[[], Ratio | Rate | Times | Comparison | Overheads], 
     writing.to_the_end_floor,
     writing.executemany,
     mlflow_ingest.mlflow_ingest,
+    phoenix_ingest.phoenix_ingest,
     writing.writers_at_once,
     writing.writers_stall,
     conversations.size_50,

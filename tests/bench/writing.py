@@ -91,7 +91,7 @@ def attributes() -> list[dict[str, Any]]:
 LONG: Final = ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result")
 
 
-def _spans(provider: TracerProvider) -> Callable[[], None]:
+def spans_of(provider: TracerProvider) -> Callable[[], None]:
     """Ends so many spans, in runs, never the same text twice."""
     tracer, made = provider.get_tracer("bench"), attributes()
     numbers = itertools.count()
@@ -125,7 +125,7 @@ def _over_http(rounds: int = 1) -> Iterator[Callable[[], None]]:
         provider = TracerProvider(shutdown_on_exit=False)
         exporter = OTLPSpanExporter(endpoint=f"http://127.0.0.1:{port}/v1/traces")
         provider.add_span_processor(BatchSpanProcessor(exporter, max_queue_size=4 * SPANS))
-        end = _spans(provider)
+        end = spans_of(provider)
 
         def export() -> None:
             for _ in range(rounds):
@@ -148,7 +148,7 @@ def ours(*, load: bool, redacted: bool = True) -> Iterator[Callable[[], int]]:
         provider = TracerProvider(shutdown_on_exit=False)
         recorder = Recorder(writer, redactor=redactor_for("default") if redacted else None)
         provider.add_span_processor(recorder)  # type: ignore[arg-type]  # it has the methods
-        end = _spans(provider)
+        end = spans_of(provider)
 
         def keep() -> int:
             for _ in range(_ROUNDS if load else 1):
@@ -211,7 +211,7 @@ def _into_duckdb(kind: type[_ExecuteMany]) -> Iterator[Callable[[], None]]:
         provider = TracerProvider(shutdown_on_exit=False)
         exporter = kind(Path(folder) / "x.duckdb")
         provider.add_span_processor(BatchSpanProcessor(exporter, max_queue_size=4 * SPANS))
-        end = _spans(provider)
+        end = spans_of(provider)
 
         def keep() -> None:
             for _ in range(_ROUNDS):
@@ -253,7 +253,7 @@ def on_the_thread_simple() -> Ratio:
         provider.add_span_processor(SimpleSpanProcessor(exporter))
         recorded = stack.enter_context(ours(load=False))
         name = "512 spans recorded / exported by OTLP over HTTP as each ends, CPU of the application's thread"
-        return ratio(name, _spans(provider), recorded, goal=0.5, times=1, pairs=_PAIRS, clock=time.thread_time)
+        return ratio(name, spans_of(provider), recorded, goal=0.5, times=1, pairs=_PAIRS, clock=time.thread_time)
 
 
 def to_the_end() -> Ratio:

@@ -17,7 +17,7 @@ SCOPE = Scope(name="semantic_kernel.utils.telemetry.model_diagnostics.decorators
 
 def model(operation: str = "chat", attributes: dict[str, Value] | None = None, **more: Any) -> SpanRecord:
     own = {a.GEN_AI_OPERATION_NAME: operation, a.GEN_AI_REQUEST_MODEL: "m", "gen_ai.system": "openai", **(attributes or {})}
-    return span(1, name=f"{operation} m", scope=SCOPE, attributes=own, **more)
+    return span(1, name=f"{operation} m", attributes=own, **{"scope": SCOPE, **more})
 
 
 def said(event: str, body: Any, index: int | None = None) -> LogRecord:
@@ -79,3 +79,9 @@ def test_the_class_of_an_exception_is_named_as_everywhere() -> None:
 def test_the_loop_around_functions_is_no_step() -> None:
     (run,) = build_runs([span(9, name="AutoFunctionInvocationLoop", scope=SCOPE, attributes={"sk.available_functions": "f"}), model()])
     assert (len(run.steps), run.unclassified_spans) == (1, 1)
+
+
+def test_without_its_scope_a_model_call_is_known_by_the_operation_that_nobody_else_has() -> None:
+    assert claimants(model("chat.completions", scope=Scope()))[0].NAME == "semantic_kernel"
+    assert claimants(model("chat", scope=Scope()))[0].NAME == "gen_ai"
+    assert claimants(model("chat.completions", scope=Scope(name="other")))[0].NAME == "gen_ai"

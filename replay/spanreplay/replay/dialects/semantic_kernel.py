@@ -32,6 +32,7 @@ _KINDS: Final[Mapping[str, Kind]] = {
     "execute_tool": "tool_call",
     "invoke_agent": "agent",
 }
+_OWN: Final = frozenset({"chat.completions", "text_completions", "text.completions"})
 _CLASS: Final = re.compile(r"<class '([\w.]+)'>")
 """``error.type`` of a model call is the text of the exception's class."""
 
@@ -43,9 +44,11 @@ class SemanticKernelDialect:
     PRIORITY = 91
 
     def claims(self, span: SpanRecord) -> bool:
-        """By the scope, which is the name of the module that opened the span."""
+        """By the scope, the name of the module that opened the span; where scopes are lost, by the operations that it alone names so."""
         operation = span.attributes.get(a.GEN_AI_OPERATION_NAME)
-        return span.scope.name.startswith(SCOPES) and isinstance(operation, str) and operation in _KINDS
+        if not isinstance(operation, str) or operation not in _KINDS:
+            return False
+        return span.scope.name.startswith(SCOPES) or (not span.scope.name and operation in _OWN)
 
     def read(self, span: SpanRecord, logs: Sequence[LogRecord]) -> StepDraft | None:
         """The step."""

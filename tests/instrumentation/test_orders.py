@@ -339,6 +339,39 @@ def test_tasks_that_are_cancelled_together_are_in_the_order_in_which_they_were_s
             assert found == list(range(N)), way.__name__
 
 
+def test_tasks_and_threads_of_trio_come_in_the_recorded_order() -> None:
+    trio = pytest.importorskip("trio")
+
+    def agent() -> list[str]:
+        found: list[str] = []
+
+        async def one(number: int) -> None:
+            try:
+                found.append(look(repr(await trio.to_thread.run_sync(ends.wait, number))))
+                await trio.sleep(60)
+            finally:
+                found.append(look(f"{len(found)} {number}"))
+
+        async def main() -> None:
+            async with trio.open_nursery() as nursery:
+                for number in range(N):
+                    nursery.start_soon(one, number)
+                while len(found) < N:
+                    await trio.lowlevel.checkpoint()
+                nursery.cancel_scope.cancel()
+
+        trio.run(main)
+        return found
+
+    begin(reversed(range(N)))
+    with recording() as tape:
+        value = run(agent)
+    for seed in range(3):
+        begin(random.Random(seed).sample(range(N), N))
+        result = replayed(tape, agent)
+        assert (told(result), result.value) == ([], value)
+
+
 def test_what_is_added_to_a_set_in_order_comes_last() -> None:
     made = InOrder.of([3, 1])
     made.add(2)

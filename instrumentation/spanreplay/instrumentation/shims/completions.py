@@ -64,7 +64,7 @@ class _AsTheyCome:
     """What ``asyncio.as_completed`` gives."""
 
     def __init__(self, futures: Iterable[Awaitable[Any]], timeout: float | None, order: Arrivals | None) -> None:
-        self._loop = asyncio.get_event_loop()
+        self._loop = asyncio.get_running_loop()
         found = in_order(futures)
         tasks = [asyncio.ensure_future(one, loop=self._loop) for one in (futures if found is None else found)]
         self._order = None if found is None else order
@@ -139,7 +139,7 @@ class _AsTheyCome:
 def _making(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def as_completed(fs: Any, *, timeout: float | None = None) -> Any:
-        scope = _scope()
+        scope = _scope() if asyncio._get_running_loop() is not None else None
         if scope is None or not isinstance(fs, Iterable) or asyncio.isfuture(fs) or asyncio.iscoroutine(fs):
             return original(fs, timeout=timeout)
         return _AsTheyCome(_unchanging(fs), timeout, arrivals(scope, f"completed#{scope.next('!completed')}", seen=False))

@@ -35,21 +35,13 @@ async def note(context: RunContextWrapper[dict[str, Any]], text: str) -> str:
     return "noted"
 
 
-@function_tool
-def broken(context: RunContextWrapper[dict[str, Any]]) -> str:
-    """Fail, having changed something."""
-    ran("broken")
-    context.context["broken"] = True
-    raise ValueError("broken")
-
-
 def told(context: RunContextWrapper[Any], _agent: Any) -> str:
     return f"You see {context.context}."
 
 
 async def main(mode: str) -> str:
     given: Any = Shop("ana") if mode == "object" else {}
-    agent = Agent(name="clerk", instructions=told, tools=[find, note, broken], model=model())
+    agent = Agent(name="clerk", instructions=told, tools=[find, note], model=model())
     result = await Runner.run(agent, "Go on.", context=given)
     return f"{result.final_output} {given}"
 

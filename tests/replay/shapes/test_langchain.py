@@ -142,3 +142,11 @@ def test_nothing_raises(value: Any) -> None:
     output_view(value)
     if isinstance(value, dict) and langchain.reads(value):
         assert all(isinstance(message["parts"], list) for message in langchain.messages(value, "user"))
+
+
+def test_a_pair_of_role_and_blocks_is_a_message() -> None:
+    view = input_view({"messages": [["user", [{"type": "text", "text": "hi"}]], ["ai", "yes?"]]})
+    assert [(message["role"], message["parts"]) for message in view["messages"]] == [
+        ("user", [{"type": "text", "content": "hi"}]),
+        ("assistant", [{"type": "text", "content": "yes?"}]),
+    ]

@@ -129,7 +129,7 @@ def tool_answer(value: Json) -> ToolAnswer | None:
 
 def _pair(item: Json) -> Json:
     """A message that was given as a pair of role and content, or ``None``."""
-    if not isinstance(item, list) or len(item) != 2 or not all(isinstance(member, str) for member in item):
+    if not isinstance(item, list) or len(item) != 2 or not isinstance(item[0], str) or not isinstance(item[1], str | list):
         return None
     role = _ROLES.get(item[0], item[0])
     return {"role": role, "content": item[1]} if role in _PAIR_ROLES else None

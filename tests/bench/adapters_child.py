@@ -1,11 +1,13 @@
 """Runs in the environment of a framework, a process for each recorder: one agent again and again. Prints the CPU time of each round.
 
-``adapters_child.py AGENT MODE RECORDER RUNS``, where a recorder is ``bare``, ``spanreplay``, ``spanreplay-read`` or another one's
-``module:Instrumentor``. It prints ``null`` when it is ready, and for each line on its standard input ``{"s": seconds a run, "spans": …}``.
+``adapters_child.py AGENT MODE RECORDER RUNS``, where a recorder is ``bare``, ``spanreplay``, ``spanreplay-read``, another one's
+``module:Instrumentor``, or its ``module:SpanProcessor module:function``: the latter switches on the framework's own spans. It prints
+``null`` when it is ready, and for each line on its standard input ``{"s": seconds a run, "spans": …}``.
 The model's server is another process, and so is what other recorders export to.
 """
 
 import contextlib
+import functools
 import gc
 import importlib
 import io
@@ -56,6 +58,7 @@ def ours(read: bool) -> Callable[[], int]:
 
 def theirs(name: str) -> Callable[[], int]:
     """Record with another instrumentor, exported as its documentation says: OTLP, in batches, to a receiver of this machine."""
+    from opentelemetry import trace
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -67,12 +70,19 @@ def theirs(name: str) -> Callable[[], int]:
             self.spans += 1
 
     provider, counting = TracerProvider(), Counting()
+    made, *switches = (_named(part) for part in name.split())
+    if issubclass(made, SpanProcessor):
+        provider.add_span_processor(made())
     provider.add_span_processor(counting)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=os.environ["RECEIVER"])))
-    module, _, kind = name.partition(":")
-    if module.endswith("openai_agents"):
+    if name.partition(":")[0].endswith("openai_agents"):
         importlib.import_module("agents").set_trace_processors([])  # the SDK's own, which sends to its maker
-    getattr(importlib.import_module(module), kind)().instrument(tracer_provider=provider)
+    if switches:
+        trace.set_tracer_provider(provider)
+    else:
+        made().instrument(tracer_provider=provider)
+    for switch in switches:
+        switch()
 
     def exported() -> int:
         provider.force_flush()
@@ -81,11 +91,17 @@ def theirs(name: str) -> Callable[[], int]:
     return exported
 
 
+def _named(place: str) -> Any:
+    module, _, path = place.partition(":")
+    return functools.reduce(getattr, path.split("."), importlib.import_module(module))
+
+
 def main() -> None:
     """Measure whenever it is asked for."""
     agent, mode, recorder, runs = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
     sys.path.insert(0, str(Path(agent).parent))
-    told = sys.stdout
+    told = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what others print is no answer of ours
     if ":" in recorder:
         exported = theirs(recorder)
     else:

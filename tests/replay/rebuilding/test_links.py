@@ -228,6 +228,18 @@ def test_a_call_that_the_record_joins_to_its_request_without_an_id_is_no_missing
     assert detail.startswith("1 call with an answer in the messages (g)")
 
 
+def test_a_call_whose_request_lost_its_id_is_answered_by_one_of_its_name_and_arguments() -> None:  # Langfuse, of streams
+    history = [
+        {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "f", "arguments": {"n": 1}}]},
+        {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "r"}]},
+    ]
+    run = one(
+        asks(2, (None, "f", {"n": 1}), (None, "g", {})), chat(3, 1, start=300, attributes={a.GEN_AI_INPUT_MESSAGES: json.dumps(history)})
+    )
+    assert reasons(run, "call-without-span")[0].startswith("1 call with an answer in the messages (f)")
+    assert len(reasons(run, "call-not-run")) == 1
+
+
 @pytest.mark.parametrize("name", ["final_result", "final_result_Answer"])
 def test_the_tool_by_which_a_model_gives_its_output_is_never_missed(name: str) -> None:
     assert not reasons(one(asks(2, ("c1", name, {"x": 1}))), "call-not-run")

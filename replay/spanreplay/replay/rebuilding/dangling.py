@@ -14,6 +14,7 @@ from spanreplay.replay.reasons import CALL_NOT_RUN, CALL_WITHOUT_SPAN
 from spanreplay.replay.rebuilding.links import Request, answered_ids
 from spanreplay.replay.rebuilding.placed import Placed
 from spanreplay.replay.rebuilding.same_call import FAILED, arguments
+from spanreplay.replay.rebuilding.told import told_of
 from spanreplay.replay.showing import call_text
 
 _OUTPUT_TOOL: Final = "final_result"
@@ -44,10 +45,13 @@ def dangling(requests: Sequence[Request], steps: Sequence[Placed], outputs: Iter
     if not open_:
         return found
     answered = _answered(steps, {request.asked.call_id for request in open_}, open_[0].seq)
+    by_call = _answered_calls(steps, open_[0].seq) if any(request.asked.call_id is None for request in open_) else {}
     given = {text for output in (*outputs, *(s.draft.output for s in steps if s.draft.kind == "agent")) for text in _outputs(output)}
     without_span: list[Request] = []
     for request in open_:
-        if answered.get(request.asked.call_id, 0) > request.seq:
+        place = answered.get(request.asked.call_id, 0)
+        place = place if request.asked.call_id is not None else max(place, by_call.get(_call(request), 0))
+        if place > request.seq:
             without_span.append(request)
         elif _arguments(request) not in given:
             called = call_text(request.asked.name or "a tool", request.asked.arguments, 80)
@@ -70,6 +74,22 @@ def _answered(steps: Iterable[Placed], wanted: set[str | None], first: int) -> d
         if step.seq > first and step.draft.kind == "model_call":
             told.update((call_id, step.seq) for call_id in answered_ids(step.draft.input) if call_id in wanted)
     return told
+
+
+def _answered_calls(steps: Iterable[Placed], first: int) -> dict[tuple[str, str], int]:
+    """The last model step that was told the result of a call of this name and arguments; some instrumentations lose the request's id."""
+    found: dict[tuple[str, str], int] = {}
+    for step in steps:
+        if step.seq > first and step.draft.kind == "model_call":
+            for told in told_of(step.draft.input).values():
+                if told.call is not None and told.response is not None:
+                    given = canonical_json(arguments({"arguments": told.call.get("arguments")}))
+                    found[str(told.call.get("name") or ""), given] = step.seq
+    return found
+
+
+def _call(request: Request) -> tuple[str, str]:
+    return request.asked.name or "", _arguments(request)
 
 
 def _arguments(request: Request) -> str:

@@ -57,3 +57,19 @@ def test_every_message_of_a_conversation_counts() -> None:
     assert grown == conversation(["a"], ["a", "b", "c"])
     others = [(["a"], ["b", "c"]), (["a"], ["a", "b"]), (["a"], ["a", "b", "d"]), (["x"], ["a", "b", "c"]), (["a", "b"], ["a", "b", "c"])]
     assert len({grown, *(conversation(*other) for other in others)}) == 6
+
+
+def of_call(asked: str, answered: str) -> str:
+    """The hash of a run whose model asks for a call under one id, and is told its result under another or the same."""
+    call = {"role": "assistant", "parts": [{"type": "tool_call", "id": asked, "name": "search", "arguments": {}}]}
+    told = {"role": "tool", "parts": [{"type": "tool_call_response", "id": answered, "response": "found"}]}
+    (run,) = (run for run in recorded(agent).runs() if run.steps)
+    (step,) = run.steps
+    first = dataclasses.replace(step, kind="model_call", input={"messages": []}, output={"messages": [call]})
+    then = dataclasses.replace(step, seq=2, kind="model_call", input={"messages": [call, told]}, output={"messages": []})
+    return behaviour_hash(dataclasses.replace(run, steps=(first, then)))
+
+
+def test_the_ids_that_a_model_gives_its_calls_do_not_matter_and_whose_result_it_is_does() -> None:
+    assert of_call("call_1", "call_1") == of_call("call_x", "call_x")
+    assert of_call("call_1", "call_1") != of_call("call_1", "call_2")

@@ -26,16 +26,38 @@ def behaviour_hash(run: Run) -> str:
 def _parts(run: Run) -> Iterator[Any]:
     yield {"agent": run.agent_name, "input": run.input}
     said: list[Any] = []
+    ids: dict[str, str] = {}
     for step in run.steps:
-        asked, said = _asked(step, said)
-        yield [step.kind, step.name, step.outcome, step.parent_seq, asked, step.output, step.error]
+        asked, said = _asked(step, said, ids)
+        gave = _numbered(step.output, ids) if step.kind == "model_call" else step.output
+        yield [step.kind, step.name, step.outcome, step.parent_seq, asked, gave, step.error]
     yield {"output": run.output, "outcome": run.outcome}
 
 
-def _asked(step: Step, said: list[Any]) -> tuple[Any, list[Any]]:
+def _asked(step: Step, said: list[Any], ids: dict[str, str]) -> tuple[Any, list[Any]]:
     """A step's input, and the messages in it: of a conversation that grows only what the last request did not have already."""
-    messages = step.input.get("messages") if isinstance(step.input, dict) else None
+    asked = _numbered(step.input, ids) if step.kind == "model_call" else step.input
+    messages = asked.get("messages") if isinstance(asked, dict) else None
     if step.kind != "model_call" or not isinstance(messages, list):
         return step.input, said
     same = next((i for i, (a, b) in enumerate(zip(messages, said, strict=False)) if a != b), min(len(messages), len(said)))
-    return {**step.input, "messages": [same, messages[same:]]}, messages
+    return {**asked, "messages": [same, messages[same:]]}, messages
+
+
+def _numbered(value: Any, ids: dict[str, str]) -> Any:
+    """What a model was asked, or said, with the ids of calls, which a model makes anew each time, as their numbers in the run."""
+    if not isinstance(value, dict) or not isinstance(value.get("messages"), list):
+        return value
+    return {**value, "messages": [_of_message(message, ids) for message in value["messages"]]}
+
+
+def _of_message(message: Any, ids: dict[str, str]) -> Any:
+    if not isinstance(message, dict) or not isinstance(message.get("parts"), list):
+        return message
+    return {**message, "parts": [_of_part(part, ids) for part in message["parts"]]}
+
+
+def _of_part(part: Any, ids: dict[str, str]) -> Any:
+    if not isinstance(part, dict) or not isinstance(part.get("id"), str):
+        return part
+    return {**part, "id": ids.setdefault(part["id"], f"#{len(ids) + 1}")}

@@ -128,7 +128,8 @@ class _Child:
         url = self._model.__enter__().url
         keys = dict.fromkeys(("OPENAI_API_KEY", "GOOGLE_API_KEY", "ANTHROPIC_API_KEY"), "a-key")
         addresses = {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_BASE": f"{url}/v1", "GOOGLE_GEMINI_BASE_URL": url}
-        variables = {"PYTHONPATH": str(HERE), "TOOL_BODIES": os.devnull, "OPENAI_AGENTS_DISABLE_TRACING": "0", **keys, **addresses}
+        switches = {"OPENAI_AGENTS_DISABLE_TRACING": "0", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+        variables = {"PYTHONPATH": str(HERE), "TOOL_BODIES": os.devnull, **switches, **keys, **addresses}
         self._process = subprocess.Popen(
             self._command,
             env={"PATH": os.environ["PATH"], "RECEIVER": f"{url}/v1/traces", **variables},

@@ -319,12 +319,10 @@ def _lost_by_processes(store: "Store", traces: Iterable[Iterable[Record]]) -> di
 
 def _load(store: "Store", trace_ids: Sequence[str]) -> list[Run]:
     """The runs of some traces."""
-    records = _by_trace(store, trace_ids)
-    return build_runs(
-        [record for trace in records.values() for record in trace],
-        losses=_lost_by_processes(store, records.values()),
-        source_losses=store.source_losses(trace_ids),
-    )
+    with store.reading():  # one connection: opening costs more than reading, and a run may have thousands of traces
+        records = _by_trace(store, trace_ids)
+        losses, source_losses = _lost_by_processes(store, records.values()), store.source_losses(trace_ids)
+    return build_runs([record for trace in records.values() for record in trace], losses=losses, source_losses=source_losses)
 
 
 def load_run(store: "Store", run_id: str) -> Run:

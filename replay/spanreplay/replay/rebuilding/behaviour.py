@@ -29,14 +29,14 @@ def _parts(run: Run) -> Iterator[Any]:
     ids: dict[str, str] = {}
     for step in run.steps:
         asked, said = _asked(step, said, ids)
-        gave = _numbered(step.output, ids) if step.kind == "model_call" else step.output
+        gave = numbered(step.output, ids) if step.kind == "model_call" else step.output
         yield [step.kind, step.name, step.outcome, step.parent_seq, asked, gave, step.error]
     yield {"output": run.output, "outcome": run.outcome}
 
 
 def _asked(step: Step, said: list[Any], ids: dict[str, str]) -> tuple[Any, list[Any]]:
     """A step's input, and the messages in it: of a conversation that grows only what the last request did not have already."""
-    asked = _numbered(step.input, ids) if step.kind == "model_call" else step.input
+    asked = numbered(step.input, ids) if step.kind == "model_call" else step.input
     messages = asked.get("messages") if isinstance(asked, dict) else None
     if step.kind != "model_call" or not isinstance(messages, list):
         return step.input, said
@@ -44,8 +44,13 @@ def _asked(step: Step, said: list[Any], ids: dict[str, str]) -> tuple[Any, list[
     return {**asked, "messages": [same, messages[same:]]}, messages
 
 
-def _numbered(value: Any, ids: dict[str, str]) -> Any:
-    """What a model was asked, or said, with the ids of calls, which a model makes anew each time, as their numbers in the run."""
+def numbered(value: Any, ids: dict[str, str]) -> Any:
+    """What a model was asked, or said, with the ids of calls, which a model makes anew each time, as their numbers in the run.
+
+    Args:
+        value: input or output of a model call; anything else is given back.
+        ids: the ids that were met in the run before, with their numbers; more are added.
+    """
     if not isinstance(value, dict) or not isinstance(value.get("messages"), list):
         return value
     return {**value, "messages": [_of_message(message, ids) for message in value["messages"]]}

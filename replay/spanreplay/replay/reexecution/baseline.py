@@ -24,7 +24,7 @@ from spanreplay.replay.inputs.report import UnreadableSource
 from spanreplay.replay.inputs.source import open_source
 from spanreplay.replay.model import Run
 from spanreplay.replay.outgoing import of_runs
-from spanreplay.replay.rebuilding.behaviour import behaviour_hash
+from spanreplay.replay.rebuilding.behaviour import behaviour_hash, numbered
 from spanreplay.replay.rebuilding.runs import build_runs, index
 from spanreplay.replay.reexecution.diff import differences
 from spanreplay.spans import otlp_json
@@ -207,10 +207,11 @@ def _changes(before: Sequence[Run], now: Sequence[Run]) -> Iterator[str]:
 
 def _plain(run: Run) -> dict[str, Any]:
     """A run by its steps, so that a path in it reads well: ``step 2 tool_call price.input.arguments.item``."""
+    ids: dict[str, str] = {}
     steps = {
         f"step {step.seq} {step.kind} {step.name}": {
-            "input": step.input,
-            "output": step.output,
+            "input": numbered(step.input, ids) if step.kind == "model_call" else step.input,
+            "output": numbered(step.output, ids) if step.kind == "model_call" else step.output,
             "error": step.error,
             "outcome": step.outcome,
         }

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from spanreplay.replay.reexecution.command import run_attached
-from spanreplay.replay.reexecution.descendants import Process
+from spanreplay.replay.reexecution.descendants import Process, below, delayed_s
 from spanreplay.replay.reexecution.ending import GRACE_S, QUIET_S, Course, leave_mark
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
@@ -39,6 +39,18 @@ def test_who_looks_again_and_again_waits_and_who_works_does_not() -> None:
     ]
     assert [wait for wait, _ in looks][-1] == WAITS
     assert {work for _, work in looks} == {None}
+
+
+def test_who_gets_no_processor_does_not_only_wait() -> None:
+    course = Course(QUIET_S)
+    said = {course.is_over(tenth / 10, {7: "whole"}, [there(6)], delayed_s=tenth / 12) for tenth in range(11)}
+    assert said == {None}
+
+
+def test_the_time_without_a_processor_is_told() -> None:
+    (process,) = below({os.getpid()})[:1]
+    assert delayed_s([process]) > 0
+    assert delayed_s([process._replace(pid=0)]) == 0
 
 
 def test_who_never_rests_is_ended_in_the_end() -> None:

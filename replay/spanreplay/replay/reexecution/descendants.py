@@ -71,6 +71,16 @@ def process_of(thread: int) -> int:
     return thread
 
 
+def delayed_s(processes: list[Process]) -> float:
+    """Seconds for which their threads could have run and had no processor; proc(5), ``schedstat``. None where it is not told."""
+    total = 0
+    for process in processes:
+        with suppress(OSError, ValueError, IndexError):
+            for thread in Path(f"/proc/{process.pid}/task").iterdir():
+                total += int((thread / "schedstat").read_bytes().split()[1])
+    return total / 1e9
+
+
 def end(processes: list[Process], number: int) -> None:
     """Send them a signal, unless they have ended and others have their numbers."""
     for process in processes:

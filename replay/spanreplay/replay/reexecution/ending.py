@@ -8,8 +8,9 @@ looks for marks while the command runs.
 :data:`GRACE_S`.
 ``PID.alone``: the others go on; the command is ended when that process has ended and all of them only wait.
 
-Waiting is told by the processor time of the processes, so that a command which says its last words on a busy machine is left to it. The
-processes are found in ``/proc``; elsewhere than on Linux all of them seem to wait, and the first one is ended.
+Waiting is told by the processor time of the processes, and by the time that they wanted a processor and had none, so that a command
+which says its last words on a busy machine is left to it. The processes are found in ``/proc``; elsewhere than on Linux all of them seem
+to wait, and the first one is ended.
 """
 
 import os
@@ -89,7 +90,7 @@ class EndsTogether:
             marks = _marks(self._folder)
             if marks:
                 tree = descendants.below({self._child.pid})
-                why = self._course.is_over(time.monotonic(), marks, tree)
+                why = self._course.is_over(time.monotonic(), marks, tree, descendants.delayed_s(tree))
                 if why is not None:
                     self._say(why)
                     self._end(tree)
@@ -133,16 +134,17 @@ class Course:
         self._pids: set[int] = set()
         self._used_s = 0.0
 
-    def is_over(self, now: float, marks: Mapping[int, str], processes: Sequence[descendants.Process]) -> str | None:
+    def is_over(self, now: float, marks: Mapping[int, str], processes: Sequence[descendants.Process], delayed_s: float = 0.0) -> str | None:
         """Why it is to be ended; ``None`` while it may go on.
 
         Args:
             now: seconds, of any clock that only goes forward.
             marks: number of each process that was stopped, and what becomes of the others.
             processes: those of the command that are there.
+            delayed_s: seconds for which they could have run and had no processor.
         """
-        pids, used_s = {process.pid for process in processes}, sum(process.used_s for process in processes)
-        if pids != self._pids or used_s - self._used_s > _IDLE * max(1.0, now - self._since):
+        pids, used_s = {process.pid for process in processes}, sum(process.used_s for process in processes) + delayed_s
+        if pids != self._pids or abs(used_s - self._used_s) > _IDLE * max(1.0, now - self._since):
             self._since, self._pids, self._used_s = now, pids, used_s
         whole = "whole" in marks.values()
         if whole and self._stopped_at is None:

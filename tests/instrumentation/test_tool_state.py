@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from spanreplay.boundary.boundary import here
 from spanreplay.content import codec
+from spanreplay.instrumentation.framework import Offered, tool_call
 from spanreplay.instrumentation.tool_state import ToolState
+from support.taped import recorded, replayed
 
 STATE = ToolState("state", without=("messages",))
 
@@ -81,3 +84,34 @@ def test_what_the_framework_sees_to_itself_is_left_out() -> None:
     before = STATE.of(holder)
     holder["messages"] = []
     assert STATE.kept(1, before, holder) == 1
+
+
+class SoldOutError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+def test_what_a_tool_changed_before_it_raised_is_changed_again(awaited: bool) -> None:
+    ran: list[Cart] = []
+
+    def buy(cart: Cart) -> None:
+        ran.append(cart)
+        change(cart)
+        raise SoldOutError("no hats")
+
+    async def abuy(cart: Cart) -> None:
+        buy(cart)
+
+    async def agent() -> Any:
+        scope, cart = here(), Cart()
+        assert scope is not None
+        call = tool_call(scope, Offered(name="buy"), {}, layer="shop")
+        assert call is not None
+        try:
+            await STATE.acall(scope, call, lambda: abuy(cart), cart) if awaited else STATE.call(scope, call, lambda: buy(cart), cart)
+        except SoldOutError as error:
+            return shown(cart), str(error), dict(vars(error))
+
+    tape = recorded(agent)
+    result = replayed(tape, agent)
+    assert (result.equal, result.value, len(ran)) == (True, ((["hat"], 3), "no hats", {}), 1)

@@ -66,13 +66,12 @@ def _observed_tool(module: ModuleType, with_metadata: bool, original: Callable[.
         held = None if call.passed else getattr(context, "context", None)
 
         async def body() -> Any:
-            before = _CONTEXT.of(held)
             token = _failures.set(failures)
             try:
                 result = await original(function_tool=function_tool, context=context, arguments=arguments)
             finally:
                 _failures.reset(token)
-            return _CONTEXT.kept(result.output if with_metadata and not result.is_sdk_generated_error else result, before, held)
+            return result.output if with_metadata and not result.is_sdk_generated_error else result
 
         async def failing(error: BaseException) -> Any:
             told = await module.maybe_invoke_function_tool_failure_error_function(function_tool=function_tool, context=context, error=error)
@@ -82,8 +81,7 @@ def _observed_tool(module: ModuleType, with_metadata: bool, original: Callable[.
 
         if hasattr(module, _FAILED):
             call.failing = failing
-        given = await acall(scope, call, body)
-        result = _CONTEXT.restored(given, held) if scope.session.mode == "replay" else _CONTEXT.result_of(given)
+        result = await _CONTEXT.acall(scope, call, body, held)
         if not with_metadata or isinstance(result, module._FunctionToolInvocationResult):
             return result
         return module._FunctionToolInvocationResult(result)

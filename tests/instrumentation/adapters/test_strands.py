@@ -57,6 +57,12 @@ class Tool:
         result = {"toolUseId": tool_use["toolUseId"], "status": "success", "content": [{"text": "done"}]}
         if self.tool_name == "remember":
             invocation_state["agent"].state.set("word", "blue")
+        if self.tool_name in ("note", "break"):
+            invocation_state["agent"].state.set("word", "red")
+            invocation_state["notes"].append(self.tool_name)
+            invocation_state["event_loop_cycle_id"] = self.tool_name
+        if self.tool_name == "break":
+            raise ValueError("broken")
         if self.tool_name == "count":
             yield ToolStreamEvent(tool_use, 1)
             yield ToolStreamEvent(tool_use, 2)
@@ -100,7 +106,7 @@ def modules() -> dict[str, ModuleType]:
         def __init__(self, *calls: tuple[str, str]) -> None:
             self.calls = calls
             self.state = State()
-            wanted = {name: Tool(name) for name in ("count", "fail", "ask", "remember", "delete")}
+            wanted = {name: Tool(name) for name in ("count", "fail", "ask", "remember", "note", "break", "delete")}
             self.tool_registry = SimpleNamespace(registry=wanted, dynamic_tools={})
 
         async def stream_async(self, prompt: Any = None, **options: Any) -> AsyncIterator[Any]:
@@ -165,6 +171,26 @@ def test_what_a_tool_streams_gives_and_changes_comes_back(agent: Any) -> None:
     assert again.equal
     assert again.value == [[1, 2, ["success", "None"], ["error", "no"], ["who?"], ["success", "None"]], {"word": "blue"}]
     assert before == RAN
+
+
+@pytest.mark.parametrize("name", ["note", "break"])
+def test_what_a_tool_changes_in_what_the_program_gave_the_run_is_changed_again_also_where_it_raises(agent: Any, name: str) -> None:
+    async def run() -> Any:
+        made, notes = agent(), list[str]()
+        executor: Any = sys.modules["strands.tools.executors._executor"]
+        state = {"agent": made, "notes": notes, "event_loop_cycle_id": "1"}
+        try:
+            async for _ in executor.ToolExecutor._stream(made, {"name": name, "toolUseId": "c1", "input": {}}, [], state):
+                pass
+        except ValueError as error:
+            notes.append(str(error))
+        return notes, dict(made.state)
+
+    tape = recorded(run)
+    wanted = (["note"] if name == "note" else ["break", "broken"], {"word": "red"})
+    assert "cycle" not in json.dumps(tape.steps, default=str)
+    again = replayed(tape, run)
+    assert (again.equal, again.value, RAN) == (True, wanted, [name])
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 from spanreplay.boundary import boundary
-from spanreplay.boundary.boundary import acall, here
+from spanreplay.boundary.boundary import here
 from spanreplay.boundary.call import Call, OutcomeName
 from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation import framework
@@ -103,15 +103,13 @@ def _observed_tool(original: Callable[..., Any]) -> Callable[..., Any]:
         state = None if asked is None or call.passed else asked.state
 
         async def body() -> Any:
-            before = _STATE.of(state)
             token = _asked.set(None)
             try:
-                return _STATE.kept(await original(self, call_kwargs), before, state)
+                return await original(self, call_kwargs)
             finally:
                 _asked.reset(token)
 
-        value = await acall(scope, call, body)
-        return _STATE.restored(value, state) if scope.session.mode == "replay" else _STATE.result_of(value)
+        return await _STATE.acall(scope, call, body, state)
 
     return _invoke_function
 

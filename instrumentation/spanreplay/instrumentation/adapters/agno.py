@@ -12,7 +12,7 @@ from importlib import metadata
 from types import ModuleType
 from typing import Any, Final
 
-from spanreplay.boundary.boundary import acall, call, here
+from spanreplay.boundary.boundary import call, here
 from spanreplay.boundary.call import Call
 from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation import framework
@@ -121,13 +121,7 @@ def _entrypoint(asked: Any) -> Callable[..., Any]:
             one = made(scope)
             if scope is None or one is None:
                 return await entrypoint(*args, **given)
-            held = _held(given)
-
-            async def executed() -> Any:
-                before = _STATE.of(held)
-                return _STATE.kept(await entrypoint(*args, **given), before, held)
-
-            return _given(scope, await acall(scope, one, executed), held)
+            return await _STATE.acall(scope, one, lambda: entrypoint(*args, **given), _held(given))
 
         return asynchronous
 
@@ -137,13 +131,7 @@ def _entrypoint(asked: Any) -> Callable[..., Any]:
         one = made(scope)
         if scope is None or one is None:
             return entrypoint(*args, **given)
-        held = _held(given)
-
-        def executed() -> Any:
-            before = _STATE.of(held)
-            return _STATE.kept(entrypoint(*args, **given), before, held)
-
-        return _given(scope, call(scope, one, executed), held)
+        return _STATE.call(scope, one, lambda: entrypoint(*args, **given), _held(given))
 
     return synchronous
 
@@ -151,10 +139,6 @@ def _entrypoint(asked: Any) -> Callable[..., Any]:
 def _held(given: Mapping[str, Any]) -> Any:
     """The state of the session, where the tool is given it."""
     return getattr(given.get("run_context"), "session_state", None)
-
-
-def _given(scope: Scope, value: Any, held: Any) -> Any:
-    return _STATE.restored(value, held) if scope.session.mode == "replay" else _STATE.result_of(value)
 
 
 def _call(scope: Scope, asked: Any, entrypoint: Any) -> Call | None:

@@ -11,7 +11,7 @@ from importlib import metadata
 from types import ModuleType
 from typing import Any, Final
 
-from spanreplay.boundary.boundary import acall, call, here
+from spanreplay.boundary.boundary import here
 from spanreplay.boundary.call import Call
 from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation import framework, haystack_confirmations
@@ -85,13 +85,7 @@ def _observed_invoke(original: Callable[..., Any]) -> Callable[..., Any]:
         made = None if scope is None else attempt(scope, f"a call of {self.name}", lambda: _call(scope, self, kwargs, _LAYERS[0]))
         if scope is None or made is None:
             return original(self, **kwargs)
-        held = _held(kwargs)
-
-        def invoked() -> Any:
-            before = _STATE.of(held)
-            return _STATE.kept(original(self, **kwargs), before, held)
-
-        return _given(scope, call(scope, made, invoked), held)
+        return _STATE.call(scope, made, lambda: original(self, **kwargs), _held(kwargs))
 
     return invoke
 
@@ -103,13 +97,7 @@ def _observed_invoke_async(original: Callable[..., Any]) -> Callable[..., Any]:
         made = None if scope is None else attempt(scope, f"a call of {self.name}", lambda: _call(scope, self, kwargs, _LAYERS[1]))
         if scope is None or made is None:
             return await original(self, **kwargs)
-        held = _held(kwargs)
-
-        async def invoked() -> Any:
-            before = _STATE.of(held)
-            return _STATE.kept(await original(self, **kwargs), before, held)
-
-        return _given(scope, await acall(scope, made, invoked), held)
+        return await _STATE.acall(scope, made, lambda: original(self, **kwargs), _held(kwargs))
 
     return invoke_async
 
@@ -117,10 +105,6 @@ def _observed_invoke_async(original: Callable[..., Any]) -> Callable[..., Any]:
 def _held(arguments: Mapping[str, Any]) -> Any:
     """The data of the agent's state, where the tool is given it."""
     return next((getattr(value, "data", None) for value in arguments.values() if type(value).__name__ == _STATE_TYPE), None)
-
-
-def _given(scope: Scope, value: Any, held: Any) -> Any:
-    return _STATE.restored(value, held) if scope.session.mode == "replay" else _STATE.result_of(value)
 
 
 def _call(scope: Scope, tool: Any, arguments: Mapping[str, Any], layer: str) -> Call | None:

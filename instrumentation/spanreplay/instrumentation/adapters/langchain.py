@@ -10,7 +10,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import ModuleType
 from typing import Any, Final
 from weakref import ref
@@ -74,8 +74,12 @@ def _observed_run(original: Callable[..., Any]) -> Callable[..., Any]:
         live = _Live(self, options)
 
         def step(*_: Any, **__: Any) -> Any:
-            with _renumbered(scope, options):
-                given = call(scope, asked, lambda: live.gave(original(self, tool_input, *args, **live.options)))
+            def body() -> Any:
+                with live.running():
+                    return live.gave(original(self, tool_input, *args, **live.options))
+
+            with _renumbered(scope, options), live.raised(scope):
+                given = call(scope, asked, body)
             return live.result(given)
 
         stand_in = _stand_in(self, "_run", step) if scope.session.mode == "replay" else None
@@ -94,10 +98,11 @@ def _observed_arun(original: Callable[..., Any]) -> Callable[..., Any]:
         live = _Live(self, options)
 
         async def body() -> Any:
-            return live.gave(await original(self, tool_input, *args, **live.options))
+            with live.running():
+                return live.gave(await original(self, tool_input, *args, **live.options))
 
         async def step(*_: Any, **__: Any) -> Any:
-            with _renumbered(scope, options):
+            with _renumbered(scope, options), live.raised(scope):
                 given = await acall(scope, asked, body)
             return live.result(given)
 
@@ -129,6 +134,21 @@ class _Live:
         self._send(writes)
         self._writes.extend((channel, value) for channel, value in writes if channel != _RESUME)
 
+    def running(self) -> AbstractContextManager[None]:
+        """Around the tool: what it leaves behind where it raises."""
+        return _CONTEXT.left(self._before, self._context, lambda: Wrote(None, self._writes) if self._writes else None)
+
+    def raised(self, scope: Scope) -> AbstractContextManager[None]:
+        """Around the call: a tool that raised in the record has left behind what it left there."""
+        return _CONTEXT.raised(scope, self._context, self._written)
+
+    def _written(self, given: Any) -> Any:
+        if not isinstance(given, Wrote):
+            return given
+        if self._send is not None:
+            self._send(given.writes)
+        return given.result
+
     def gave(self, value: Any) -> Any:
         """The result, as it is kept."""
         self._given.append(value)
@@ -142,11 +162,7 @@ class _Live:
         """
         if self._given:
             return self._given[0]
-        given = _CONTEXT.restored(given, self._context)
-        if isinstance(given, Wrote):
-            if self._send is not None:
-                self._send(given.writes)
-            given = given.result
+        given = self._written(_CONTEXT.restored(given, self._context))
         given = unpacked(given, self._tool.name, self._call_id, sys.modules)
         if self._call_id is not None:
             told = given.update.get("messages") if is_command(given) and isinstance(given.update, dict) else [given]

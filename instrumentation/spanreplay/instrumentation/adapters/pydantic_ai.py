@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import wrapt
 
-from spanreplay.boundary.boundary import acall, here
+from spanreplay.boundary.boundary import here
 from spanreplay.boundary.call import OutcomeName
 from spanreplay.boundary.scope import Scope
 from spanreplay.content import codec
@@ -178,15 +178,8 @@ class _Toolset(_Behind):
         if call is None:
             return await call_tool(name, tool_args, ctx, tool, *more)
 
-        deps = getattr(ctx, "deps", None)
-
-        async def made() -> Any:
-            before = _DEPS.of(deps)
-            return _DEPS.kept(await call_tool(name, tool_args, ctx, tool, *more), before, deps)
-
         try:
-            value = await acall(scope, call, made)
-            return _DEPS.restored(value, deps) if scope.session.mode == "replay" else _DEPS.result_of(value)
+            return await _DEPS.acall(scope, call, lambda: call_tool(name, tool_args, ctx, tool, *more), getattr(ctx, "deps", None))
         except Exception as error:
             if scope.run is not None and _ending(error) in ("deferred", "interrupted"):
                 scope.run.state.setdefault(PUT_OFF, set()).add(ctx.tool_call_id)

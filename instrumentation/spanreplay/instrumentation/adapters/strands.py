@@ -26,6 +26,7 @@ from spanreplay.instrumentation.framework import Offered
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.manual import AgentRun, agent_run
 from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.tool_state import ToolState
 
 if TYPE_CHECKING:
     _Behind: TypeAlias = wrapt.ObjectProxy[Any]
@@ -40,6 +41,12 @@ _KEPT: Final = frozenset({"toolUseId", "result", "values", "interrupts"})
 _EVENTS: Final = "strands.types._events"
 _BEGUN: Final = "strands.begun"
 """In the run's state: ids of the calls that have come as far as the tool."""
+_OWN: Final = frozenset(
+    {"agent", "model", "messages", "system_prompt", "tool_config", "request_state"}
+    | {f"event_loop_{name}" for name in ("cycle_id", "cycle_trace", "cycle_span", "parent_cycle_id")}
+)
+_USERS: Final = ToolState("invocation_state", without=_OWN)
+"""What the program gave the run for its tools."""
 
 
 def _patch_tools(module: ModuleType, patches: Patches) -> None:
@@ -155,16 +162,17 @@ async def _observed(scope: Scope, call: Call, events: Any, tool_use: Any, invoca
     answer = None if step is None else step.ask()
     if step is not None and answer is not None:
         try:
-            value: Any = await boundary.agive(step, answer)
+            with _USERS.raised(scope, None, functools.partial(_restore, invocation_state)):
+                value: Any = await boundary.agive(step, answer)
         except Exception as error:
             if not decorated or _ending(error) is not None:
                 raise
             value = {"result": _failure(tool_use, error), "exception": error}  # others record what the function raised
-        _restore(invocation_state, value)
+        _restore(invocation_state, value.get("state") if isinstance(value, dict) else None)
         for event in _events_of(value, tool_use):
             yield event
         return
-    before = _state(invocation_state)
+    changed = _Changed(invocation_state)
     streamed: list[Any] = []
     try:
         while True:
@@ -172,7 +180,7 @@ async def _observed(scope: Scope, call: Call, events: Any, tool_use: Any, invoca
                 if step is None:
                     event = await anext(events)
                 else:
-                    with step.body():
+                    with _USERS.left(None, None, changed.now), step.body():
                         event = await anext(events)
             except StopAsyncIteration:
                 break
@@ -180,7 +188,7 @@ async def _observed(scope: Scope, call: Call, events: Any, tool_use: Any, invoca
             if step is not None and last in ("ToolResultEvent", "ToolInterruptEvent"):
                 value = {"interrupts": list(event.interrupts)} if last == "ToolInterruptEvent" else event.tool_result
                 failure = getattr(event, "exception", None)
-                step.succeed(_value(value, [] if call.passed else streamed, failure, _changed(before, _state(invocation_state))))
+                step.succeed(_value(value, [] if call.passed else streamed, failure, changed.now()))
                 step = None
             elif not call.passed:
                 streamed.append(event.get("tool_stream_event", {}).get("data") if last == "ToolStreamEvent" else _Raw(event))
@@ -233,24 +241,34 @@ def _failure(tool_use: Any, error: Exception) -> dict[str, Any]:
 # ---- state that a tool changes ----------------------------------------------------------------------------------
 
 
-def _state(invocation_state: Any) -> dict[str, str]:
-    """The state of the agent and of the request, as JSON text by name; an agent goes by both."""
-    agent = invocation_state.get("agent")
-    state = getattr(agent, "state", None)
-    found = {"agent": None if state is None else state.get(), "request": invocation_state.get("request_state")}
-    return {name: codec.encode(value).text for name, value in found.items() if isinstance(value, dict)}
+class _Changed:
+    """What changes from now on in the state of the agent, of the request, and in what the program gave the run; an agent goes by them."""
+
+    def __init__(self, invocation_state: Any) -> None:
+        self._held = invocation_state
+        self._before = self._texts()
+        self._users = _USERS.of(invocation_state)
+
+    def _texts(self) -> dict[str, str]:
+        state = getattr(self._held.get("agent"), "state", None)
+        found = {"agent": None if state is None else state.get(), "request": self._held.get("request_state")}
+        return {name: codec.encode(value).text for name, value in found.items() if isinstance(value, dict)}
+
+    def now(self) -> dict[str, Any] | None:
+        """By name of the state."""
+        told: dict[str, Any] = {name: json.loads(text) for name, text in self._texts().items() if self._before.get(name) != text}
+        users = _USERS.changes(self._users, self._held)
+        return (told if users is None else {**told, _USERS.name: users}) or None
 
 
-def _changed(before: dict[str, str], after: dict[str, str]) -> dict[str, Any]:
-    return {name: json.loads(text) for name, text in after.items() if before.get(name) != text}
-
-
-def _restore(invocation_state: Any, value: Any) -> None:
-    state = value.get("state", {}) if isinstance(value, dict) else {}
+def _restore(invocation_state: Any, told: Any) -> None:
+    state = told if isinstance(told, dict) else {}
     for name, set_to in state.get("agent", {}).items():
         invocation_state["agent"].state.set(name, set_to)
     if "request" in state:
         invocation_state.setdefault("request_state", {}).update(state["request"])
+    if _USERS.name in state:
+        _USERS.change(state[_USERS.name], invocation_state)
 
 
 # ---- calls that never reach the tool ----------------------------------------------------------------------------

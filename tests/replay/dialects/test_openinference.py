@@ -1,5 +1,6 @@
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,44 @@ def test_flattened_messages_tools_and_parameters() -> None:
     assert draft.usage == {"input_tokens": 5, "output_tokens": 7, "cache_read_input_tokens": 2}
     assert draft.versions["model"] == {"provider": "openai", "request": "gpt-4o", "response": "gpt-4o-2024-08-06"}
     assert [tool["name"] for tool in draft.versions["tools"]] == ["add", "now"]
+
+
+WEATHER = ('{"celsius": 21}', '{"celsius": 4, "sky": "a\\n\\nb"}')
+
+
+def texts(*given: str) -> dict[str, Value]:
+    numbered = enumerate(given)
+    return {f"contents.{n}.message_content.{name}": value for n, text in numbered for name, value in (("type", "text"), ("text", text))}
+
+
+@pytest.mark.parametrize(
+    ("results", "ids"),
+    [
+        ({"content": "\n\n".join(WEATHER)}, (None, None)),
+        (texts(*WEATHER), (None, None)),
+        ({**texts(*WEATHER), "tool_call_id": "c2"}, ("c1", "c2")),
+        ({"content": WEATHER[0]}, None),
+        ({"content": "\n\n".join(WEATHER) + "\n\nand now?"}, None),
+        ({"content": "no\n\nJSON"}, None),
+        ({"content": "[1]\n\n[2]"}, None),
+        (texts(*WEATHER, "and now?"), None),
+    ],
+)
+def test_results_that_google_genai_gives_as_a_user_are_those_of_the_calls_before(results: dict[str, Value], ids: Any) -> None:
+    made = [call(n, "", "get_weather", json.dumps({"city": city})) for n, city in enumerate(("Paris", "Oslo"))]
+    called = {name: value for one in made for name, value in one.items() if not name.endswith(".id")}
+    if ids is not None and ids[0] is not None:
+        called |= {f"tool_calls.{n}.tool_call.id": call_id for n, call_id in enumerate(ids)}
+    question = {"role": "user", "content": "Paris? Oslo?"}
+    asked = told("LLM", {**flat("input", question), **flat("output", {"role": "model", **called})})
+    after = told("LLM", flat("input", question, {"role": "model", **called}, {"role": "user", **results}))
+    parts = read(after).input["messages"][2]["parts"]
+    assert [part["id"] for part in parts if part["type"] == "tool_call_response"] == list(ids or ())
+    if ids is not None:
+        assert [part["response"]["celsius"] for part in parts] == [21, 4]
+    (run,) = build_runs([asked, replace(after, span_id="2" * 16, start_ns=9_000, end_ns=9_500)])
+    codes = {reason.code for reason in run.grade_reasons}
+    assert ("call-not-run" in codes, "call-without-span" in codes) == (ids is None, ids is not None)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from spanreplay.replay.model import Json
 from spanreplay.replay.reading.fields import Fields, decoded_json
 from spanreplay.replay.reading.flattened import LEAF, Node, gaps, inner, items, leaf, listed, unflattened
+from spanreplay.replay.reading.merged_results import told_apart
 from spanreplay.replay.reading.messages import body_answered, body_asked, definitions, input_view, is_talk, messages, output_view
 from spanreplay.replay.reading.parts import media_part, part, role_of
 from spanreplay.replay.reading.shown_messages import shown_message, shown_messages
@@ -217,7 +218,7 @@ def messages_of(node: Node, role: str) -> Flattened:
         role: of a message that names none.
     """
     said = [_message(inner(item, "message") or item, role) for item in listed(node)]
-    return Flattened([message for message in said if message is not None], gaps(node))
+    return Flattened(told_apart([message for message in said if message is not None]), gaps(node))
 
 
 def _message(node: Node, role: str) -> dict[str, Json] | None:

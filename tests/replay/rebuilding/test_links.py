@@ -251,6 +251,38 @@ def test_a_request_whose_arguments_are_the_output_was_the_output() -> None:
     assert not reasons(run, "call-not-run")
 
 
+def test_a_request_whose_arguments_are_in_the_state_that_the_agent_left_was_the_output() -> None:  # LangChain's ToolStrategy
+    state = json.dumps({"messages": [], "structured_response": {"city": "Oslo"}})
+    (run,) = build_runs(
+        [agent(1, end=900, attributes={a.RUN_ROOT: True, a.RUN_OUTPUT: state}), asks(2, ("c1", "Answer", {"city": "Oslo"}))]
+    )
+    assert not reasons(run, "call-not-run")
+
+
+def test_an_output_that_was_sent_back_is_not_missed_either() -> None:
+    state = json.dumps({"messages": [], "structured_response": {"city": "Oslo"}})
+    run, *_ = build_runs(
+        [
+            agent(1, end=900, attributes={a.RUN_ROOT: True, a.RUN_OUTPUT: state}),
+            asks(2, ("c1", "Answer", {"town": "Oslo"})),
+            asks(
+                3,
+                ("c2", "Answer", {"city": "Oslo"}),
+                attributes={a.GEN_AI_INPUT_MESSAGES: tells(3, ("c1", "no")).attributes[a.GEN_AI_INPUT_MESSAGES]},
+            ),
+        ]
+    )
+    assert not reasons(run, "call-without-span")
+
+
+@pytest.mark.parametrize(("forced", "missed"), [("Answer", 0), ("other", 1)])
+def test_a_tool_that_the_model_had_to_call_is_the_form_of_its_answer(forced: str, missed: int) -> None:
+    body = {"body": {"tool_choice": {"type": "function", "function": {"name": forced}}}}
+    had_to = {a.GEN_AI_OUTPUT_MESSAGES: asks(2, ("c1", "Answer", {"x": 1})).attributes[a.GEN_AI_OUTPUT_MESSAGES]}
+    run = one(chat(2, 1, start=5, attributes={**had_to, a.STEP_KIND: "model_call", a.STEP_INPUT: json.dumps(body)}))
+    assert len(reasons(run, "call-not-run")) == missed
+
+
 def test_what_the_provider_ran_itself_is_no_call_of_the_agent() -> None:
     parts = [
         {"type": "tool_call", "id": "s1", "name": "search", "arguments": {}},

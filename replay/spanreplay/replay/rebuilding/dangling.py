@@ -10,6 +10,7 @@ from typing import Any, Final
 from spanreplay.content.canonical import canonical_json
 from spanreplay.replay.model import Json, Reason
 from spanreplay.replay.reading.fields import decoded_json
+from spanreplay.replay.reading.settings import settings
 from spanreplay.replay.reasons import CALL_NOT_RUN, CALL_WITHOUT_SPAN
 from spanreplay.replay.rebuilding.links import Request, answered_ids
 from spanreplay.replay.rebuilding.placed import Placed
@@ -47,8 +48,12 @@ def dangling(requests: Sequence[Request], steps: Sequence[Placed], outputs: Iter
     answered = _answered(steps, {request.asked.call_id for request in open_}, open_[0].seq)
     by_call = _answered_calls(steps, open_[0].seq) if any(request.asked.call_id is None for request in open_) else {}
     given = {text for output in (*outputs, *(s.draft.output for s in steps if s.draft.kind == "agent")) for text in _outputs(output)}
+    forms = {r.asked.name for r in open_ if _arguments(r) in given or _had_to_call(r, by_seq[r.seq])}
+    forms -= {step.draft.name for step in steps if step.draft.kind != "model_call"}
     without_span: list[Request] = []
     for request in open_:
+        if request.asked.name in forms:  # also one that was sent back, since it does not fit
+            continue
         place = answered.get(request.asked.call_id, 0)
         place = place if request.asked.call_id is not None else max(place, by_call.get(_call(request), 0))
         if place > request.seq:
@@ -88,6 +93,15 @@ def _answered_calls(steps: Iterable[Placed], first: int) -> dict[tuple[str, str]
     return found
 
 
+def _had_to_call(request: Request, step: Placed) -> bool:
+    """Whether the model had to call this very tool: its arguments are the form of the answer then, and nothing is behind it."""
+    for asked in (step.draft.input, decoded_json(step.draft.typed_input)[0] if step.draft.typed_input is not None else None):
+        held: Any = (asked.get("params") or asked.get("body")) if isinstance(asked, dict) else None
+        if isinstance(held, dict) and settings(held).get("tool_choice") == {"name": request.asked.name}:
+            return True
+    return False
+
+
 def _call(request: Request) -> tuple[str, str]:
     return request.asked.name or "", _arguments(request)
 
@@ -112,3 +126,6 @@ def _outputs(output: Json) -> Iterator[str]:
         decoded = decoded_json(value)[0] if isinstance(value, str) else value
         if isinstance(decoded, dict | list):
             yield canonical_json(decoded)
+    for member in output.values():  # a state has it beside the messages
+        if isinstance(member, dict):
+            yield canonical_json(member)

@@ -46,7 +46,7 @@ def command(
             done = write_archive(opened, bundles, folder, marks, advance)
     pruned = None
     if prune and marks:
-        with working("pruning", long=True):
+        with working("pruning"):
             pruned = retention.prune(limits if limits != Limits() else Limits(keep=0), only=marks)
     if as_json:
         print_json(

@@ -155,7 +155,7 @@ def _import_store(into: "Store", source: str) -> _Done:
 
     with working(f"importing {source}") as advance:
         damaged: list[str] = []
-        added = import_records(into, counted(_all_of(Path(source), damaged), advance), _losses_of(Path(source)))
+        added = import_records(into, counted(_all_of(Path(source), damaged), advance), _losses_of(Path(source)), advance)
     warnings = [f"{line} It is left out, and its run incomplete." for line in damaged]
     return _Done(source=source, format="store", added=added, rejected=added.rejected, unreadable=0, warnings=warnings)
 
@@ -166,7 +166,7 @@ def _import(into: "Store", source: str, opened: "Opened") -> _Done:
     report = opened.report
     with working(f"importing {source}", total=opened.size) as advance:
         read = counted(opened.records, advance) if opened.size is None else measured(opened.records, lambda: report.position, advance)
-        added = import_records(into, read, report.losses)
+        added = import_records(into, read, report.losses, advance)
     where, run = _of_archive(source)
     if run and not (added.new or added.same or added.changed or added.beside or added.rejected):
         raise WrongUse(f"{where} has no run whose id begins with {run!r}")

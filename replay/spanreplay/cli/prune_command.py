@@ -71,7 +71,7 @@ def command(
     done = None
     if not dry_run and not nothing:
         _ask(plan, yes=yes)
-        with working("pruning", long=True):
+        with working("pruning"):
             done = retention.prune(limits)
         if not as_json:
             left = in_words(path.joinpath("runs.duckdb").stat().st_size)

@@ -1,7 +1,7 @@
 """The store as commands use it: opened with every journal loaded and every run derived."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -18,11 +18,6 @@ if TYPE_CHECKING:
     from spanreplay.store.compaction import CompactionReport
     from spanreplay.store.store import Store
 
-_MANY: Final = 2_000
-"""Traces whose runs take seconds to derive."""
-_LONG: Final = 2_000_000
-"""Bytes of journals that may take a second to load."""
-
 
 @contextmanager
 def ready_store(path: Path, *, create: bool = False, whole: bool = False) -> "Iterator[Store]":
@@ -38,14 +33,13 @@ def ready_store(path: Path, *, create: bool = False, whole: bool = False) -> "It
     Raises:
         StoreError: it is not there, or cannot be read; or written, where it has to be.
     """
-    from spanreplay.store.compaction import pending, size_of
     from spanreplay.store.errors import FullStoreError, LockedStoreError, ReadOnlyStoreError
     from spanreplay.store.store import Store
 
     with Store.open(path, create=create) as store:
         must_write = create or whole
         try:
-            with working("loading what was recorded", long=True) if size_of(pending(store.path)) > _LONG else nullcontext():
+            with working("loading what was recorded"):
                 report = store.compact(None if must_write else _HELD_SECONDS)
             _derive(path, store)
             _tell(path, report)
@@ -67,7 +61,7 @@ def _derive(path: Path, store: "Store") -> None:
     from spanreplay.replay.rebuilding.runs import index
 
     damaged: list[str] = []
-    with working("deriving runs", total=len(stale), long=len(stale) > _MANY) as advance:
+    with working("deriving runs", total=len(stale)) as advance:
         index(store, damaged=damaged, advance=advance)
     say_some([f"{path}: {line} Its run is incomplete." for line in damaged])
 

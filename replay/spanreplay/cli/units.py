@@ -140,7 +140,7 @@ def _read(where: str, into: "Store") -> "Sequence[UnreadableSource]":
 
     opened = open_any(where)
     with working(f"reading {where}") as advance:
-        import_records(into, counted(opened.records, advance), opened.report.losses)
+        import_records(into, counted(opened.records, advance), opened.report.losses, advance)
     say_some(opened.report.warnings(full=verbose()))
     return unreadable_recordings(opened.report)
 

@@ -2,13 +2,16 @@
 
 import json
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from fixtures.runs.spans import tool
 from spanreplay.cli import progress
+from spanreplay.replay.importing import import_records
 from spanreplay.replay.inputs.source import open_source
 from spanreplay.spans import otlp_json
+from spanreplay.store.store import Store
 from support.command_line import CommandLine
 
 
@@ -35,9 +38,44 @@ def test_a_dumb_terminal_gets_none(spanreplay: CommandLine, monkeypatch: pytest.
 
 
 def test_loading_many_journals_shows_one_too(demo: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spanreplay.cli.stored._LONG", -1)
+    monkeypatch.setattr(progress, "PATIENCE_SECONDS", -1)
     demo.terminal = True
     assert "loading what was recorded" in demo("runs").err
+
+
+def test_what_goes_on_when_all_has_been_read_has_a_bar_of_its_own(spanreplay: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "PATIENCE_SECONDS", -1)
+    spanreplay.terminal = True
+    done = spanreplay("import", spanreplay.file("t.json", tool(1), tool(2)))
+    before, _, after = done.err.partition("deriving runs")
+    assert "importing" in before
+    assert "100%" in after
+
+
+def test_an_import_tells_how_many_records_are_still_to_be_derived(tmp_path: Path) -> None:
+    told: list[str | int] = []
+
+    class Told:
+        def __call__(self, number: int) -> None:
+            told.append(number)
+
+        def then(self, what: str, total: int | None) -> None:
+            told.extend([what, total or 0])
+
+    import_records(Store.open(tmp_path / "store", create=True), [tool(1), tool(2)], None, Told())
+    assert told == ["deriving runs", 2, 2]
+
+
+def test_work_that_counts_nothing_for_long_is_shown_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0.001)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    shown = Event()
+    monkeypatch.setattr("spanreplay.replay.showing.safe", lambda what: (shown.set(), what)[1])
+    with progress.working("thinking"):
+        assert shown.wait(30)
+    assert "thinking" in capsys.readouterr().err
 
 
 def test_what_is_counted_is_what_passes() -> None:
@@ -63,4 +101,4 @@ def test_nobody_knows_how_much_a_pipe_will_give(spanreplay: CommandLine, monkeyp
     spanreplay.terminal = True
     done = spanreplay("import", "-", stdin=spanreplay.file("t.json", tool(1)).read_bytes())
     assert "importing" in done.err
-    assert "%" not in done.err
+    assert "%" not in done.err.partition("deriving runs")[0]

@@ -72,7 +72,12 @@ def test_work_that_counts_nothing_for_long_is_shown_all_the_same(
     monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0.001)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     shown = Event()
-    monkeypatch.setattr("spanreplay.replay.showing.safe", lambda what: (shown.set(), what)[1])
+
+    def safe(what: str) -> str:
+        shown.set()
+        return what
+
+    monkeypatch.setattr("spanreplay.replay.showing.safe", safe)
     with progress.working("thinking"):
         assert shown.wait(30)
     assert "thinking" in capsys.readouterr().err

@@ -300,6 +300,73 @@ def test_equal_calls_find_the_agent_that_made_them_where_nothing_says_what_asked
     assert (told(result), result.value) == ([], ["for two", "for one"])
 
 
+def _asks(question: str) -> list[Any]:
+    said = openai_client().chat.completions.create(model="m", messages=[{"role": "user", "content": question}]).choices[0].message
+    assert said.tool_calls
+    return [asked for asked in said.tool_calls if asked.type == "function"]
+
+
+def _by_id(asked: Any) -> Any:
+    """A tool call as a framework makes it, which knows the model's id of it."""
+    scope = here()
+    assert scope is not None
+    offered = Offered(name="get_weather", function=get_weather)
+    made = framework.tool_call(scope, offered, json.loads(asked.function.arguments), layer="acme", call_id=asked.id)
+    assert made is not None
+    return boundary_call(scope, made, lambda: get_weather(**json.loads(asked.function.arguments)))
+
+
+@pytest.mark.parametrize("order", [("one", "two"), ("two", "one")])
+def test_equal_calls_of_agents_that_one_task_drives_are_told_apart_by_their_ids(order: tuple[str, str]) -> None:
+    def agent() -> dict[str, Any]:
+        asked = {name: _asks(name)[0] for name in ("one", "two")}
+        return {name: _by_id(asked[name]) for name in order}
+
+    result = replayed(two_agents(apart=False), agent)
+    assert (told(result), result.value) == ([], {"one": "for one", "two": "for two"})
+    assert result.verdict.matched_by_chance == 0
+
+
+def test_equal_calls_of_agents_that_one_task_drives_are_in_their_order_and_said_to_be_by_chance_without_ids() -> None:
+    def agent() -> list[Any]:
+        asked = [_asks(name)[0] for name in ("one", "two")]
+        return [get_weather(**json.loads(one.function.arguments)) for one in asked]
+
+    runs = two_agents(apart=False)
+    result = replayed(runs, agent)
+    assert (told(result), result.value, result.verdict.matched_by_chance) == ([], ["for one", "for two"], 1)
+    assert "by chance" in render_verdict(result.verdict, runs, colour=False)
+
+
+def test_equal_calls_of_an_agent_and_of_the_one_around_it_are_each_their_own() -> None:
+    trace = Trace(agent="boss")
+    trace.tool("get_weather", {"city": "Oslo"}, "for boss")
+    inner = trace.span("invoke_agent", "invoke_agent sub", {"gen_ai.agent.name": "sub"}, end_ns=trace.now + 9 * SECOND)
+    trace.tool("get_weather", {"city": "Oslo"}, "for sub", parent_span_id=inner.span_id)
+
+    def agent() -> list[Any]:
+        with agent_run("boss"):
+            with agent_run("sub"):
+                inside = get_weather("Oslo")
+            return [inside, get_weather("Oslo")]
+
+    result = replayed(trace.runs(), agent)
+    assert (told(result), result.value) == ([], ["for sub", "for boss"])
+
+
+def test_a_call_of_an_earlier_answer_that_was_left_out_does_not_take_the_place_of_a_later_one() -> None:
+    trace = Trace()
+    for number, question in enumerate(("one", "two")):
+        trace.chat([user(question)], [call(f"c{number}", city="Oslo")]).tool("get_weather", {"city": "Oslo"}, question)
+
+    def agent() -> Any:
+        _asks("one")
+        return get_weather(**json.loads(_asks("two")[0].function.arguments))
+
+    result = replayed(trace.runs(), agent)
+    assert (told(result), result.value) == ([("unreached", 2, None)], "two")
+
+
 def test_siblings_finish_in_the_recorded_order() -> None:
     @tool
     async def slow(name: str) -> str:

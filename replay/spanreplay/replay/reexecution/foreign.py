@@ -76,11 +76,14 @@ class ForeignRun:
         self._by_seq = {step.seq: step for step in self.run.steps}
         self._of_kind: dict[str, list[Step]] = defaultdict(list)
         self._children: dict[int, list[int]] = defaultdict(list)
+        self._asked: dict[int, list[int]] = defaultdict(list)
         for step in self.run.steps:
             if step.kind != "retrieval" or embeds(step):  # a search is no call that this could answer
                 self._of_kind[step.kind].append(step)
             if step.parent_seq is not None:
                 self._children[step.parent_seq].append(step.seq)
+            if step.requested_by is not None and step.kind == "tool_call":
+                self._asked[step.requested_by].append(step.seq)
         self._requests: dict[int, Request | None] = {}
         self._shown: Shows | None = None
         self._twins = Twins(self.run)
@@ -111,6 +114,11 @@ class ForeignRun:
     def twins(self, around: "ForeignRun", step: Step) -> Iterator[Step]:
         """The steps that have not answered yet, and can as well as a step of a run; see :mod:`spanreplay.replay.reexecution.twins`."""
         return (other for other in self._twins.of(around._twins, step) if other.seq not in self._gone and self.answers(other))
+
+    def owes(self, model: Step, later: Step) -> bool:
+        """Is a call that a model call asked for still to come, and was it when a later model call began in the record?"""
+        left = (self._by_seq[seq] for seq in self._asked[model.seq] if seq not in self._gone)
+        return any(step.ended_ns is None or step.ended_ns > later.started_ns for step in left)
 
     def take(self, step: Step) -> bool:
         """Use a step; ``False`` if another process has."""
@@ -240,6 +248,10 @@ class Pool:
     def embedding(self, texts: list[str], model: str, company: Company) -> Match | NoMatch:
         """Find the step of a call for embeddings."""
         return self._find("retrieval", None, company, lambda run, step: run.compare_embedding(step, texts, model))
+
+    def owes(self, run_id: str, model: Step, later: Step) -> bool:
+        """See :meth:`ForeignRun.owes`; the later model call may be another run's."""
+        return any(run.owes(model, later) for run in self._runs if run.run.run_id == run_id)
 
     def without_span(self, name: str, live: str | None, signature: inspect.Signature | None) -> tuple[ForeignRun, Step] | None:
         """The recorded model call, and its run, that asked for a tool call which was made and is in no span."""

@@ -114,13 +114,13 @@ class ForeignCalls:
         return answer if delay is None else faults.late(answer, delay)
 
     def _matched(self, step: LiveStep, pool: Pool, asked: str | None, request: Request | None) -> Match | NoMatch:
-        call = step.call
+        call, company = step.call, self._before.of(step, pool.owes)
         if call.kind == "tool_call":
-            return pool.tool_call(call.name, asked, call.signature, self._before.of(step))
+            return pool.tool_call(call.name, asked, call.signature, company)
         if request is not None:
-            return pool.model_call(request, self._before.of(step))
+            return pool.model_call(request, company)
         if call.kind == "retrieval" and (texts := _embedded(asked)) is not None:
-            return pool.embedding(texts, call.name, self._before.of(step))
+            return pool.embedding(texts, call.name, company)
         return NoMatch(run=None)
 
     def _let_differ(self, pool: Pool, found: Match | NoMatch) -> tuple[Match | NoMatch, tuple[ValueDifference, ...]]:

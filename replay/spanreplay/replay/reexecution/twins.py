@@ -38,8 +38,16 @@ class Twins:
                 continue
             here, there = around.place(step), self.place(other)
             apart = self.run.run_id != around.run.run_id or step.parent_seq != other.parent_seq
-            if _meet(_time(step), _time(other)) or (apart and _meet(_time(step), there) and _meet(_time(other), here)):
+            each = apart or step.requested_by != other.requested_by
+            together = _meet(_time(step), _time(other)) or (each and _meet(around.open(step), self.open(other)))
+            if together or (apart and _meet(_time(step), there) and _meet(_time(other), here)):
                 yield other
+
+    def open(self, step: Step) -> Interval:
+        """From when a step could have been made, since the answer that asks for it was there, to when it ended."""
+        asked = None if step.requested_by is None else self._by_seq.get(step.requested_by)
+        start, end = _time(step)
+        return (start, end) if asked is None else (min(start, _time(asked)[1]), end)
 
     def place(self, step: Step) -> Interval:
         """When what is around a step of this run went on."""

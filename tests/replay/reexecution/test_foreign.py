@@ -705,6 +705,21 @@ def test_steps_add_up_and_what_was_not_compared_is_said() -> None:
     assert found.to_json()["inside_answered"] == [{"run_id": runs[0].run_id, "step": 2}, {"run_id": runs[0].run_id, "step": 3}]
 
 
+def test_a_step_inside_a_tool_that_answered_a_call_itself_is_counted_once() -> None:
+    trace = Trace(agent="boss")
+    outer = trace.tool("get_weather", {"city": "Oslo"}, "4").spans[-1]
+    trace.chat([user("Hi")], [text("Ho")], parent_span_id=outer.span_id)
+    trace.spans[-2] = dataclasses.replace(outer, end_ns=outer.start_ns + 9 * SECOND)
+
+    def agent() -> None:
+        openai_client().chat.completions.create(model="m", messages=[{"role": "user", "content": "Hi"}])
+        get_weather("Oslo")
+
+    result = replayed(trace.runs(), agent)
+    found = result.verdict
+    assert (told(result), found.recorded, found.matched, found.covered, found.inside) == ([], 2, 2, 0, ())
+
+
 def weather_inside_model_spans() -> list[Run]:
     trace = weather_trace()
     first, *tools, last = trace.spans

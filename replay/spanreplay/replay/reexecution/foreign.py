@@ -126,7 +126,7 @@ class ForeignRun:
         return self._claims.take(_STEP, self.run.run_id, str(step.seq))
 
     def cover(self, step: Step) -> list[int]:
-        """Mark every step inside a step as covered, but for calls of the agent's own; returns their ``seq``.
+        """Mark every step inside a step as covered, but for calls of the agent's own; returns the ``seq`` of those that had not answered.
 
         A body that does not run makes none of its calls. A model call has no body: some recorders put the tools that it asked for inside
         its span, and the agent calls these itself.
@@ -138,7 +138,8 @@ class ForeignRun:
             inner = self._by_seq[seq]
             if around.kind == "model_call" and inner.kind in _OWN_CALLS:
                 continue
-            found.append(seq)
+            if seq not in self._gone:
+                found.append(seq)
             todo.extend((inner, child) for child in self._children[seq])
         self._gone.update(found)
         return found

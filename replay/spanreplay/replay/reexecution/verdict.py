@@ -176,7 +176,7 @@ def verdict(
         recorded=sum(len(r.steps) for r in runs),
         matched=sum(map(len, totals.used.values())),
         matched_by_input=totals.by_input,
-        covered=sum(map(len, totals.covered.values())),
+        covered=sum(len(_inside(totals, run_id)) for run_id in totals.covered),
         order_relaxed=totals.order_relaxed,
         telemetry_dropped=totals.telemetry_dropped,
         processes=totals.processes,
@@ -193,7 +193,7 @@ def verdict(
         ignored=tuple(totals.ignored),
         versions=totals.versions,
         not_compared=tuple(sorted(totals.not_compared)),
-        inside=tuple((r.run_id, seq) for r in runs for seq in sorted(totals.covered.get(r.run_id, ()))),
+        inside=tuple((r.run_id, seq) for r in runs for seq in sorted(_inside(totals, r.run_id))),
         live=tuple(totals.live),
         left=tuple(totals.left),
         drift=drift,
@@ -202,6 +202,11 @@ def verdict(
         passed=Counter(step.kind for run in foreign for step in _passed(run, totals)) if foreign else {},
         told_by_others=sum(len(told_by_others(run) - totals.covered.get(run.run_id, set())) for run in runs),
     )
+
+
+def _inside(totals: Totals, run_id: str) -> set[int]:
+    """The steps inside answered ones. One that answered a call itself, in another process or before, is none."""
+    return totals.covered.get(run_id, set()) - totals.used.get(run_id, set())
 
 
 def _explained(totals: Totals, runs: Sequence[Run], command: Run | None) -> tuple[tuple[Difference, ...], tuple[Difference, ...]]:

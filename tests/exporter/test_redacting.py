@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from opentelemetry.sdk.resources import Resource
@@ -50,9 +51,9 @@ def test_a_name_of_the_users_own_policy_is_taken_out_everywhere(tmp_path: Path) 
     writer = JournalWriter(tmp_path, process=current_process())
     recorder = Recorder(writer, redactor=redactor)
     provider = TracerProvider(resource=Resource({"customer_pin": PIN}))
-    provider.add_span_processor(recorder)
+    provider.add_span_processor(recorder)  # type: ignore[arg-type]  # it has the processor's methods
     tracer = provider.get_tracer("theirs", attributes={"customer_pin": PIN})
-    for attributes in (
+    plain: tuple[dict[str, Any], ...] = (
         {"customer_pin": PIN},
         {"customer_pin": (PIN, PIN)},
         {"customer_pin": PIN.encode()},
@@ -60,7 +61,8 @@ def test_a_name_of_the_users_own_policy_is_taken_out_everywhere(tmp_path: Path) 
         {"map": {"customer_pin": PIN, "list": [{"customer_pin": {"in": PIN}}], "bytes": TOKEN.encode()}},
         {"http.request.header.x-my-token": (PIN,), "http.response.header.set_cookie": (f"sid={PIN}",)},
         {"json": f'{{"customer_pin": "{PIN}"}}'},
-    ):
+    )
+    for attributes in plain:
         tracer.start_span("plain", attributes=attributes).end()
     span = tracer.start_span(f"named {TOKEN}")
     span.add_event("event", {"customer_pin": PIN, "raw": TOKEN.encode()})
@@ -72,6 +74,7 @@ def test_a_name_of_the_users_own_policy_is_taken_out_everywhere(tmp_path: Path) 
     given = codec.encode({"customer_pin": PIN})
     call = Call(kind="tool_call", name="pay", input=given, attributes={"customer_pin": PIN, "http.request.header.cookie": [f"a={PIN}"]})
     step = begin(session.root(None), call)
+    assert step is not None
     step.end("ok", result=codec.encode({"customer_pin": PIN, "raw": TOKEN.encode()}), attributes={"customer_pin": [PIN]})
     writer.close()
     store = Store.open(tmp_path)

@@ -104,8 +104,7 @@ def _print(
         name = f"run {short_id(run.run_id)}{f' ({run.agent_name})' if run.agent_name else ''}, {many(len(run.steps), 'step')}"
         lines.append(f"{name}: {many(len(listed), 'gap') if listed else 'whole'}")
         shown = listed if verbose() else listed[:_SHOWN]
-        for gap in shown:
-            lines.append(_line(gap))
+        lines += [_line(gap) for gap in shown]
         if len(shown) < len(listed):
             lines.append(f"  and {len(listed) - len(shown)} more; -v lists all")
         lines += [f"  → {advice}" for advice in dict.fromkeys(gap.advice for gap in listed if gap.advice)]

@@ -168,6 +168,6 @@ def test_agents_inside_tools_are_looked_at_apart() -> None:
 
 @pytest.mark.parametrize("result", [["rain, dry"], {"result": "found: rain, dry"}, {"done": True}, "short", None])
 def test_a_tool_that_gives_what_another_tool_gave_needs_no_last_word(result: Any) -> None:
-    changed = [ran(3, result, **NESTED[2].attributes | {a.GEN_AI_TOOL_CALL_RESULT: json.dumps(result)})]
+    changed = [ran(3, result, **{**NESTED[2].attributes, a.GEN_AI_TOOL_CALL_RESULT: json.dumps(result)})]
     around = replace(NESTED[2], attributes=changed[0].attributes)
     assert codes(NESTED[0], NESTED[1], around, *NESTED[3:5], NESTED[6]) == []

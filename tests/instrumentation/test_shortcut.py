@@ -16,7 +16,6 @@ from spanreplay.instrumentation import agent_run, shortcut
 from spanreplay.instrumentation.shortcuts import anthropic as anthropic_methods
 from spanreplay.instrumentation.shortcuts import openai as openai_methods
 from spanreplay.instrumentation.transports import httpx2 as transport
-from spanreplay.replay.reexecution import turns
 from support.model_server import chat
 from support.taped import recorded, replayed
 
@@ -43,7 +42,6 @@ def hits(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         return hit
 
     monkeypatch.setattr("spanreplay.instrumentation.stainless.foreseen", counted)
-    monkeypatch.setattr(turns, "WAIT_S", turns.IMPATIENT_S)  # who opens a second stream before it has read the first waits for itself
     for sdk in (openai_methods, anthropic_methods):
         sdk.install()
         assert sdk.status() == "active"
@@ -217,6 +215,7 @@ def test_it_gives_what_the_sdk_gives(agent: Callable[[], Any], hits: list[str], 
     assert hits == []
     result = replayed(tape, inside(agent, kept))
     assert result.equal, result
+    assert result.verdict.order_relaxed == 0
     assert [everything(made) for made in kept] == live
     assert len(hits) == SDK_METHODS[agent]
     openai_methods.uninstall()

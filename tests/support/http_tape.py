@@ -94,6 +94,10 @@ class Turn:
 
     waited: int = 0
     given_up: int = 0
+    is_to_come: bool = False
+
+    def taken(self) -> None:
+        """Nobody asks for it."""
 
     def wait(self) -> None:
         """Count."""

@@ -97,6 +97,15 @@ class Exchange(Protocol):
 class Turn(Protocol):
     """When an answer may be given, so that siblings complete in the recorded order."""
 
+    @property
+    def is_to_come(self) -> bool:
+        """Whether a stream that was opened before its turn has to wait for it before it ends."""
+        ...
+
+    def taken(self) -> None:
+        """Whoever runs now has opened a stream, or has read on in it."""
+        ...
+
     def wait(self) -> None:
         """Block this thread until it is this step's turn (bounded)."""
         ...

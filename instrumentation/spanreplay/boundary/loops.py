@@ -2,8 +2,10 @@
 
 import asyncio
 import sys
-from collections.abc import Collection
+import threading
+from collections.abc import Collection, Hashable
 from typing import Any, Protocol
+from weakref import ref
 
 
 class Bell(Protocol):
@@ -76,6 +78,16 @@ def bell() -> Bell:
 def is_running() -> bool:
     """Whether this thread runs an event loop now."""
     return asyncio._get_running_loop() is not None or _trio() is not None
+
+
+def who() -> Hashable:
+    """Who runs now, to be compared: a weak reference to the task, else the number of the thread."""
+    if asyncio._get_running_loop() is not None:
+        task: Any = asyncio.current_task()
+    else:
+        trio = _trio()
+        task = None if trio is None else trio.lowlevel.current_task()
+    return threading.get_ident() if task is None else ref(task)
 
 
 def ready() -> Collection[object] | None:

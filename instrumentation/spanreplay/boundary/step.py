@@ -1,6 +1,7 @@
 """One live step: its place, its span, and the record of how it ended."""
 
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -26,6 +27,7 @@ from spanreplay.semconv import attributes as names
 if TYPE_CHECKING:
     from spanreplay.boundary.session import RunContext, Session
 
+_now: Final = time.monotonic_ns
 _PLACE: Final = frozenset({"context", "inner_context", "span_id", "trace_id"})
 
 Rewrite: TypeAlias = Callable[[str, bytes], tuple[str, bytes]]
@@ -44,6 +46,7 @@ class Step:
         "_started",
         "_writing",
         "answer",
+        "begun_ns",
         "call",
         "context",
         "inner",
@@ -109,10 +112,12 @@ class Step:
             self.inner.path = ""
         self._writing = Writing(session, self.path)
         self.input = None if call.input is None else self._writing.text(names.STEP_INPUT, call.input.text)
+        self.begun_ns = 0
+        """The monotonic time of the span's start, where it is seen."""
         if session.unseen:
             self._started = dict(extra or ())
         else:
-            start_ns = session.clock()
+            self.begun_ns, start_ns = _now(), session.clock()
             self._open(call, start_attributes(self, call, extra, self._writing), start_ns)
 
     # ---- beginning ----------------------------------------------------------------------------------------------

@@ -103,7 +103,10 @@ class _Recorded:
 
     def items(self) -> Iterator[object]:
         """What it gave, in order."""
+        turn = self.answer.turn
         for item in json.loads(self.answer.items or "[]"):
+            if turn is not None:
+                turn.taken()
             text = json.dumps(item)
             self._given.append(Encoded(text=text, lossy=False, typed=False))
             yield self._read(codec.decode, text)

@@ -83,7 +83,7 @@ class Exchange:
         self._headers: Headers = ()
         self._chunks: list[tuple[bytes, int]] = []
         self._size = 0
-        self._begun_ns = _now()
+        self._begun_ns = step.begun_ns
         self._pid = os.getpid()
         self._once: Callable[[], int] = count().__next__
         self.answer: Answer | None = None
@@ -94,6 +94,8 @@ class Exchange:
     def answered(self, answer: Answer) -> None:
         """The record has the answer; its turn is given up when this exchange ends."""
         self.answer = answer
+        if answer.turn is not None:
+            answer.turn.taken()
 
     def gave(self, error: BaseException) -> BaseException:
         """The record has this exception; it will be raised to the caller."""
@@ -107,6 +109,8 @@ class Exchange:
 
     def chunk(self, data: bytes) -> None:
         """A part of the body passed, as received."""
+        if self.answer is not None and self.answer.turn is not None:
+            self.answer.turn.taken()
         self._size += len(data)
         if self._size <= MAX_BODY:
             self._chunks.append((data, _now() - self._begun_ns))

@@ -98,7 +98,7 @@ class Library:
         if is_async:
             stream = self._async_stream(RecordedAsync(given, exchange), exchange)
         else:
-            stream = self._sync_stream(RecordedSync(given), exchange)
+            stream = self._sync_stream(RecordedSync(given, exchange), exchange)
         exchange.responded(given.status, given.headers)
         return self._response(given.status, headers=headers, stream=stream, request=request, extensions=dict(_EXTENSIONS))
 

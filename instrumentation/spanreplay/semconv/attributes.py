@@ -222,7 +222,7 @@ WIRE_REQUEST_BODY_ENCODING: Final = "spanreplay.wire.request.body.encoding"
 WIRE_RESPONSE_HEADERS: Final = "spanreplay.wire.response.headers"  # (J) list of [name, value], as received
 WIRE_RESPONSE_BODY: Final = "spanreplay.wire.response.body"
 WIRE_RESPONSE_BODY_ENCODING: Final = "spanreplay.wire.response.body.encoding"
-WIRE_RESPONSE_CHUNKS: Final = "spanreplay.wire.response.chunks"  # (J) list of [bytes, nanoseconds since the request]
+WIRE_RESPONSE_CHUNKS: Final = "spanreplay.wire.response.chunks"  # (J) list of [bytes, nanoseconds since the step began]
 WIRE_RESPONSE_COMPLETE: Final = "spanreplay.wire.response.complete"
 """bool: the stream's terminal event was seen, or the body was read to its end."""
 WIRE_PROVIDER: Final = "spanreplay.wire.provider"

@@ -109,7 +109,7 @@ class _Sent:
 
     def respond(self, given: Reply, exchange: Exchange) -> Any:
         exchange.responded(given.status, given.headers)
-        return self._response(given.status, given.headers, SyncStream(RecordedSync(given), exchange), lambda _: exchange.closed())
+        return self._response(given.status, given.headers, SyncStream(RecordedSync(given, exchange), exchange), lambda _: exchange.closed())
 
     def decode_error(self, text: str) -> BaseException:
         return codec.decode_exception(text)

@@ -50,6 +50,16 @@ class Late:
         self._seconds = seconds
         self._turn = turn
 
+    @property
+    def is_to_come(self) -> bool:
+        """Whether the turn that it is besides is to come."""
+        return self._turn is not None and self._turn.is_to_come
+
+    def taken(self) -> None:
+        """Whoever runs now has opened a stream, or has read on in it."""
+        if self._turn is not None:
+            self._turn.taken()
+
     def wait(self) -> None:
         """Block this thread until then."""
         if self._turn is not None:

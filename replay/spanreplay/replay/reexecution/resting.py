@@ -46,9 +46,26 @@ class GivenTo:
             nobody.wait(_GLANCE_S)
 
     def _runs(self) -> bool:
-        """Whether the system would run it, had it a processor left; False where it does not tell."""
-        try:
-            told = Path(f"/proc/self/task/{self._native}/stat").read_bytes()
-        except OSError:
-            return False
-        return told.rpartition(b")")[2].split()[:1] == [b"R"]
+        return _runs(self._native)
+
+
+def others_rest() -> None:
+    """Return when no other thread does anything, though not after longer than for one that goes on working."""
+    nobody, until = threading.Event(), time.monotonic() + _LONGEST_S
+    before, same = None, 0
+    while same < _GLANCES and time.monotonic() < until:
+        mine = threading.get_ident()
+        here = {ident: (id(frame), frame.f_lasti) for ident, frame in sys._current_frames().items() if ident != mine}
+        natives = [thread.native_id for thread in threading.enumerate() if thread.ident != mine]
+        same = same + 1 if here == before and not any(map(_runs, natives)) else 0
+        before = here
+        nobody.wait(_GLANCE_S)
+
+
+def _runs(native: int | None) -> bool:
+    """Whether the system would run a thread, had it a processor left; False where it does not tell."""
+    try:
+        told = Path(f"/proc/self/task/{native}/stat").read_bytes()
+    except OSError:
+        return False
+    return told.rpartition(b")")[2].split()[:1] == [b"R"]

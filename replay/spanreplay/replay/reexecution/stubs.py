@@ -28,6 +28,7 @@ from spanreplay.replay.reexecution.errors import ReplayDivergence
 from spanreplay.replay.reexecution.foreign import ForeignRecording, Pool
 from spanreplay.replay.reexecution.foreign_calls import ForeignCalls
 from spanreplay.replay.reexecution.forms import comparable
+from spanreplay.replay.reexecution.holding import Holding
 from spanreplay.replay.reexecution.keeping import answered_from
 from spanreplay.replay.reexecution.ledger import Difference, DifferenceKind, Ledger
 from spanreplay.replay.reexecution.live import Live
@@ -322,7 +323,9 @@ class RecordedCalls:
         keeper = self._turns.get(id(recorded))
         if keeper is None:
             index = recorded.index
-            keeper = turns.Turns(index.ended_before, lambda: self.ledger.enter("relaxed"), pending_s=index.pending_s)
+            keeper = turns.Turns(
+                index.ended_before, lambda: self.ledger.enter("relaxed"), pending_s=index.pending_s, holding=Holding(index.by_seq)
+            )
             self._turns[id(recorded)] = keeper
         if self._part is not None and self._part.in_any_order:
             keeper.release()

@@ -4,7 +4,8 @@ What an agent does next can depend on which of several parallel calls came back 
 request by completion. A step waits until the step that ended before it in the record has been given,
 and then, on an event loop, until the loop has nothing ready, so that what those answers set off, and what the record shows as begun
 meanwhile, has run; a thread waits until the one that was given an answer stands still, see :mod:`spanreplay.replay.reexecution.resting`.
-Waits are bounded, see :mod:`spanreplay.replay.reexecution.patience`.
+Waits are bounded, see :mod:`spanreplay.replay.reexecution.patience`; those for what only the one who waits can bring about are left out,
+see :mod:`spanreplay.replay.reexecution.holding`.
 """
 
 import threading
@@ -12,8 +13,10 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from spanreplay.boundary import loops
+from spanreplay.boundary.scope import current_scope
+from spanreplay.replay.reexecution.holding import Holding
 from spanreplay.replay.reexecution.patience import Patience
-from spanreplay.replay.reexecution.resting import GivenTo
+from spanreplay.replay.reexecution.resting import GivenTo, others_rest
 
 WAIT_S: Final = 2.0
 """Longest wait for a step that does not come."""
@@ -22,6 +25,8 @@ _PATIENCE: Final = 3
 """After so many waits in vain the agent is another one, and further waits are short."""
 _QUIET_PASSES: Final = 200
 _NOBODY: Final[frozenset[int]] = frozenset()
+_FARTHEST: Final = 64
+"""Steps that are looked at for one that is awaited in vain: more are seldom open at once."""
 _BLIND_PASSES: Final = 20
 """Passes on a loop whose ready queue cannot be seen (uvloop, trio)."""
 
@@ -36,6 +41,7 @@ class Turns:
         *,
         pending_s: Mapping[int, float] | None = None,
         wait_s: float | None = None,
+        holding: Holding | None = None,
     ) -> None:
         """See the module's text.
 
@@ -44,8 +50,10 @@ class Turns:
             relaxed: called when a wait has been given up.
             pending_s: how long steps that end by being cancelled take for it; whoever waits for one waits that much longer.
             wait_s: longest wait in seconds; :data:`WAIT_S` by default.
+            holding: who reads what; nobody anything else by default.
         """
         self._before = before
+        self._holding = Holding() if holding is None else holding
         self._relaxed = relaxed
         self._pending_s = pending_s or {}
         self._wait_s = WAIT_S if wait_s is None else wait_s
@@ -60,8 +68,8 @@ class Turns:
         self._last: GivenTo | None = None
         """The thread that was given an answer last, until it has been waited for."""
         self._changed = threading.Condition()
-        self._waiting: dict[int, Callable[[], None]] = {}
-        """Step to what wakes who waits for its turn on an event loop; from any thread."""
+        self._waiting: dict[int, tuple[frozenset[int], Callable[[], None]]] = {}
+        """Step to whom it waits for on an event loop, and what wakes it; from any thread."""
 
     def turn(self, seq: int) -> "OneTurn":
         """The turn of a step."""
@@ -72,24 +80,53 @@ class Turns:
         return longest + max((self._pending_s.get(other, 0.0) for other in self._before.get(seq, ())), default=0.0)
 
     def _open(self, seq: int) -> bool:
-        return self._released or self._before.get(seq, _NOBODY) <= self._given
+        return self._have_come(self._before.get(seq, _NOBODY))
+
+    def _have_come(self, awaited: frozenset[int]) -> bool:
+        return self._released or awaited <= self._given
+
+    def _awaited(self, seq: int) -> frozenset[int]:
+        """Whom a step waits for: none that comes after one that is awaited in vain, as that cannot have its turn either."""
+        scope = current_scope()
+        awaited = before = self._before.get(seq, _NOBODY)
+        with self._changed:
+            for _ in range(_FARTHEST):
+                left = before - self._given
+                if not left:
+                    break
+                before = _NOBODY.union(*(self._before.get(other, _NOBODY) for other in left))
+                if any(other not in self._early and self._holding.in_vain(seq, scope, other) for other in left):
+                    awaited = before
+        return awaited
+
+    def taken(self, seq: int) -> None:
+        """Whoever runs now has opened the step's stream, or has read on in it."""
+        self._holding.taken(seq)
+
+    def is_to_come(self, seq: int) -> bool:
+        """Whether it is not the step's turn yet, though it need not have waited for it."""
+        return not self._open(seq) and seq not in self._impatient
 
     def wait(self, seq: int) -> None:
         """Block this thread until it is the step's turn, and whoever was given an answer last has done what that set off."""
         if loops.is_running():  # a loop that is blocked brings nobody
             return
         if not self._open(seq):
-            self._await(seq)
+            awaited = self._awaited(seq)
+            if awaited is not self._before[seq]:
+                others_rest()  # one of them may have been handed the stream, and not have read in it yet
+                awaited = self._awaited(seq)
+            self._await(seq, awaited)
         last = self._last
         if last is not None and not self._released:
             last.rest()
             if self._last is last:
                 self._last = None
 
-    def _await(self, seq: int) -> None:
+    def _await(self, seq: int, awaited: frozenset[int]) -> None:
         with self._changed:
             patience = Patience(self._longest(seq))
-            while not self._changed.wait_for(lambda: self._open(seq), patience.part):
+            while not self._changed.wait_for(lambda: self._have_come(awaited), patience.part):
                 if patience.is_over():
                     self._give_up(seq)
                     return
@@ -102,10 +139,16 @@ class Turns:
     async def wait_async(self, seq: int) -> None:
         """Wait for the step's turn, then for the loop to come to rest."""
         bell: loops.Bell | None = None
+        awaited = _NOBODY
+        if not self._open(seq):
+            awaited = self._awaited(seq)
+            if awaited is not self._before[seq]:
+                await _rest()
+                awaited = self._awaited(seq)
         with self._changed:
-            if not self._open(seq):
+            if not self._have_come(awaited):
                 bell = loops.bell()
-                self._waiting[seq] = bell.ring
+                self._waiting[seq] = awaited, bell.ring
         if bell is not None:
             patience = Patience(self._longest(seq))
             try:
@@ -120,6 +163,7 @@ class Turns:
 
     def given(self, seq: int) -> None:
         """The step's answer has been handed over."""
+        self._holding.given(seq)
         last = None if loops.is_running() else GivenTo()
         with self._changed:
             self._last = last
@@ -137,8 +181,8 @@ class Turns:
 
     def _wake(self) -> None:
         self._changed.notify_all()
-        for waiting, ring in self._waiting.items():
-            if self._open(waiting):
+        for awaited, ring in self._waiting.values():
+            if self._have_come(awaited):
                 ring()
 
 
@@ -150,6 +194,15 @@ class OneTurn:
     def __init__(self, turns: Turns, seq: int) -> None:
         self._turns = turns
         self._seq = seq
+
+    @property
+    def is_to_come(self) -> bool:
+        """Whether a stream that was opened before its turn has to wait for it before it ends."""
+        return self._turns.is_to_come(self._seq)
+
+    def taken(self) -> None:
+        """Whoever runs now has opened this step's stream, or has read on in it."""
+        self._turns.taken(self._seq)
 
     def wait(self) -> None:
         """Block until it is this step's turn."""

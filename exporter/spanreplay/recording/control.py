@@ -327,10 +327,13 @@ def _close(recording: _Recording) -> None:
 
 
 def _end_collected() -> None:
-    """End the exchanges whose response was collected unread, where a transport was in use at all."""
+    """End the exchanges whose response was collected unread, where a transport was in use at all, and commands that are left running."""
     exchanges = sys.modules.get("spanreplay.instrumentation.http_exchange")
     if exchanges is not None:
         exchanges.end_collected()
+    commands = sys.modules.get("spanreplay.instrumentation.shims.commands")
+    if commands is not None:
+        commands.leave()
 
 
 def _at_exit() -> None:

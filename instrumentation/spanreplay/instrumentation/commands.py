@@ -3,11 +3,14 @@
 A step of kind ``io`` named by the program. Its input is ``{"command": [words] or text, "cwd", "stdin"}``, the last two where they are known
 at the start; its result::
 
-    {"exit_code": int, "stdout": text, "stderr": text, "stdin": text, "signals": [int], "polls": int, "timeouts": int, "files": {path: …}}
+    {"exit_code": int, "stdout": text, "stderr": text, "stdin": text, "signals": [int], "polls": int, "timeouts": int, "open": [name],
+     "files": {path: …}}
 
-``stdout`` and ``stderr`` are ``null`` where the agent did not take them; everything behind them is there only where there is something.
+``stdout`` and ``stderr`` are ``null`` where the agent did not take them, by a pipe or into a file of its own; everything behind them is
+there only where there is something. ``exit_code`` is ``null`` where the agent has left the command running, or did not wait for its end.
 ``signals`` are those that the agent sent, ``polls`` how often it asked and was told that the command still ran, ``timeouts`` how often
-it waited in vain. For ``files`` see :mod:`spanreplay.instrumentation.commands_files`.
+it waited in vain, ``open`` the streams that had not ended when it sent the first signal, or left. For ``files`` see
+:mod:`spanreplay.instrumentation.commands_files`.
 """
 
 import os
@@ -161,34 +164,82 @@ class Taken:
             return whole
 
 
+class Into:
+    """A file of the agent's own that a command writes one of its streams to."""
+
+    def __init__(self, fd: int) -> None:
+        import fcntl  # not on every system
+
+        appends = fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_APPEND
+        self._start = os.fstat(fd).st_size if appends else os.lseek(fd, 0, os.SEEK_CUR)
+        self._fd = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_CLOEXEC)  # the agent may close or delete it, and may only write to it
+
+    def written(self) -> bytes:
+        """What is there now that was not before, up to one byte more than is kept; once."""
+        with open(self._fd, "rb") as file:  # noqa: PTH123 — it has no path
+            file.seek(self._start)
+            return file.read(LIMIT + 1)
+
+
 class Live:
     """A command that runs while it is recorded."""
 
     def __init__(self, step: Step) -> None:
         self.step = step
         self.streams: dict[str, Taken] = {}
+        self.into: dict[str, Into] = {}
         self.signals: list[int] = []
+        self.open: list[str] = []
+        """The streams that had not ended when the agent sent the first signal."""
         self.polls = 0
         self.timeouts = 0
         self.depth = 0
         """Of the functions of ``Popen`` that call each other."""
         self.done = False
+        self._process = os.getpid()
         self._before: Snapshot | None = commands_files.snapshot()
 
-    def finish(self, code: int | None) -> None:
+    def writes_to(self, name: str, fd: int) -> None:
+        """A stream goes into a file: what comes there is read at the end."""
+        self.streams[name] = Taken(over=True)
+        self.into[name] = Into(fd)
+
+    def signalled(self, number: int) -> None:
+        """The agent sends a signal."""
+        if not self.signals:
+            self.open = self._unended()
+        self.signals.append(number)
+
+    def _unended(self) -> list[str]:
+        return [name for name, taken in self.streams.items() if not taken.over]
+
+    def leave(self) -> None:
+        """The agent is over, or has forgotten the command, and has not waited for its end."""
+        if self.done or self._process != os.getpid():  # what a forked process inherits is not its own
+            return
+        if not self.signals:
+            self.open = self._unended()
+        for taken in self.streams.values():
+            taken.seen = True
+        self.finish(None, outcome="abandoned")
+
+    def finish(self, code: int | None, *, outcome: OutcomeName | None = None) -> None:
         """The command is over; once."""
         if self.done:
             return
         self.done = True
         try:
-            self.step.succeed(self._result(code), attributes=self._lost())
+            for name, into in self.into.items():
+                self.streams[name].add(into.written())
+                self.streams[name].seen = True
+            self.step.succeed(self._result(code), attributes=self._lost(), outcome=outcome)
         except Exception:  # noqa: BLE001 — telemetry never breaks the agent
             self.step.session.failed(f"the end of {self.step.path}")
 
     def _result(self, code: int | None) -> dict[str, Any]:
         made: dict[str, Any] = {"exit_code": code, "stdout": None, "stderr": None}
         made |= {name: taken.value() for name, taken in self.streams.items()}
-        counted = {"signals": self.signals, "polls": self.polls, "timeouts": self.timeouts}
+        counted = {"signals": self.signals, "polls": self.polls, "timeouts": self.timeouts, "open": self.open}
         made |= {name: value for name, value in counted.items() if value}
         if self._before is not None and (changed := commands_files.changes(self._before)):
             made["files"] = changed
@@ -204,8 +255,12 @@ class Result:
 
     def __init__(self, recorded: object) -> None:
         held: Mapping[str, Any] = recorded if isinstance(recorded, Mapping) else {}
-        self.code = _integer(held.get("exit_code")) or 0
         self.signals = held.get("signals") or ()
+        self.left = "exit_code" in held and held["exit_code"] is None
+        """The agent did not wait for its end."""
+        last = _integer(self.signals[-1]) if isinstance(self.signals, list) and self.signals else None
+        self.code = (-last if self.left and last else _integer(held.get("exit_code"))) or 0
+        self.open = held.get("open") or ()
         self.polls = _integer(held.get("polls")) or 0
         self.timeouts = _integer(held.get("timeouts")) or 0
         self._held = held

@@ -70,3 +70,47 @@ def test_programs_that_answer_their_own_calls_are_run_and_all_others_are_answere
 )
 def test_only_a_python_with_the_start_up_shim_can_answer_its_calls(words: list[str], there: bool) -> None:
     assert is_python(words) is there
+
+
+LEFT = """
+import asyncio, os, signal, subprocess, sys, tempfile
+from spanreplay.instrumentation import agent_run
+
+SLEEP = [sys.executable, "-uc", "import time; print('ready'); time.sleep(60)"]
+
+async def cancelled():
+    async def wait():
+        process = await asyncio.create_subprocess_exec(*SLEEP, stdout=subprocess.PIPE)
+        return await process.stdout.readline(), await process.stdout.read()
+    try:
+        await asyncio.wait_for(wait(), 0.5)
+    except TimeoutError:
+        return "cancelled"
+
+with agent_run("starter") as run:
+    server = subprocess.Popen(SLEEP, stdout=subprocess.PIPE, text=True)
+    led = subprocess.Popen(SLEEP, stdout=subprocess.PIPE, start_new_session=True)
+    told = [server.stdout.readline(), server.poll(), led.stdout.readline().decode()]
+    os.killpg(os.getpgid(led.pid), signal.SIGTERM)
+    told += [led.stdout.read().decode(), led.wait(), asyncio.run(cancelled())]
+    with tempfile.TemporaryFile("w+") as file:
+        file.write("log: ")
+        file.flush()
+        subprocess.run([sys.executable, "-c", "import sys; print('x' * 9, file=sys.stderr)"], stdout=file, stderr=subprocess.STDOUT)
+        file.seek(0)
+        told.append(file.read())
+    print(told, flush=True)
+server.terminate()
+"""
+
+
+def test_commands_left_running_stopped_as_a_group_and_writing_into_a_file_are_answered(tmp_path: Path) -> None:
+    (tmp_path / "starter.py").write_text(LEFT)
+    recorded = spanreplay(tmp_path, "record", "--", sys.executable, "starter.py")
+    said = "['ready\\n', None, 'ready\\n', '', -15, 'cancelled', 'log: xxxxxxxxx\\n']\n"
+    assert (recorded.returncode, recorded.stdout) == (0, said), recorded.stderr
+    assert "cut short" not in recorded.stderr
+    replayed = spanreplay(tmp_path, "replay", "last", "--json", "--", sys.executable, "starter.py")
+    told: dict[str, Any] = json.loads(replayed.stdout)["replay"]
+    assert (replayed.returncode, told["equal"], told["differences"], told["refusals"]) == (0, True, [], []), replayed.stderr
+    assert said in replayed.stderr

@@ -2,6 +2,7 @@
 
 import io
 import os
+import stat
 from _thread import start_new_thread
 from collections.abc import Callable
 from typing import Any, Final
@@ -23,15 +24,21 @@ def drain(fd: int) -> None:
         os.close(fd)
 
 
-def feed(fd: int, data: bytes) -> None:
-    """Write what a command wrote that is not there, and close the pipe; never waits for a reader."""
-    if len(data) > _BY_ITSELF:
-        start_new_thread(_write, (fd, data))
+def feed(fd: int, data: bytes, *, close: bool = True) -> None:
+    """Write what a command wrote that is not there; never waits for a reader.
+
+    Args:
+        fd: a pipe, or a file.
+        data: what it wrote.
+        close: nothing follows.
+    """
+    if len(data) > _BY_ITSELF and not stat.S_ISREG(os.fstat(fd).st_mode):
+        start_new_thread(_write, (fd if close else os.dup(fd), data, True))
     else:
-        _write(fd, data)
+        _write(fd, data, close)
 
 
-def _write(fd: int, data: bytes) -> None:
+def _write(fd: int, data: bytes, close: bool) -> None:
     view = memoryview(data)
     try:
         while view:
@@ -39,7 +46,8 @@ def _write(fd: int, data: bytes) -> None:
     except OSError:  # the agent has left it
         pass
     finally:
-        os.close(fd)
+        if close:
+            os.close(fd)
 
 
 def tapped(stream: Any, taken: Taken, over: Callable[[], None]) -> Any:

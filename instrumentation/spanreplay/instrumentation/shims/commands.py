@@ -1,6 +1,7 @@
 """The commands that an agent's own code runs are steps; a replay answers them and starts nothing.
 
-Seams: ``subprocess.Popen``, which ``run``, ``check_output``, ``os.popen`` and asyncio's subprocesses pass, and ``os.system``. A stubbed
+Seams: ``subprocess.Popen``, which ``run``, ``check_output``, ``os.popen`` and asyncio's subprocesses pass, ``os.system``, and ``os.kill``
+of such a command. A stubbed
 command goes through all of ``Popen`` but the fork: its pipes are real, and hold what was recorded. For asyncio see
 :mod:`spanreplay.instrumentation.shims.commands_asyncio`.
 
@@ -11,12 +12,14 @@ import functools
 import inspect
 import itertools
 import os
+import stat
 import subprocess
 import sys
 import threading
 import weakref
 from _thread import start_new_thread
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import Any, Final
 
@@ -35,6 +38,10 @@ _HELD: Final = "_spanreplay"
 """Attribute of a ``Popen`` with what is known of it here."""
 
 _patches = Patches()
+_by_pid: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
+"""The commands that were started here and are still held."""
+_STANDARD: Final = 2
+"""The last descriptor of a process's own streams."""
 _pids: Final = itertools.count(2**22 + 1).__next__
 """Process ids that Linux gives to nobody."""
 
@@ -60,16 +67,31 @@ class Stub:
         self.timeouts = self.result.timeouts
         self.exited: Callable[[], object] | None = None
         """Tells an event loop that the command has ended."""
+        self.runs_on = self.result.left
+        """Until the agent ends it."""
+        self.ends: list[int] = []
+        """Of pipes that end when the command does, and that is when the agent ends it."""
         self._settled = False
+
+    def end(self) -> None:
+        """The agent ends the command, or forgets it."""
+        self.runs_on = False
+        for fd in self.ends:
+            os.close(fd)
+        self.ends = []
 
     def settle(self, *, waiting: bool = True) -> None:
         """The agent has got what it waited for: siblings that came later in the record may follow."""
         if self._settled:
             return
         self._settled = True
-        if waiting:
+        self.end()
+        if self.result.left:  # its end was the end of all
+            self.step.succeed(encoded=boundary.again(self.answer.result or "null"), outcome=self.answer.outcome)
+        elif waiting:
             boundary.give(self.step, self.answer)
-        elif self.answer.turn is not None:
+            return
+        if self.answer.turn is not None:
             self.answer.turn.given()
 
     async def settle_async(self) -> None:
@@ -77,6 +99,9 @@ class Stub:
         if not self._settled:
             self._settled = True
             await boundary.agive(self.step, self.answer)
+
+
+_running: Final["weakref.WeakSet[Live | Stub]"] = weakref.WeakSet()
 
 
 # ---- starting ---------------------------------------------------------------------------------------------------
@@ -117,20 +142,45 @@ def _starting(original: Callable[..., Any]) -> Callable[..., Any]:
             return
         answer = step.ask()
         if answer is None:
-            _start(self, step, lambda: original(self, *args, **kwargs))
+            streams = _streams(signature, (self, *args), kwargs)
+            _start(self, step, lambda: original(self, *args, **kwargs), streams)
         elif answer.error is not None:
             boundary.give(step, answer)
         else:
-            setattr(self, _HELD, Stub(step, answer))
+            stub = Stub(step, answer)
+            setattr(self, _HELD, stub)
+            _running.add(stub)
             original(self, *args, **kwargs)
 
     return __init__
 
 
-def _start(popen: Any, step: Step, original: Callable[[], Any]) -> None:
+def _streams(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    given = signature.bind(*args, **kwargs).arguments
+    return {name: given[name] for name in ("stdout", "stderr") if given.get(name) is not None}
+
+
+def _into_files(live: Live, streams: dict[str, Any]) -> None:
+    """See which streams go into files of the agent's own; that of a process's own output is not taken by the agent."""
+    known: set[tuple[int, int]] = set()
+    for name, target in streams.items():
+        try:
+            fd = target if isinstance(target, int) else target.fileno()
+            there = os.fstat(fd) if fd > _STANDARD else None
+        except (AttributeError, OSError, TypeError, ValueError):  # PIPE and its like, and what is odd: for the function to say
+            continue
+        if there is not None and stat.S_ISREG(there.st_mode) and (there.st_dev, there.st_ino) not in known:
+            known.add((there.st_dev, there.st_ino))
+            with suppress(OSError, ImportError):
+                live.writes_to(name, fd)
+
+
+def _start(popen: Any, step: Step, original: Callable[[], Any], streams: dict[str, Any]) -> None:
     """Let it run: it is recorded, or takes part in the replay."""
     replaying = step.session.mode == "replay" and not step.runs
     live = None if replaying else Live(step)
+    if live is not None:
+        _into_files(live, streams)
     permit.now = replaying
     try:
         with step.body():
@@ -145,6 +195,8 @@ def _start(popen: Any, step: Step, original: Callable[[], Any]) -> None:
         step.succeed(None)
         return
     setattr(popen, _HELD, live)
+    _by_pid[popen.pid] = popen
+    _running.add(live)
     _tap(popen, live)
 
 
@@ -165,12 +217,18 @@ def _executing(original: Callable[..., Any]) -> Callable[..., Any]:
             return
         ends = {name: fd for name, fd in signature.bind(self, *args).arguments.items() if name[:3] in ("p2c", "c2p", "err")}
         self.pid = _pids()
+        _by_pid[self.pid] = self
         self._child_created = True
         if ends["p2cread"] != -1 and ends["p2cwrite"] != -1:
             start_new_thread(command_pipes.drain, (os.dup(ends["p2cread"]),))
         for name, fd in (("stdout", ends["c2pwrite"]), ("stderr", ends["errwrite"])):
-            if fd != -1:
-                command_pipes.feed(os.dup(fd), held.result.stream(name))
+            if fd == -1:
+                continue
+            ends_later = name in held.result.open and (held.result.left or bool(held.result.signals))
+            end = os.dup(fd)
+            command_pipes.feed(end, held.result.stream(name), close=not ends_later)
+            if ends_later:
+                held.ends.append(end)
         self._close_pipe_fds(*(ends[name] for name in ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")))
 
     return _execute_child
@@ -269,7 +327,7 @@ def _polling(original: Callable[..., Any]) -> Callable[..., Any]:
     def poll(self: Any) -> Any:
         held = getattr(self, _HELD, None)
         if isinstance(held, Stub):
-            if self.returncode is None and held.polls > 0:
+            if self.returncode is None and (held.polls > 0 or held.runs_on):
                 held.polls -= 1
                 return None
             held.settle()
@@ -289,17 +347,13 @@ def _signalling(original: Callable[..., Any]) -> Callable[..., Any]:
     def send_signal(self: Any, sig: int) -> None:
         held = getattr(self, _HELD, None)
         if isinstance(held, Stub):
-            held.polls = 0
-            if held.exited is not None:
-                exited, held.exited = held.exited, None
-                held.settle()
-                exited()
+            _end_stub(held)
             return
         if not isinstance(held, Live):
             original(self, sig)
             return
         if self.returncode is None:
-            held.signals.append(int(sig))
+            held.signalled(int(sig))
         held.depth += 1
         try:
             original(self, sig)
@@ -307,6 +361,53 @@ def _signalling(original: Callable[..., Any]) -> Callable[..., Any]:
             held.depth -= 1
 
     return send_signal
+
+
+def _end_stub(stub: Stub) -> None:
+    stub.polls = 0
+    stub.end()
+    if stub.exited is not None:
+        exited, stub.exited = stub.exited, None
+        stub.settle()
+        with suppress(RuntimeError):  # the loop is closed, as it may have been then
+            exited()
+
+
+def _killing(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``os.kill`` and ``os.killpg``, of a command or the group that it leads."""
+
+    @functools.wraps(original)
+    def kill(pid: int, signal: int, /) -> None:
+        popen = _by_pid.get(pid) if _by_pid else None
+        there = None if popen is None or popen.returncode is not None else getattr(popen, _HELD, None)
+        if isinstance(there, Stub):
+            if signal:
+                _end_stub(there)
+            return
+        if isinstance(there, Live) and there.depth == 0 and signal:
+            there.signalled(int(signal))
+        original(pid, signal)
+
+    return kill
+
+
+def _grouping(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def getpgid(pid: int, /) -> int:
+        popen = _by_pid.get(pid) if _by_pid else None
+        return pid if popen is not None and isinstance(getattr(popen, _HELD, None), Stub) else int(original(pid))
+
+    return getpgid
+
+
+def leave() -> None:
+    """A recording or a replay is over: commands that nobody has waited for are left running."""
+    for held in list(_running):
+        if isinstance(held, Live):
+            held.leave()
+        else:
+            held.settle(waiting=False)
+    _running.clear()
 
 
 def _leaving(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -326,11 +427,13 @@ def _collected(original: Callable[..., Any]) -> Callable[..., Any]:
     def __del__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 — it stands in for one
         held = getattr(self, _HELD, None)
         if isinstance(held, Stub):
-            held.settle(waiting=False)
+            if sys is not None and not sys.is_finalizing():
+                held.settle(waiting=False)
             return
         original(self, *args, **kwargs)
         if isinstance(held, Live):
             _look(self, held, whole=True)
+            held.leave()
 
     return __del__
 
@@ -380,10 +483,12 @@ def held(popen: Any) -> Live | Stub | None:
 
 
 def install() -> None:
-    """Patch ``subprocess.Popen`` and ``os.system``, outside of all others that do."""
+    """Patch ``subprocess.Popen``, ``os.system`` and ``os.kill``, outside of all others that do."""
     for name, make in _SEAMS.items():
         _patches.replace(subprocess.Popen, name, make)
     _patches.replace(os, "system", _system)
+    for name, make in (("kill", _killing), ("killpg", _killing), ("getpgid", _grouping)):
+        _patches.replace(os, name, make)
 
 
 def uninstall() -> None:

@@ -53,7 +53,7 @@ def _watching(original: Callable[..., Any]) -> Callable[..., Any]:
             original(self, pid, callback, *args)
             return
         exited = functools.partial(callback, pid, stub.result.code, *args)
-        if stub.result.signals:  # it ends when the agent ends it
+        if stub.result.signals or stub.result.left:  # it ends when the agent ends it
             stub.exited = exited
             return
         task = asyncio.get_running_loop().create_task(_exit(stub, exited))

@@ -21,7 +21,7 @@ from spanreplay.content.redaction import RedactionPolicy, Redactor
 from spanreplay.exporter.environment_variables import store_folder
 from spanreplay.exporter.redacting import redactor_for
 from spanreplay.instrumentation import http_exchange, http_telemetry
-from spanreplay.instrumentation.shims import randomness
+from spanreplay.instrumentation.shims import commands, randomness
 from spanreplay.instrumentation.shims.clock import real_time_ns
 from spanreplay.instrumentation.shims.thread_pools import StoppedInPoolError
 from spanreplay.recording import plugins
@@ -381,8 +381,9 @@ class Execution:
 
 
 def finish(session: Session, guard: Guard | None, ledger: Ledger) -> None:
-    """Enter what is known only at the end: exchanges whose response was collected unread, telemetry that was not sent."""
+    """Enter what is known only at the end: exchanges whose response was collected unread, commands left running, telemetry not sent."""
     http_exchange.end_collected()
+    commands.leave()
     dropped = sum(http_telemetry.dropped(session).values()) + (guard.telemetry_dropped if guard is not None else 0)
     if dropped:
         ledger.enter("telemetry", count=dropped)

@@ -338,6 +338,49 @@ def test_tasks_that_are_cancelled_together_are_in_the_order_in_which_they_were_s
             assert found == list(range(N)), way.__name__
 
 
+def test_tasks_of_other_functions_and_scopes_are_cancelled_in_the_order_in_which_they_were_started() -> None:
+    found: list[int] = []
+
+    def made(number: int) -> Callable[[], Any]:
+        async def one() -> None:
+            try:
+                with anyio.CancelScope():
+                    await asyncio.sleep(60)
+            finally:
+                found.append(number)
+
+        one.__qualname__ = f"one of {N - number}"  # not in the order of their names
+        return one
+
+    async def tasks() -> None:
+        async with asyncio.TaskGroup() as group:
+            for number in range(N):
+                group.create_task(made(number)())
+            await asyncio.sleep(0)
+            raise KeyError
+
+    async def scopes(directly: int = 0) -> None:
+        loop = asyncio.get_running_loop()
+        create = loop.create_task
+        async with anyio.create_task_group() as group:
+            for number in range(N):
+                if number < directly:  # past the loop
+                    loop.create_task = lambda coro, **more: asyncio.Task(coro, **more)  # type: ignore[method-assign]
+                group.start_soon(made(number))
+                loop.create_task = create  # type: ignore[method-assign]
+            await asyncio.sleep(0)
+            group.cancel_scope.cancel()
+
+    with recording():
+        for way in (tasks, scopes, lambda: scopes(2), lambda: scopes(N)):
+            found.clear()
+            try:
+                asyncio.run(way())
+            except* KeyError:
+                pass
+            assert found == list(range(N))
+
+
 def test_tasks_and_threads_of_trio_come_in_the_recorded_order() -> None:
     trio = pytest.importorskip("trio")
 

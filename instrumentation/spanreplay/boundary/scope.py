@@ -28,6 +28,9 @@ _LONGEST: Final = 2000
 _ESCAPES: Final = str.maketrans({"%": "%25", "/": "%2F", "#": "%23", "~": "%7E"})
 
 
+_new: Final = object.__new__
+
+
 class Scope:
     """One place calls are made from."""
 
@@ -67,7 +70,10 @@ class Scope:
 
     def place(self, label: str) -> tuple[str, int]:
         """Reserve a place for a step: its path and its number."""
-        number = self.next(label)
+        counter = self._counts.get(label)
+        if counter is None:
+            counter = self._counts.setdefault(label, count().__next__)
+        number = counter()
         self._placed[label] = number + 1
         return (f"{self.path}/{label}#{number}" if self.path else f"{label}#{number}"), number
 
@@ -80,11 +86,20 @@ class Scope:
         """The scope of a task or thread that is started here and runs ``name``."""
         label = _fork_label(name)
         path, number = self.place(label)
-        parent: Scope | None = self
+        made = _new(Scope)  # a program may start a task for each await: as ``__init__`` would, without its call
+        made.parent = self
         if len(path) > _LONGEST:
-            path, parent = "~" + sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:32], None
-        made = Scope(session=self.session, run=self.run, parent=parent, label=label, number=number, step=self.step, path=path)
-        made.born = self.session.latest
+            path, made.parent = "~" + sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:32], None
+        made.session = session = self.session
+        made.run = self.run
+        made.label = label
+        made.number = number
+        made.step = self.step
+        made.path = path
+        made.memo = {}
+        made._counts = {}
+        made._placed = {}
+        made.born = session.latest
         return made
 
     def has_forked(self, label: str, number: int) -> bool:

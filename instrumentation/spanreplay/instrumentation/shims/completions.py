@@ -8,12 +8,13 @@ are iterated in the order in which their members were done, or, of those that ar
 import asyncio
 import concurrent.futures
 import functools
+import inspect
 import itertools
 import queue
 import time
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator
 from typing import Any, Final
-from weakref import WeakKeyDictionary
+from weakref import ReferenceType, ref
 
 from spanreplay.boundary import loops
 from spanreplay.boundary import scope as scopes
@@ -25,14 +26,15 @@ from spanreplay.instrumentation.shims.ordered_sets import InOrder
 from spanreplay.instrumentation.shims.patching import Patches
 
 _patches = Patches()
-_serial: Final = itertools.count()
+_serial: Final = itertools.count(1)
 _GLANCES: Final = 100
 _LATER_S: Final = 0.05
-_done: Final[WeakKeyDictionary[Any, int]] = WeakKeyDictionary()
-"""Tasks and futures that were waited for and are done, to where they came."""
-_noted: Final[WeakKeyDictionary[Any, None]] = WeakKeyDictionary()
+_ends: "Final[dict[ReferenceType[Any], int]]" = {}
+"""Tasks and futures that were waited for, to where they came; 0 where they are not done."""
+_forget: Final[Any] = _ends.pop
 _call_back: Final = concurrent.futures.Future.add_done_callback
 _WAIT: Final = "wait"
+_SIZED: Final = frozenset({set, frozenset, list, tuple, InOrder})
 
 
 def _scope() -> Scope | None:
@@ -227,11 +229,15 @@ class _Waiting:
 
     def as_it_came(self, done: set[Any], pending: set[Any]) -> tuple[InOrder, InOrder]:
         """Done and pending, as they are."""
-        last = next(_serial)
-        place = {future: number for number, future in enumerate(self._futures or ())}
-        by_end = sorted(done, key=lambda future: (_done.get(future, last), place.get(future, 0)))
+        given = self._futures or ()
+        if len(done) > 1:
+            last = next(_serial)
+            place = {future: number for number, future in enumerate(given)}
+            by_end = sorted(done, key=lambda future: (_ends.get(ref(future)) or last, place.get(future, 0)))
+        else:
+            by_end = list(done)
         self._keep(by_end)
-        return InOrder.of(by_end), InOrder.of(sorted(pending, key=lambda future: place.get(future, 0)))
+        return InOrder.of(by_end), InOrder.of([future for future in given if future in pending] if given else pending)
 
     def _keep(self, done: list[Any]) -> None:
         if self._kept is not None and self._channel is not None and self._futures is not None:
@@ -241,11 +247,19 @@ class _Waiting:
 
 
 def _waiting(original: Callable[..., Any]) -> Callable[..., Any]:
+    process = scopes.process
+
     @functools.wraps(original)
-    async def wait(fs: Any, *, timeout: float | None = None, return_when: str = asyncio.ALL_COMPLETED) -> Any:  # noqa: ASYNC109 — its own
+    def wait(fs: Any, *, timeout: float | None = None, return_when: str = asyncio.ALL_COMPLETED) -> Any:
+        if not process.active or (timeout is None and type(fs) in _SIZED and len(fs) == 1):  # of one there is no order
+            return original(fs, timeout=timeout, return_when=return_when)
+        return in_sets(fs, timeout=timeout, return_when=return_when)
+
+    @functools.wraps(original)
+    async def in_sets(fs: Any, *, timeout: float | None = None, return_when: str = asyncio.ALL_COMPLETED) -> Any:  # noqa: ASYNC109 — its own
         scope = _scope()
         fs = _unchanging(fs)
-        if scope is None or not _are(fs, asyncio.Future) or (len(fs) == 1 and timeout is None):  # of one there is no order
+        if scope is None or not _are(fs, asyncio.Future):
             return await original(fs, timeout=timeout, return_when=return_when)
         waiting = _Waiting(scope, fs)
         if waiting.done is not None:
@@ -264,10 +278,21 @@ def _waiting(original: Callable[..., Any]) -> Callable[..., Any]:
                     break
         _note_ends(fs, asyncio.Future.add_done_callback)
         found = await original(fs, timeout=timeout, return_when=return_when)
-        _note_ready()
+        if len(found[0]) > 1:
+            _note_ready()
         return waiting.as_it_came(*found)
 
-    return wait
+    return _marked(wait)
+
+
+def _marked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What gives a coroutine is a coroutine function for who asks."""
+    mark: Callable[..., Any] | None = getattr(inspect, "markcoroutinefunction", None)  # Python 3.12
+    if mark is not None:
+        mark(function)
+    else:
+        function._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined]
+    return function
 
 
 def _blocking(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -307,18 +332,24 @@ def _unchanging(fs: Any) -> Any:
 
 
 def _are(fs: Any, kind: type[Any]) -> bool:
-    return isinstance(fs, Collection) and bool(fs) and all(isinstance(future, kind) for future in fs)
+    if not isinstance(fs, Collection) or not fs:
+        return False
+    for future in fs:  # noqa: SIM110 — a generator costs more than all of the rest
+        if not isinstance(future, kind):
+            return False
+    return True
 
 
 def _note_ends(futures: Iterable[Any], call_back: Callable[[Any, Callable[[Any], None]], None]) -> None:
     for future in futures:
-        if future not in _noted:
-            _noted[future] = None
+        if ref(future) not in _ends:
+            _ends[ref(future, _forget)] = 0
             call_back(future, _note)
 
 
 def _note(future: Any) -> None:
-    _done.setdefault(future, next(_serial))
+    if not _ends.get(ref(future)):
+        _ends[ref(future, _forget)] = next(_serial)
 
 
 def _note_ready() -> None:
@@ -331,7 +362,7 @@ def _note_ready() -> None:
 def _note_threads(done: Iterable[Any]) -> None:
     """A future wakes who waits before it calls back."""
     for _ in range(_GLANCES):
-        if all(future in _done for future in done):
+        if all(_ends.get(ref(future)) for future in done):
             return
         time.sleep(0)
 

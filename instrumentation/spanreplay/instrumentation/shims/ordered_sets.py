@@ -2,14 +2,15 @@
 
 import asyncio
 import functools
+import operator
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import wrapt
 
 from spanreplay.boundary import scope as scopes
-from spanreplay.instrumentation.shims.jobs import in_order
+from spanreplay.instrumentation.shims.jobs import in_order, number_of
 from spanreplay.instrumentation.shims.patching import Patches
 
 _ANYIO: Final = "anyio._backends._asyncio"
@@ -86,10 +87,41 @@ def keeping_order(original: Callable[..., None], names: Iterable[str]) -> Callab
     return __init__
 
 
+def _cancelling(original: Callable[..., Any], names: Mapping[str, Callable[[Any], Any]], known: Callable[[], Iterable[Any]]) -> Any:
+    """What cancels all members of sets: these are in order from then on. Most sets never get there, so nothing is done to others.
+
+    Args:
+        original: the method.
+        names: of the sets, to what gives the task of a member.
+        known: tasks that were not started by the loop, in an order that is the same in every execution.
+    """
+    sets = tuple(names.items())
+
+    @functools.wraps(original)
+    def cancel(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if scopes.process.active:
+            for name, task_of in sets:
+                found = getattr(self, name, None)
+                if type(found) is set and len(found) > 1:
+                    setattr(self, name, InOrder(_as_started(found, task_of, known)))
+        return original(self, *args, **kwargs)
+
+    return cancel
+
+
+def _as_started(members: set[Any], task_of: Callable[[Any], Any], known: Callable[[], Iterable[Any]]) -> list[Any]:
+    numbers = {member: number_of(task_of(member)) for member in members}
+    if list(numbers.values()).count(None) > 1:  # one is what the loop was started for
+        places = {task: number for number, task in enumerate(known())}
+        numbers = {member: places.get(task_of(member)) for member in members}
+    return sorted(members, key=lambda member: -1 if (number := numbers[member]) is None else number)
+
+
 def install() -> None:
     """Patch asyncio, and anyio when it is there or comes."""
     _patches.rebind(asyncio.tasks, "all_tasks", _finding, everywhere=True)
-    _patches.replace(asyncio.TaskGroup, "__init__", functools.partial(keeping_order, names=("_tasks",)))
+    if hasattr(asyncio.TaskGroup, "_abort"):
+        _patches.replace(asyncio.TaskGroup, "_abort", functools.partial(_cancelling, names={"_tasks": _itself}, known=tuple))
     if _ANYIO in sys.modules:
         _anyio(sys.modules[_ANYIO])
     elif _ANYIO not in _hooked:
@@ -97,13 +129,21 @@ def install() -> None:
         _hooked.add(_ANYIO)
 
 
+def _itself(task: Any) -> Any:
+    return task
+
+
 def _anyio(module: Any) -> None:
     from spanreplay.instrumentation import shims
 
-    if shims._installed:
-        for kind in ("CancelScope", "TaskGroup"):
-            if hasattr(module, kind):
-                _patches.replace(getattr(module, kind), "__init__", functools.partial(keeping_order, names=("_tasks", "_child_scopes")))
+    if shims._installed and hasattr(module.CancelScope, "_deliver_cancellation"):
+        states = getattr(module, "_task_states", None)  # of a task that is started, and of one that enters a scope
+
+        def known() -> Iterable[Any]:
+            return () if states is None else [reference() for reference in states.keyrefs()]
+
+        names: dict[str, Callable[[Any], Any]] = {"_tasks": _itself, "_child_scopes": operator.attrgetter("_host_task")}
+        _patches.replace(module.CancelScope, "_deliver_cancellation", functools.partial(_cancelling, names=names, known=known))
 
 
 def uninstall() -> None:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import wrapt
 
 from spanreplay.boundary import scope as scopes
+from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation.shims.jobs import named
 from spanreplay.instrumentation.shims.patching import Patches
 
@@ -22,28 +23,39 @@ _hooked: Final[set[str]] = set()
 
 
 def _forking(original: Callable[..., Any]) -> Callable[..., Any]:
+    process, current_scope, in_force = scopes.process, scopes.current_scope, scopes._scope
+
     @functools.wraps(original)
     def create_task(self: Any, coro: Any, **kwargs: Any) -> Any:
-        if not scopes.process.active:
-            return original(self, coro, **kwargs)
-        scope = scopes.current_scope()
+        scope = current_scope() if process.active else None
         if scope is None:
             return original(self, coro, **kwargs)
-        given = kwargs.get("context") is not None  # the caller's own context: not ours to write to
-        if given and not self.is_running():  # the main task of asyncio.run
-            return original(self, coro, **kwargs)
-        child = scope.fork(getattr(coro, "__qualname__", type(coro).__name__))
-        if given:
-            task = original(self, coro, **kwargs)
-            scopes.of_task[task] = child
-            return named(task, child.path)
-        token = scopes.enter(child)
+        if kwargs.get("context") is not None:  # the caller's own context: not ours to write to
+            return _in_context(original, scope, self, coro, kwargs)
+        child = scope.fork(_name_of(coro))
+        token = in_force.set(child)
         try:
             return named(original(self, coro, **kwargs), child.path)
         finally:
-            scopes.leave(token)
+            in_force.reset(token)
 
     return create_task
+
+
+def _in_context(original: Callable[..., Any], scope: Scope, loop: Any, coro: Any, kwargs: dict[str, Any]) -> Any:
+    if not loop.is_running():  # the main task of asyncio.run
+        return original(loop, coro, **kwargs)
+    child = scope.fork(_name_of(coro))
+    task = original(loop, coro, **kwargs)
+    scopes.of_task[task] = child
+    return named(task, child.path)
+
+
+def _name_of(coro: Any) -> str:
+    try:
+        return coro.__qualname__  # type: ignore[no-any-return]
+    except AttributeError:
+        return type(coro).__name__
 
 
 def install() -> None:
@@ -65,7 +77,7 @@ def _spawning(original: Callable[..., Any]) -> Callable[..., Any]:
         scope = scopes.current_scope() if scopes.process.active and _is_eager() else None
         if scope is None:
             return original(self, coro, *args, **kwargs)
-        token = scopes.enter(scope.fork(getattr(coro, "__qualname__", type(coro).__name__)))
+        token = scopes.enter(scope.fork(_name_of(coro)))
         try:
             return original(self, coro, *args, **kwargs)
         finally:

@@ -7,6 +7,7 @@ its attributes and keeps it as input and output only. Source: ``langfuse/_client
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from spanreplay.boundary.call import Kind
@@ -97,7 +98,10 @@ class LangfuseDialect:
             return drafted(span, fields, _tool(span, fields, answer))
         if kind in ("retrieval", "memory", "mcp", "handoff"):
             return drafted(span, fields, _call(span, fields, kind))
-        return drafted(span, fields, _agent(span, fields, frame=kind != "agent"))
+        draft = drafted(span, fields, _agent(span, fields, frame=kind != "agent"))
+        if kind is None and (fields.text(TYPE) or "span").lower() == "span":
+            return replace(draft, if_asked=drafted(span, fields, _tool(span, fields, answer)))
+        return draft
 
 
 def _model(span: SpanRecord, fields: Fields) -> Found:

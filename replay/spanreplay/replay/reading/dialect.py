@@ -118,6 +118,8 @@ class StepDraft:
     """The span says that it is the root of a run. Without it, an outermost ``agent`` that has a ``run`` is the root."""
     frame: bool = False
     """No step: a chain, a task, a wrapper of a framework. It is the root of a run if everything in the run happened inside it."""
+    if_asked: "StepDraft | None" = None
+    """Of a frame that may be a tool: the call that it is, where a model asked for just that."""
 
 
 OWN: Final = 0

@@ -13,6 +13,7 @@ from spanreplay.replay.rebuilding.roots import around, nearest, root_of
 from spanreplay.replay.rebuilding.same_call import Candidate, Recorder
 from spanreplay.replay.rebuilding.subagents import Placing, placed, without_loops
 from spanreplay.replay.rebuilding.tree import Forest, SpanKey
+from spanreplay.replay.rebuilding.untyped_tools import untyped_tools
 from spanreplay.spans.record import KIND_SERVER
 
 
@@ -96,6 +97,9 @@ def assemble(forest: Forest, group: Group, readings: Mapping[SpanKey, Reading]) 
     """Folds the doubles of a run, finds its root, and puts sub-agents where they ran."""
     group = replace(group, keys=tuple(sorted(group.keys, key=lambda key: (forest.spans[key].start_ns, key))))
     drafts = {key: draft for key in group.keys if (draft := readings[key].draft) is not None}
+    if untyped := untyped_tools(forest, drafts):
+        drafts |= untyped
+        readings = {**readings, **{key: replace(readings[key], draft=draft) for key, draft in untyped.items()}}
     frames = {key: draft for key, draft in drafts.items() if draft.frame}
     steps = [key for key in drafts if key not in frames]
     members = set(group.keys)

@@ -28,6 +28,7 @@ RELEASED = {
     9: "319eda259a0b7a8b3a0c7bceb73609c78838812d9bee32c6d64d09403fac5cc6",
     10: "44fd4b456dd7d3843741c532b7868aee699a871864920108a08ff7ff3b33fe66",
     11: "652d32ad328a964ee40953233918c0a4819edfa051b42bdc6dc051fc3177b83f",
+    12: "156ee1f04facc8ab94347387bf8e66cf647eca50727cc205b3289cbe865dea6c",
 }
 """sha256 of the SQL of each released migration: stores in the world were made by exactly this."""
 

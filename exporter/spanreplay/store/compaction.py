@@ -22,6 +22,7 @@ from spanreplay.store.journal_reader import JOURNAL_VERSION, TYPE, JournalReader
 from spanreplay.store.loading import CONTENT_TYPES, Batch, mark_stale
 from spanreplay.store.merging import Effect
 from spanreplay.store.pieces import Splitter
+from spanreplay.store.seals import row_seal
 from spanreplay.store.spare_line import noted_in
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class _Progress:
     """Its writer holds a lock on the file for as long as it lives, which a reused pid cannot fake."""
 
     def row(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, column) for column in _COLUMNS)
+        return tuple(getattr(self, column) for column in JOURNAL_COLUMNS)
 
     def note(self, record: Form) -> None:
         """Takes a record about the journal itself."""
@@ -105,7 +106,8 @@ class _Progress:
             self.closed = True
 
 
-_COLUMNS: Final = tuple(_Progress.__dataclass_fields__)
+JOURNAL_COLUMNS: Final = tuple(_Progress.__dataclass_fields__)
+"""Of the table ``journals``, in the order in which a row is summed up."""
 
 
 def pending(folder: Path) -> list[Path]:
@@ -174,7 +176,7 @@ def _progress(connection: "Connection", name: str) -> _Progress:
     if row is None:
         return _Progress(name)
     known = dict(zip(columns, row, strict=True))
-    return _Progress(**{column: known[column] for column in _COLUMNS})
+    return _Progress(**{column: known[column] for column in JOURNAL_COLUMNS})
 
 
 def _load(
@@ -230,8 +232,9 @@ def _commit(connection: "Connection", batch: Batch, progress: _Progress) -> "Cou
 
 def _save(connection: "Connection", progress: _Progress) -> None:
     connection.execute("DELETE FROM journals WHERE name = $1", [progress.name]).fetchall()
-    appender = connection.appender("journals", columns=list(_COLUMNS))
-    appender.append_row(*progress.row())
+    appender = connection.appender("journals", columns=[*JOURNAL_COLUMNS, "digest"])
+    row = progress.row()
+    appender.append_row(*row, row_seal("journals", row))
     appender.flush()
 
 

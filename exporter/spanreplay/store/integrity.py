@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from spanreplay.store.blobs import load_content, select_blobs
+from spanreplay.store.compaction import JOURNAL_COLUMNS
 from spanreplay.store.derived import DERIVED, derived_rows
 from spanreplay.store.encoding import blob_refs, digest_of, to_sorted_json
 from spanreplay.store.form import RESOURCE, Form
 from spanreplay.store.loading import LOG_COLUMNS, log_row, service_in
 from spanreplay.store.reading import digests_hold
 from spanreplay.store.rows import RunRow, StepRow
-from spanreplay.store.seals import RunSeals, records_of
+from spanreplay.store.seals import RunSeals, records_of, row_seal
 from spanreplay.store.span_rows import COLUMNS, row_of, version_of
 
 if TYPE_CHECKING:
@@ -240,7 +241,7 @@ def _gone(connection: "Connection", trace_id: str) -> Iterator[Change]:
 
 
 def _processes(connection: "Connection", traces: Sequence[str]) -> Iterator[Change]:
-    """Processes that recorded spans, and of which there is no journal."""
+    """Processes that recorded spans, and of which there is no journal, or another than was written."""
     rows = connection.execute(
         "SELECT DISTINCT trace_id, process FROM spans WHERE trace_id IN (SELECT unnest($1)) AND origin = 'recorder'"
         " AND process IS NOT NULL AND process NOT IN (SELECT process FROM journals WHERE process IS NOT NULL) ORDER BY ALL",
@@ -248,6 +249,17 @@ def _processes(connection: "Connection", traces: Sequence[str]) -> Iterator[Chan
     ).fetchall()
     for trace_id, process in rows:
         yield Change(table="journals", trace_id=trace_id, detail=f"there is no row of process {process}, which recorded spans of it")
+    columns = ", ".join(f"journals.{column}" for column in JOURNAL_COLUMNS)
+    statement = (
+        f"SELECT any_value(spans.trace_id), journals.digest, {columns} FROM spans JOIN journals USING (process)"  # noqa: S608 - our names
+        " WHERE trace_id IN (SELECT unnest($1)) AND journals.digest IS NOT NULL GROUP BY ALL ORDER BY ALL"
+    )
+    for trace_id, digest, *row in connection.execute(statement, [[*traces]]).fetchall():
+        if row_seal("journals", row) != digest:
+            told = dict(zip(JOURNAL_COLUMNS, row, strict=True))
+            numbers = ", ".join(f"{column} {told[column]}" for column in ("records", "dropped", "crc_errors"))
+            detail = f"the row of process {told['process']} is not the one that was written; it says: {numbers}"
+            yield Change(table="journals", trace_id=trace_id, detail=detail)
 
 
 def _contents(connection: "Connection", traces: Sequence[str], run_ids: Sequence[str]) -> Iterator[Change]:

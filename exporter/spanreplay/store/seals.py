@@ -1,4 +1,4 @@
-"""Sums of what was written: over the records of a trace, and over the rows that were derived of a run.
+"""Sums of what was written: over the records of a trace, over the rows that were derived of a run, and over what is said of a journal.
 
 They are made when runs are derived, and made again by whoever asks whether a row has been changed, added or deleted by hand. They hold
 against edits, not against somebody who makes the sums anew.
@@ -68,6 +68,11 @@ def records_of(connection: "Connection", trace_ids: Iterable[str], *, anywhere: 
         before = found.get(trace_id, Records(0, 0, ""))
         found[trace_id] = Records(before.n_records + count, before.checksum ^ checksum, before.origins or origins or "")
     return found
+
+
+def row_seal(table: str, row: Sequence[Any]) -> str:
+    """The digest of one row, whose values are as the database has them."""
+    return f"sha256:{sha256(json.dumps([table, *row]).encode()).hexdigest()}"
 
 
 class RunSeals:

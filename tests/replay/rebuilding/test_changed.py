@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,8 @@ from spanreplay.replay.rebuilding.changed import changed
 from spanreplay.replay.rebuilding.runs import derive_groups, index, load_run
 from spanreplay.spans.record import LogRecord, Resource, SpanRecord
 from spanreplay.store.integrity import Change, changes, name_changes
+from spanreplay.store.journal import JournalWriter
+from spanreplay.store.process import current_process
 from spanreplay.store.rows import RunRow, StepRow
 from spanreplay.store.store import Store
 
@@ -118,3 +121,22 @@ def test_what_is_stale_or_was_derived_by_an_older_version_is_not_told_of(tampere
     assert tampered.after() == []
     assert tampered.after("UPDATE runs SET digest = NULL, agent = 'x'", "UPDATE run_traces SET n_records = NULL", "DELETE FROM logs") == []
     assert tampered.after("INSERT INTO stale SELECT trace_id, 1 FROM run_traces", "UPDATE runs SET agent = 'x'", "DELETE FROM logs") == []
+
+
+def test_a_number_of_lost_records_that_was_changed(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "store", create=True)
+    writer = JournalWriter(store.path, process=current_process())
+    writer.write_span(TOOL, "recorder")
+    writer.close()
+    store.compact()
+    index(store)
+    (run_id,) = store.run_ids("")
+    assert store.changes([run_id]) == []
+    with store._database.writing() as connection:
+        connection.execute("UPDATE journals SET dropped = 3").fetchall()
+    (change,) = store.changes([run_id])
+    assert (change.table, change.trace_id) == ("journals", TOOL.trace_id)
+    assert "records 3, dropped 3, crc_errors 0" in change.detail
+    with store._database.writing() as connection:
+        connection.execute("UPDATE journals SET digest = NULL").fetchall()
+    assert store.changes([run_id]) == []

@@ -14,6 +14,7 @@ from spanreplay.store.migrations import (
     m0009_extents,
     m0010_digests,
     m0011_seals,
+    m0012_journal_seals,
 )
 
 MIGRATIONS: Final[tuple[tuple[int, str, tuple[str, ...]], ...]] = (
@@ -28,6 +29,7 @@ MIGRATIONS: Final[tuple[tuple[int, str, tuple[str, ...]], ...]] = (
     (9, "extents", m0009_extents.STATEMENTS),
     (10, "digests", m0010_digests.STATEMENTS),
     (11, "seals", m0011_seals.STATEMENTS),
+    (12, "journal_seals", m0012_journal_seals.STATEMENTS),
 )
 """Number, name and SQL statements, in order."""
 

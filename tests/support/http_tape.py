@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from spanreplay.boundary.call import Answer, StepEnded, StepStarted
 from spanreplay.boundary.errors import ControlSignal
@@ -94,7 +94,7 @@ class Turn:
 
     waited: int = 0
     given_up: int = 0
-    is_to_come: bool = False
+    is_to_come: ClassVar[bool] = False
 
     def taken(self) -> None:
         """Nobody asks for it."""

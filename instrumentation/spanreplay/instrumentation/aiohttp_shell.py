@@ -16,7 +16,7 @@ from spanreplay.boundary.scope import Scope
 from spanreplay.content import codec
 from spanreplay.instrumentation import http1
 from spanreplay.instrumentation.http_exchange import Exchange
-from spanreplay.instrumentation.http_reply import Reply
+from spanreplay.instrumentation.http_reply import BeforeTheEnd, Reply
 from spanreplay.instrumentation.http_request import Head
 
 ARRIVING: Final[ContextVar["Arriving | None"]] = ContextVar("spanreplay.aiohttp", default=None)
@@ -203,12 +203,16 @@ class Feeder:
         self._exchange = exchange
         self._protocol = protocol
         self._pieces = http1.pieces(given)
+        self._before_the_end = BeforeTheEnd(given, exchange.answer)
         self.is_whole = given.ending is None and not given.pends
         """The record has all of the body."""
 
     async def next(self) -> None:
         """Feed the parser, or end as recorded."""
         for wire, data in self._pieces:
+            turn = self._before_the_end.turn(data)
+            if turn is not None:
+                await turn.wait_async()
             if data:
                 self._exchange.chunk(data)
             self._protocol.data_received(wire)

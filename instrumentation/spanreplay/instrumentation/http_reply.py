@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from spanreplay.boundary.call import Answer
+from spanreplay.boundary.call import Answer, Turn
 from spanreplay.boundary.call import Exchange as RecordedExchange
 from spanreplay.instrumentation import http_meaning
 from spanreplay.instrumentation.http_body import Headers
@@ -26,6 +26,26 @@ class Reply:
     """Makes what is raised to a reader who asks for more than ``chunks``; ``None``: the body ends there."""
     pends: bool = False
     """The recorded reader was cancelled while it waited for more: so must this one be."""
+
+
+class BeforeTheEnd:
+    """The last piece of a whole body waits for its turn, where the response that it is of has not: a stream that was opened beside others.
+
+    Args:
+        given: the response.
+        answer: what it was made of.
+    """
+
+    def __init__(self, given: Reply, answer: Answer | None) -> None:
+        whole = given.ending is None and not given.pends
+        self._turn = answer.turn if answer is not None and whole else None
+        self._left = sum(map(bool, given.chunks))
+
+    def turn(self, data: bytes) -> Turn | None:
+        """What is to be waited for before the next piece is given, which is ``data``."""
+        self._left -= bool(data)
+        turn = self._turn
+        return turn if turn is not None and data and not self._left and turn.is_to_come else None
 
 
 def reply(

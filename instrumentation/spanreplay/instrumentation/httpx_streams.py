@@ -8,9 +8,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from typing import Any
 
 from spanreplay.boundary import boundary
-from spanreplay.boundary.call import Turn
 from spanreplay.instrumentation.http_exchange import Exchange
-from spanreplay.instrumentation.http_reply import Reply
+from spanreplay.instrumentation.http_reply import BeforeTheEnd, Reply
 
 
 class SyncStream:
@@ -83,23 +82,19 @@ class AsyncStream:
         self._exchange.closed()
 
 
-def _turn(given: Reply, exchange: Exchange) -> Turn | None:
-    """The turn of a whole body, whose last piece waits for it where the response did not."""
-    return exchange.answer.turn if exchange.answer is not None and given.ending is None and not given.pends else None
-
-
 class RecordedSync:
     """The recorded body. Whoever iterates again goes on where the last reader stopped, as on a connection."""
 
     def __init__(self, given: Reply, exchange: Exchange) -> None:
         self._given = given
-        self._left = enumerate(given.chunks, 1 - len(given.chunks))
-        self._turn = _turn(given, exchange)
+        self._left = iter(given.chunks)
+        self._before_the_end = BeforeTheEnd(given, exchange.answer)
 
     def __iter__(self) -> Iterator[bytes]:
-        for place, data in self._left:
-            if place == 0 and self._turn is not None and self._turn.is_to_come:
-                self._turn.wait()
+        for data in self._left:
+            turn = self._before_the_end.turn(data)
+            if turn is not None:
+                turn.wait()
             yield data
         if self._given.ending is not None:
             raise self._given.ending()
@@ -113,14 +108,15 @@ class RecordedAsync:
 
     def __init__(self, given: Reply, exchange: Exchange) -> None:
         self._given = given
-        self._left = enumerate(given.chunks, 1 - len(given.chunks))
+        self._left = iter(given.chunks)
         self._answer = exchange.answer
-        self._turn = _turn(given, exchange)
+        self._before_the_end = BeforeTheEnd(given, exchange.answer)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        for place, data in self._left:
-            if place == 0 and self._turn is not None and self._turn.is_to_come:
-                await self._turn.wait_async()
+        for data in self._left:
+            turn = self._before_the_end.turn(data)
+            if turn is not None:
+                await turn.wait_async()
             yield data
         if self._given.pends and self._answer is not None:
             await boundary.pend(self._answer)

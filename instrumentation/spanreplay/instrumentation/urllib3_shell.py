@@ -14,7 +14,7 @@ from spanreplay.boundary.scope import Scope
 from spanreplay.content import codec
 from spanreplay.instrumentation import http1
 from spanreplay.instrumentation.http_exchange import Exchange
-from spanreplay.instrumentation.http_reply import Reply
+from spanreplay.instrumentation.http_reply import BeforeTheEnd, Reply
 from spanreplay.instrumentation.http_request import Head
 
 _PORTS = {"http": 80, "https": 443}
@@ -57,7 +57,7 @@ class Sent:
 
     def respond(self, given: Reply, exchange: Exchange) -> Any:
         """The recorded response; its body comes chunk by chunk."""
-        response = self._response(_Wire(given))
+        response = self._response(_Wire(given, exchange))
         self.watch(response, exchange)
         return response
 
@@ -221,9 +221,10 @@ class _Wire(io.BufferedIOBase):
     No ``io.BufferedReader``: that one loses what it has read already when the next read fails, and here the failure is the next read's.
     """
 
-    def __init__(self, given: Reply) -> None:
+    def __init__(self, given: Reply, exchange: Exchange) -> None:
         self._given = given
         self._pieces = http1.pieces(given)
+        self._before_the_end = BeforeTheEnd(given, exchange.answer)
         self._have = bytearray(http1.head(given))
 
     def readable(self) -> bool:
@@ -232,7 +233,10 @@ class _Wire(io.BufferedIOBase):
 
     def _more(self, *, raises: bool) -> bool:
         """Get the next piece; at the end, raise what was recorded, if anything."""
-        wire = next((wire for wire, _ in self._pieces), b"")
+        wire, data = next(self._pieces, (b"", b""))
+        turn = self._before_the_end.turn(data)
+        if turn is not None:
+            turn.wait()
         self._have += wire
         if not wire and raises and self._given.ending is not None:
             raise self._given.ending()

@@ -15,7 +15,7 @@ import pytest
 from spanreplay.boundary import boundary
 from spanreplay.instrumentation.transports import aiohttp as transport
 from spanreplay.semconv import attributes as names
-from support.http_tape import ReadBeyond, Recorder, Tape, record, replay
+from support.http_tape import ReadBeyond, Recorder, Tape, Turn, record, replay
 from support.model_server import Drop, ModelServer, Scripted, as_events, as_json, chat, chat_chunks
 from support.sdk_agents import ASK, KEY, MODEL, experiment
 
@@ -139,6 +139,22 @@ def test_a_stream_comes_chunk_by_chunk(server: ModelServer) -> None:
     assert "Paris." in step[names.GEN_AI_OUTPUT_MESSAGES]
     assert KEY not in json.dumps(step.attributes, default=str)
     assert len(json.loads(step[names.WIRE_RESPONSE_CHUNKS])) == 6
+
+
+def test_a_stream_opened_before_its_turn_waits_for_it_before_its_last_chunk(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Turn, "is_to_come", True)
+
+    def agent(turns: list[Turn]) -> Callable[[], Any]:
+        async def read(session: aiohttp.ClientSession) -> list[int]:
+            async with session.get(f"{server.url}/log") as answer:
+                return [turns[0].waited if turns else len(part) async for part in answer.content.iter_any()]
+
+        return ran(read)
+
+    server.script(Scripted(parts=[b"a", b"b", b"c"], chunked=True))
+    _, recorded = record(agent([]))
+    tape = Tape(recorded)
+    assert replay(agent(tape.turns), tape)[0] == [1, 1, 2]
 
 
 def test_compressed_bytes_are_given_again_exactly(server: ModelServer) -> None:

@@ -17,7 +17,7 @@ from urllib3.util import Retry
 from spanreplay.boundary import boundary
 from spanreplay.instrumentation.transports import urllib3 as transport
 from spanreplay.semconv import attributes as names
-from support.http_tape import Recorder, Tape, record, replay
+from support.http_tape import Recorder, Tape, Turn, record, replay
 from support.model_server import Drop, ModelServer, Scripted, as_events, as_json, chat, chat_chunks
 from support.sdk_agents import ASK, KEY, MODEL, experiment
 
@@ -129,6 +129,19 @@ def test_a_stream_comes_chunk_by_chunk(server: ModelServer) -> None:
     assert "Paris." in step[names.GEN_AI_OUTPUT_MESSAGES]
     assert KEY not in json.dumps(step.attributes, default=str)
     assert [size for size, _ in json.loads(step[names.WIRE_RESPONSE_CHUNKS])] == [len(part) for part in value]
+
+
+def test_a_stream_opened_before_its_turn_waits_for_it_before_its_last_chunk(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Turn, "is_to_come", True)
+
+    def agent(turns: list[Turn]) -> list[int]:
+        with requests.get(f"{server.url}/log", stream=True) as answer:
+            return [turns[0].waited if turns else len(part) for part in answer.iter_content(chunk_size=None)]
+
+    server.script(Scripted(parts=[b"a", b"b", b"c"], chunked=True))
+    _, recorded = record(lambda: agent([]))
+    tape = Tape(recorded)
+    assert replay(lambda: agent(tape.turns), tape)[0] == [1, 1, 2]
 
 
 @pytest.mark.parametrize("decode", [False, True])

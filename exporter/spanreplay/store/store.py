@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from spanreplay.spans.record import LogRecord, Record, SpanRecord
-from spanreplay.store import compaction, derived, integrity, querying, reading, source_losses
+from spanreplay.store import compaction, derived, integrity, querying, reading, source_losses, sweeping
 from spanreplay.store.compaction import CompactionReport
 from spanreplay.store.database import WAIT_SECONDS, Database, transaction
 from spanreplay.store.errors import MissingStoreError
@@ -229,6 +229,16 @@ class Store:
         """
         with self._database.reading() as connection:
             return integrity.changes(connection, run_ids)
+
+    def unreferred(self, *, up_to: int) -> tuple[int, int]:
+        """How many long contents no record refers to, and how many bytes they have; 0 and 0 where there are more than ``up_to`` spans.
+
+        A process that was killed leaves some, and so does who deletes rows by hand. Pruning removes them.
+        """
+        with self._database.reading() as connection:
+            if connection.execute("SELECT count(*) FROM spans").fetchall()[0][0] > up_to:
+                return 0, 0
+            return sweeping.unreferred(connection, self.path)
 
     def name_changes(self, run_ids: Sequence[str], runs: Sequence[RunRow], steps: Sequence[StepRow]) -> list[Change]:
         """What of the derived rows of these runs is not as derived now, by row and column.

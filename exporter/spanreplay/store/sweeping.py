@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _DIGEST: Final = "sha256:[0-9a-f]{64}"
 _MENTIONED: Final = re.compile(_DIGEST)
 _BLOBS: Final = "blobs"
+_UNMENTIONED: Final = "WHERE digest NOT IN (SELECT digest FROM mentioned WHERE digest IS NOT NULL)"
 _TEXTS: Final = """
     SELECT table_name, column_name FROM duckdb_columns()
     WHERE database_name = current_database() AND NOT internal AND data_type = 'VARCHAR' AND table_name <> 'blobs'
@@ -43,17 +44,28 @@ def sweep(connection: "Connection", folder: Path) -> tuple[int, int]:
     Returns:
         How many contents, and how many bytes they had before they were compressed.
     """
+    _mention(connection, folder)
+    gone = connection.execute(f"DELETE FROM blobs {_UNMENTIONED} RETURNING bytes").fetchall()  # noqa: S608 - our own text
+    connection.execute("DROP TABLE mentioned")
+    return len(gone), sum(size or 0 for (size,) in gone)
+
+
+def unreferred(connection: "Connection", folder: Path) -> tuple[int, int]:
+    """How many contents :func:`sweep` would delete, and their bytes, as it counts them; the connection need not be one that writes."""
+    _mention(connection, folder)
+    ((count, size),) = connection.execute(f"SELECT count(*), coalesce(sum(bytes), 0) FROM blobs {_UNMENTIONED}").fetchall()  # noqa: S608 - our own text
+    connection.execute("DROP TABLE mentioned")
+    return count, int(size)
+
+
+def _mention(connection: "Connection", folder: Path) -> None:
+    """Gathers the digests of what is referred to in a table of this connection."""
     connection.execute("CREATE OR REPLACE TEMP TABLE mentioned (digest VARCHAR)")
     for table, column in connection.execute(_TEXTS).fetchall():
         found = f'SELECT DISTINCT unnest(regexp_extract_all("{column}", $1)) FROM "{table}" WHERE contains("{column}", $2)'  # noqa: S608 — our names
         connection.execute(f"INSERT INTO mentioned {found}", [_DIGEST, "sha256:"]).fetchall()
     _insert(connection, _written_by_the_living(folder))
     _add_inner(connection)
-    gone = connection.execute(
-        "DELETE FROM blobs WHERE digest NOT IN (SELECT digest FROM mentioned WHERE digest IS NOT NULL) RETURNING bytes"
-    ).fetchall()
-    connection.execute("DROP TABLE mentioned")
-    return len(gone), sum(size or 0 for (size,) in gone)
 
 
 def _written_by_the_living(folder: Path) -> Iterable[str]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from spanreplay.replay.model import Run
     from spanreplay.replay.rebuilding.completeness import Gap
     from spanreplay.replay.rebuilding.same_calls import SameCalls
+    from spanreplay.replay.rebuilding.unreferred import Unreferred
 
 _SHOWN = 20
 """Gaps of a run that are printed without ``-v``."""
@@ -41,23 +42,27 @@ def command(context: click.Context, target: str, store: Path | None, as_json: bo
     from spanreplay.cli.target import NoRunInStore, load
     from spanreplay.replay.rebuilding.completeness import gaps, losses
     from spanreplay.replay.rebuilding.same_calls import same_calls
+    from spanreplay.replay.rebuilding.unreferred import unreferred
+    from spanreplay.store.store import Store
 
     try:
         loaded = load(target, store, damaged=[])
     except NoRunInStore as error:
         context.exit(_gone(error, as_json))
     found = gaps(loaded.runs, loaded.records)
+    left: list[Unreferred] = []
     if loaded.store is not None and loaded.runs:
         found = _with_changes(loaded.store, loaded.runs, found)
+        left = unreferred(Store.open(loaded.store))
     lost = losses(loaded.fidelity)
-    twice = same_calls(loaded.runs, loaded.records)
+    remarks: list[SameCalls | Unreferred] = [*left, *same_calls(loaded.runs, loaded.records)]
     whole = bool(found) and not lost and not any(found.values())
     if as_json:
         source = {"format": loaded.format, "spans": loaded.spans, "fidelity": list(loaded.fidelity)}
         runs = [{"run_id": i, "whole": not listed, "gaps": [gap.to_json() for gap in listed]} for i, listed in found.items()]
-        print_json({"schema": 1, "source": source, "whole": whole, "runs": runs, "remarks": [one.to_json() for one in twice]})
+        print_json({"schema": 1, "source": source, "whole": whole, "runs": runs, "remarks": [one.to_json() for one in remarks]})
     else:
-        _print(loaded.runs, found, lost, twice)
+        _print(loaded.runs, found, lost, remarks)
     context.exit(0 if whole else 1)
 
 
@@ -94,7 +99,10 @@ def _line(gap: "Gap") -> str:
 
 
 def _print(
-    runs: "Sequence[Run]", found: "Mapping[str, Sequence[Gap]]", lost: Sequence[Mapping[str, Any]], twice: "Sequence[SameCalls]"
+    runs: "Sequence[Run]",
+    found: "Mapping[str, Sequence[Gap]]",
+    lost: Sequence[Mapping[str, Any]],
+    remarks: "Sequence[SameCalls | Unreferred]",
 ) -> None:
     from spanreplay.replay.showing import safe_lines, short_id
 
@@ -108,8 +116,8 @@ def _print(
         if len(shown) < len(listed):
             lines.append(f"  and {len(listed) - len(shown)} more; -v lists all")
         lines += [f"  → {advice}" for advice in dict.fromkeys(gap.advice for gap in listed if gap.advice)]
-    lines += [f"note: {one.detail}" for one in twice[:_SHOWN]]
-    lines += [f"  → {advice}" for advice in dict.fromkeys(one.advice for one in twice)]
+    lines += [f"note: {one.detail}" for one in remarks[:_SHOWN]]
+    lines += [f"  → {advice}" for advice in dict.fromkeys(one.advice for one in remarks)]
     if not runs:
         lines.append("no runs: there is nothing to verify")
     print_text("\n".join(safe_lines(line) for line in lines))

@@ -3,8 +3,11 @@
 import json
 from dataclasses import replace
 
+import pytest
+
 from fixtures.runs.spans import agent, chat, tool
 from spanreplay.semconv import attributes as a
+from spanreplay.store.store import Store
 from support.command_line import CommandLine
 
 
@@ -45,3 +48,17 @@ def test_a_source_that_was_cut_is_not_whole_although_what_is_left_is(spanreplay:
     done = spanreplay("verify", path)
     assert done.code == 1
     assert done.out.startswith("the source: ")
+
+
+def test_content_that_no_record_refers_to_is_noted(spanreplay: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = replace(tool(1), attributes={**tool(1).attributes, "http.body": "body " * 2000})
+    assert spanreplay("import", spanreplay.file("t.json", long, tool(2))).code == 0
+    assert "note:" not in spanreplay("verify").out
+    with Store.open(spanreplay.store)._database.writing() as connection:
+        connection.execute("UPDATE spans SET attributes = '{}' WHERE contains(attributes, 'http.body')").fetchall()
+    assert "no record refers to" in spanreplay("verify").out
+    (remark,) = json.loads(spanreplay("verify", "--json").out)["remarks"]
+    assert remark["code"] == "content-unreferred"
+    assert remark["bytes"] >= 10_000
+    monkeypatch.setattr("spanreplay.replay.rebuilding.unreferred.MOST_SPANS", 1)
+    assert json.loads(spanreplay("verify", "--json").out)["remarks"] == []

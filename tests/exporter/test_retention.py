@@ -189,6 +189,8 @@ def test_what_a_process_still_writes_stays(tmp_path: Path) -> None:
     index(store)
     kept = {bundle.traces[0]: why for bundle, why in retention.plan(Limits(keep=0)).kept}
     assert kept == {trace(50): "in use"}
+    assert retention.archivable(Limits(keep=0))[1] == 1
+    assert retention.archivable(Limits())[1] == 1
     assert {bundle.traces[0] for bundle in retention.plan(Limits(keep=0)).bundles} == {trace(1), trace(51)}
     retention.prune(Limits(keep=0))
     writer.close_span(trace(50), f"{1:016x}", end_ns=old + 9, status=0, status_message="", attributes={"again": long})
@@ -360,11 +362,11 @@ def test_a_command_is_no_run_and_goes_with_the_last_of_its_runs(limits: Limits, 
 def test_what_is_held_or_archived_has_its_command(commands: Path, tmp_path: Path) -> None:
     shutil.copytree(commands, tmp_path / "store")
     store, retention = Store.open(tmp_path / "store"), Retention(tmp_path / "store")
-    of_session = retention.archivable(Limits(sessions=frozenset({"s12"})))
+    of_session, _ = retention.archivable(Limits(sessions=frozenset({"s12"})))
     assert sorted(name for bundle in of_session for name in bundle.traces) == [trace(1), trace(21)]
     retention.hold(run_id=trace(12), reason="x")
     retention.hold(session_id="s31", reason="x")
-    assert sum(len(bundle.traces) for bundle in retention.archivable(Limits(keep=0))) == 9
+    assert sum(len(bundle.traces) for bundle in retention.archivable(Limits(keep=0))[0]) == 9
     assert retention.prune(Limits(keep=0)).runs == 4
     assert traces_in(store) == [2, 3, 12, 13]
     assert len(store.find_runs()) == 2

@@ -138,19 +138,23 @@ class Retention:
         with self._database.reading() as connection:
             return self._plan(connection, limits)
 
-    def archivable(self, limits: Limits) -> list[Bundle]:
-        """What is beyond the limits, whether it is on hold or not; with no limit everything. What somebody still writes to is left out.
+    def archivable(self, limits: Limits) -> tuple[list[Bundle], int]:
+        """What is beyond the limits, whether it is on hold or not; with no limit everything.
 
-        The recorded command of a run comes with it: a replay needs its seeds.
+        The recorded command of a run comes with it: a replay needs its seeds. What somebody still writes to is left out; the number is how
+        many runs that is.
         """
         with self._database.reading() as connection:
             if limits != Limits():
                 plan = self._plan(connection, limits)
                 found = [bundle for bundle in plan.bundles if not bundle.serves]
                 found += [bundle for bundle, why in plan.kept if why == "on hold" and not bundle.serves]
-                return found + Commands(find_bundles(connection)).needed_by(found)
+                left = sum(len(bundle.listed) for bundle, why in plan.kept if why == "in use")
+                return found + Commands(find_bundles(connection)).needed_by(found), left
             writing = _writing(connection, self.path)
-            return [bundle for bundle in find_bundles(connection) if not _in_use(bundle, writing)]
+            bundles = find_bundles(connection)
+            found = [bundle for bundle in bundles if not _in_use(bundle, writing)]
+            return found, sum(len(bundle.listed) for bundle in bundles) - sum(len(bundle.listed) for bundle in found)
 
     def rows(self, run_ids: Sequence[str]) -> list[RunRow]:
         """The derived rows of these runs."""

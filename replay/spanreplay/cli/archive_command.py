@@ -40,7 +40,7 @@ def command(
     folder = ArchiveFolder(destination)
     with ready_store(path, whole=prune) as opened:
         retention = Retention(path)
-        bundles = retention.archivable(limits)
+        bundles, in_use = retention.archivable(limits)
         marks = retention.fingerprints([trace for bundle in bundles for trace in bundle.traces])
         with working(f"archiving to {destination}", total=sum(len(bundle.runs) for bundle in bundles)) as advance:
             done = write_archive(opened, bundles, folder, marks, advance)
@@ -58,11 +58,14 @@ def command(
                 "logs": done.logs,
                 "files": done.files,
                 "bytes": done.bytes,
+                "in_use": in_use,
                 "pruned": None if pruned is None else {"runs": pruned.runs, "spans": pruned.spans, "bytes": pruned.bytes},
             }
         )
         return
     say(f"{destination}: {many(done.runs, 'run')}, {many(done.spans, 'span')}, {in_words(done.bytes)} in {many(done.files, 'file')}")
+    if in_use:
+        say(f"{many(in_use, 'run')} left out, being in use: a process that records may still add to {'it' if in_use == 1 else 'them'}")
     if pruned is not None:
         kept = sum(len(bundle.listed) for bundle in bundles) - pruned.runs
         still = f"; {many(kept, 'run')} stayed, being on hold, in use, needed by another, or changed since" if kept else ""

@@ -152,9 +152,18 @@ class ArchiveFolder:
             finally:
                 connection.close()
         except duckdb.Error as error:
+            gone = [name for name in names if not self._is_there(name)]
+            if gone:
+                raise ArchiveError(f"{self.location} cannot be read: its file {gone[0]} is not there") from None
             raise ArchiveError(f"{self.location} cannot be read: {str(error).splitlines()[0][:300]}") from None
         except (OSError, RuntimeError, ValueError) as error:  # of fsspec, and of DuckDB's binding to Python
             raise ArchiveError(f"{self.location} cannot be read: {error}") from error
+
+    def _is_there(self, name: str) -> bool:
+        try:
+            return Path(self._root, name).exists() if self._remote is None else bool(self._remote.exists(f"{self._root}/{name}"))
+        except Exception:  # noqa: BLE001 — what DuckDB said is worth more
+            return True
 
     def _place(self, name: str) -> str:
         if self._remote is None:

@@ -80,7 +80,7 @@ def remote() -> Iterator[str]:
 
 def archive(store: Path, place: str, limits: Limits = Limits()) -> None:
     retention = Retention(store)
-    bundles = retention.archivable(limits)
+    bundles, _ = retention.archivable(limits)
     marks = retention.fingerprints([trace_id for bundle in bundles for trace_id in bundle.traces])
     write_archive(Store.open(store), bundles, ArchiveFolder(place), marks, lambda _: None)
 
@@ -230,6 +230,20 @@ def test_what_is_no_archive_of_ours_is_said(damage: str, whole: Path, tmp_path: 
         return
     assert damage == "a way out"
     assert opened.report.rejected == 1
+
+
+@pytest.mark.parametrize("kind", ["folder", "url"])
+def test_a_file_that_is_gone_is_named(kind: str, whole: Path, tmp_path: Path) -> None:
+    place = tmp_path / "archive"
+    shutil.copytree(whole, place)
+    (records,) = (place / "records").rglob("*.parquet")
+    records.unlink()
+    where = str(place) if kind == "folder" else f"memory://{tmp_path.name}"
+    if kind == "url":
+        memory = pytest.importorskip("fsspec").filesystem("memory")
+        memory.put(f"{place}/", f"/{tmp_path.name}/", recursive=True)
+    with pytest.raises(ArchiveError, match=f"{records.relative_to(place)} is not there"):
+        list(open_archive(where).records)
 
 
 def test_urls() -> None:

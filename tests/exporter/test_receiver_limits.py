@@ -5,6 +5,7 @@ import http.client
 import os
 import random
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from fixtures.runs.spans import agent
 from spanreplay.receiver import intake, reading, upkeep
 from spanreplay.receiver.unpacking import TooLargeError, unpacked
 from spanreplay.spans import otlp_proto
+from spanreplay.store.store import Store
 from support.receiving import PATIENCE_S, At, Program, receiving, running
 from support.size import FULL
 
@@ -266,6 +268,23 @@ def test_journals_are_ended_and_loaded_while_it_runs(tmp_path: Path, monkeypatch
         assert len(at.spans()) == 3
         assert len(list((at.store / "journal").glob("*.journal"))) == 1
     assert not list((at.store / "journal").glob("*.journal")), "what was left is loaded at the end"
+
+
+def test_upkeep_that_is_not_done_in_time_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upkeep, "_EVERY_S", 0)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def settle(_: Store) -> None:
+        begun.set()
+        go_on.wait(PATIENCE_S)
+
+    store = Store.open(tmp_path / "store", create=True)
+    at_work = upkeep.Upkeep(store.path, lambda: -10.0, settle)
+    at_work.start()
+    assert begun.wait(PATIENCE_S)
+    assert not at_work.stop(0.01)
+    go_on.set()
+    assert at_work.stop(PATIENCE_S)
 
 
 def test_reading_json_is_bounded() -> None:

@@ -53,5 +53,5 @@ def _parsed(body: bytes) -> object:
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as error:
-        found = str(error) if isinstance(error, json.JSONDecodeError) else type(error).__name__
+        found = "values in each other too deeply" if isinstance(error, RecursionError) else str(error)
         raise FormatError("", "JSON", found) from None

@@ -34,6 +34,11 @@ class Receiver:
         self.store: Path = Store.open(settings.store, create=True).path
         self.http_port = 0
         self.grpc_port = 0
+        self.loading = False
+        """It was stopped while a thread of it was loading journals, which goes on: the interpreter must not end then, only the process.
+
+        A thread that Python ends inside of DuckDB takes the process with it, by SIGABRT.
+        """
         self._settle = settle
         self._counts = Counts()
 
@@ -76,7 +81,7 @@ class Receiver:
         finally:
             await asyncio.gather(over_http.stop(), over_grpc.stop())
             await asyncio.to_thread(intake.stop, settings.stop_s)
-            await asyncio.to_thread(upkeep.stop, settings.stop_s)
+            self.loading = not await asyncio.to_thread(upkeep.stop, settings.stop_s)
 
 
 @contextlib.contextmanager

@@ -47,11 +47,12 @@ class Upkeep:
         """Begin."""
         self._thread.start()
 
-    def stop(self, patience_s: float) -> None:
-        """Load what is left, unless that takes longer than this: then the next command does."""
+    def stop(self, patience_s: float) -> bool:
+        """Load what is left, unless that takes longer than this: then the next command does. ``False``: the thread is still at it."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(patience_s)
+        return not self._thread.is_alive()
 
     def _work(self) -> None:
         while not self._stop.wait(_EVERY_S):

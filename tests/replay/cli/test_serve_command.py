@@ -17,6 +17,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from fixtures.runs.spans import agent, chat, tool
+from spanreplay.receiver.receiver import Receiver
 from spanreplay.receiver.settings import ReceiverError, Settings, is_loopback, tokens_in
 from spanreplay.spans import otlp_proto
 from spanreplay.store import journal_file
@@ -175,3 +176,15 @@ def test_help_needs_nothing(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=dict(os.environ), check=False)
     assert done.returncode == 0, done.stderr
     assert "--token-file" in done.stdout
+
+
+def test_it_leaves_at_once_where_a_thread_is_still_loading(spanreplay: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[int] = []
+
+    def run(receiver: Receiver, _: object) -> None:
+        receiver.loading = True
+
+    monkeypatch.setattr(Receiver, "run", run)
+    monkeypatch.setattr("os._exit", left.append)
+    assert "not all of it is loaded yet" in spanreplay("serve").err
+    assert left == [0]

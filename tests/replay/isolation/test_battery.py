@@ -108,6 +108,7 @@ class Range:
         with (
             witnesses.worlds(folder / "worlds", {name: registry.ACTS[name].victim for name in acts}) as (worlds, ears),
             output.open("wb") as out,
+            (folder / "errors").open("wb") as errors,
         ):
             (folder / "worlds.json").write_text(json.dumps({name: made.told() for name, made in worlds.items()}))
             words = [python(), str(BATTERY / "run.py"), "started", str(folder / "worlds.json")]
@@ -115,7 +116,7 @@ class Range:
                 words[2] = {"unguarded": "started", "hook": "hook", "auto": "kernel"}[how]
                 code, isolation = _directly(words, folder, out, watched=how == "auto"), ""
             else:
-                done = replay_command([run()], [], words, options=Options(isolate=how), cwd=folder, output=out, errors=subprocess.DEVNULL)  # type: ignore[arg-type]
+                done = replay_command([run()], [], words, options=Options(isolate=how), cwd=folder, output=out, errors=errors)
                 code, isolation = done.verdict.exit_code, done.verdict.isolation
             first, *told = [json.loads(line) for line in output.read_text().splitlines() if line.startswith('{"')]
             ears.rest()
@@ -125,7 +126,7 @@ class Range:
                 spoken = heard is not None and (not before or b"said" in heard)
                 got_out = spoken or one["confessed"] or witnesses.state(made) != made.before
                 found[one["act"]] = Tried(got_out=got_out, raised=one["raised"], named=one["named"])
-        assert set(found) == set(acts)
+        assert set(found) == set(acts), (code, (folder / "errors").read_text(errors="replace")[-2000:])
         return Trial(acts=found, open=first["open"], exit_code=code, isolation=isolation)
 
 

@@ -2,14 +2,16 @@
 
 import os
 import signal
+import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 
 import pytest
 
 from spanreplay.replay.reexecution.command import run_attached
-from spanreplay.replay.reexecution.descendants import Process, below, delayed_s
+from spanreplay.replay.reexecution.descendants import Process, want_a_processor
 from spanreplay.replay.reexecution.ending import GRACE_S, QUIET_S, Course, leave_mark
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
@@ -43,14 +45,20 @@ def test_who_looks_again_and_again_waits_and_who_works_does_not() -> None:
 
 def test_who_gets_no_processor_does_not_only_wait() -> None:
     course = Course(QUIET_S)
-    said = {course.is_over(tenth / 10, {7: "whole"}, [there(6)], delayed_s=tenth / 12) for tenth in range(11)}
-    assert said == {None}
+    assert {course.is_over(tenth / 10, {7: "whole"}, [there(6)], busy=True) for tenth in range(11)} == {None}
+    assert course.is_over(1.0 + QUIET_S, {7: "whole"}, [there(6)]) == WAITS
 
 
-def test_the_time_without_a_processor_is_told() -> None:
-    (process,) = below({os.getpid()})[:1]
-    assert delayed_s([process]) > 0
-    assert delayed_s([process._replace(pid=0)]) == 0
+def test_who_runs_wants_a_processor_and_who_waits_does_not() -> None:
+    mine = threading.get_native_id()
+    assert want_a_processor([os.getpid()])
+    assert not want_a_processor([0])
+    with subprocess.Popen([sys.executable, "-S", "-c", "print('there', flush=True); input()"], stdin=-1, stdout=-1) as waiting:
+        assert waiting.stdout is not None
+        waiting.stdout.readline()
+        while want_a_processor([waiting.pid], but=mine):
+            os.sched_yield()
+        waiting.communicate(b"\n")
 
 
 def test_who_never_rests_is_ended_in_the_end() -> None:
@@ -58,6 +66,18 @@ def test_who_never_rests_is_ended_in_the_end() -> None:
     said = [course.is_over(float(second), {7: "whole"}, [there(7, float(second))]) for second in range(int(GRACE_S) + 1)]
     assert set(said[:-1]) == {None}
     assert said[-1] == WENT_ON
+
+
+def test_the_time_without_a_processor_is_not_counted() -> None:
+    starved, spinning = Course(QUIET_S), Course(QUIET_S)
+    said = [
+        (
+            starved.is_over(float(second), {7: "whole"}, [there(7, second / 10)], busy=True),
+            spinning.is_over(float(second), {7: "whole"}, [there(7, float(second))], busy=True),
+        )
+        for second in range(int(GRACE_S) + 1)
+    ]
+    assert said[-1] == (None, WENT_ON)
 
 
 def test_one_that_was_stopped_alone_has_to_be_gone() -> None:

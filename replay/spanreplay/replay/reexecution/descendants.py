@@ -8,6 +8,7 @@ import ctypes
 import os
 import signal
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -71,14 +72,19 @@ def process_of(thread: int) -> int:
     return thread
 
 
-def delayed_s(processes: list[Process]) -> float:
-    """Seconds for which their threads could have run and had no processor; proc(5), ``schedstat``. None where it is not told."""
-    total = 0
-    for process in processes:
-        with suppress(OSError, ValueError, IndexError):
-            for thread in Path(f"/proc/{process.pid}/task").iterdir():
-                total += int((thread / "schedstat").read_bytes().split()[1])
-    return total / 1e9
+def want_a_processor(pids: Iterable[int], *, but: int = 0) -> bool:
+    """Whether a thread of these processes runs, could run and has no processor, or waits for a disk; proc(5), ``stat``, state.
+
+    Args:
+        pids: of the processes; one that has ended wants nothing.
+        but: a thread that does not count.
+    """
+    for pid in pids:
+        with suppress(OSError, IndexError):
+            for thread in Path(f"/proc/{pid}/task").iterdir():
+                if (thread / "stat").read_bytes().rpartition(b")")[2].split()[0] in (b"R", b"D") and thread.name != str(but):
+                    return True
+    return False
 
 
 def end(processes: list[Process], number: int) -> None:

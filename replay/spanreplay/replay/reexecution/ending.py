@@ -8,9 +8,9 @@ looks for marks while the command runs.
 :data:`GRACE_S`.
 ``PID.alone``: the others go on; the command is ended when that process has ended and all of them only wait.
 
-Waiting is told by the processor time of the processes, and by the time that they wanted a processor and had none, so that a command
-which says its last words on a busy machine is left to it. The processes are found in ``/proc``; elsewhere than on Linux all of them seem
-to wait, and the first one is ended.
+Waiting is told by the processor time of the processes, and by none of them wanting a processor, so that a command which says its last words
+on a busy machine is left to it; nor may this process want one, which answers the kernel's questions about them. The processes are found in
+``/proc``; elsewhere than on Linux all of them seem to wait, and the first one is ended.
 """
 
 import os
@@ -30,7 +30,7 @@ Ends: TypeAlias = Literal["whole", "alone"]
 QUIET_S: Final = 0.5
 """A command that has done nothing for so long only waits."""
 GRACE_S: Final = 20.0
-"""How long an agent may go on after a difference has stopped it."""
+"""How long an agent may go on after a difference has stopped it; the time for which it has no processor is not counted."""
 
 _LOOK_S: Final = 0.1
 _ASKED_S: Final = 0.5
@@ -90,7 +90,9 @@ class EndsTogether:
             marks = _marks(self._folder)
             if marks:
                 tree = descendants.below({self._child.pid})
-                why = self._course.is_over(time.monotonic(), marks, tree, descendants.delayed_s(tree))
+                everybody = [os.getpid(), *(process.pid for process in tree)]
+                busy = descendants.want_a_processor(everybody, but=threading.get_native_id())
+                why = self._course.is_over(time.monotonic(), marks, tree, busy=busy)
                 if why is not None:
                     self._say(why)
                     self._end(tree)
@@ -129,31 +131,37 @@ class Course:
 
     def __init__(self, quiet_s: float) -> None:
         self._quiet_s = quiet_s
-        self._stopped_at: float | None = None
+        self._looked_at: float | None = None
+        self._looked_used_s = 0.0
+        self._went_on_s = 0.0
         self._since = 0.0
         self._pids: set[int] = set()
         self._used_s = 0.0
 
-    def is_over(self, now: float, marks: Mapping[int, str], processes: Sequence[descendants.Process], delayed_s: float = 0.0) -> str | None:
+    def is_over(self, now: float, marks: Mapping[int, str], processes: Sequence[descendants.Process], *, busy: bool = False) -> str | None:
         """Why it is to be ended; ``None`` while it may go on.
 
         Args:
             now: seconds, of any clock that only goes forward.
             marks: number of each process that was stopped, and what becomes of the others.
             processes: those of the command that are there.
-            delayed_s: seconds for which they could have run and had no processor.
+            busy: one of them wants a processor just now.
         """
-        pids, used_s = {process.pid for process in processes}, sum(process.used_s for process in processes) + delayed_s
-        if pids != self._pids or abs(used_s - self._used_s) > _IDLE * max(1.0, now - self._since):
+        pids, used_s = {process.pid for process in processes}, sum(process.used_s for process in processes)
+        if busy or pids != self._pids or used_s - self._used_s > _IDLE * max(1.0, now - self._since):
             self._since, self._pids, self._used_s = now, pids, used_s
         whole = "whole" in marks.values()
-        if whole and self._stopped_at is None:
-            self._stopped_at = now
+        if whole:
+            self._go_on(now, used_s, busy=busy)
         if (whole or marks.keys() - pids) and now - self._since >= self._quiet_s:
             return "the rest waited for it"
-        if self._stopped_at is not None and now - self._stopped_at >= GRACE_S:
-            return f"the rest went on for {GRACE_S:g} s"
-        return None
+        return f"the rest went on for {GRACE_S:g} s" if self._went_on_s >= GRACE_S else None
+
+    def _go_on(self, now: float, used_s: float, *, busy: bool) -> None:
+        """Count the time since the last look: of who wants a processor, what it got of one."""
+        if self._looked_at is not None:
+            self._went_on_s += max(0.0, used_s - self._looked_used_s) if busy else now - self._looked_at
+        self._looked_at, self._looked_used_s = now, used_s
 
 
 def _marks(folder: Path) -> dict[int, str]:

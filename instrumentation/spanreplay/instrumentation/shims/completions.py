@@ -200,6 +200,7 @@ class _Waiting:
         self._kept = scope.session.orders
         self.told = scope.session.told_orders if scope.session.mode == "replay" else None
         self._futures = in_order(futures)
+        self._place = {future: number for number, future in enumerate(self._futures or ())}
         channel = None if self._futures is None or (self._kept is None and self.told is None) else channel_of(scope, _WAIT)
         self._channel: Channel | None = channel
         self._at = time.monotonic()
@@ -223,27 +224,23 @@ class _Waiting:
 
     def as_recorded(self) -> tuple[InOrder, InOrder]:
         """Done and pending, as it was recorded."""
-        done = self.done or []
-        self._keep(done)
-        return InOrder.of(done), InOrder.of(future for future in self._futures or () if future not in set(done))
+        done = InOrder.of(self.done or ())
+        self._keep(self.done or [])
+        return done, InOrder.of([future for future in self._futures or () if future not in done])
 
     def as_it_came(self, done: set[Any], pending: set[Any]) -> tuple[InOrder, InOrder]:
         """Done and pending, as they are."""
-        given = self._futures or ()
-        if len(done) > 1:
-            last = next(_serial)
-            place = {future: number for number, future in enumerate(given)}
-            by_end = sorted(done, key=lambda future: (_ends.get(ref(future)) or last, place.get(future, 0)))
-        else:
-            by_end = list(done)
+        by_end = list(done)
+        if len(by_end) > 1:
+            last, place = next(_serial), self._place
+            by_end.sort(key=lambda future: (_ends.get(ref(future)) or last, place.get(future, 0)))
         self._keep(by_end)
-        return InOrder.of(by_end), InOrder.of([future for future in given if future in pending] if given else pending)
+        return InOrder.of(by_end), InOrder.of([future for future in self._place or pending if future in pending])
 
     def _keep(self, done: list[Any]) -> None:
-        if self._kept is not None and self._channel is not None and self._futures is not None:
-            place = {future: number for number, future in enumerate(self._futures)}
+        if self._kept is not None and self._channel is not None:
             ms = int((time.monotonic() - self._at) * 1000)
-            self._kept.add(self._channel, ms, tuple(place[future] for future in done if future in place))
+            self._kept.add(self._channel, ms, tuple([self._place[future] for future in done if future in self._place]))
 
 
 def _waiting(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -326,13 +323,13 @@ def _blocking(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _unchanging(fs: Any) -> Any:
     """What may be gone through more than once."""
-    if isinstance(fs, set | frozenset | list | tuple) or not isinstance(fs, Iterable) or asyncio.isfuture(fs) or asyncio.iscoroutine(fs):
+    if type(fs) in _SIZED or isinstance(fs, set | frozenset | list | tuple):
         return fs
-    return list(fs)
+    return list(fs) if isinstance(fs, Iterable) and not asyncio.isfuture(fs) and not asyncio.iscoroutine(fs) else fs
 
 
 def _are(fs: Any, kind: type[Any]) -> bool:
-    if not isinstance(fs, Collection) or not fs:
+    if not (type(fs) in _SIZED or isinstance(fs, Collection)) or not fs:
         return False
     for future in fs:  # noqa: SIM110 — a generator costs more than all of the rest
         if not isinstance(future, kind):

@@ -52,6 +52,11 @@ class Turns:
         self._in_vain = 0
         self._at = time.monotonic()
 
+    @property
+    def awaits(self) -> bool:
+        """Somebody's turn is still to come."""
+        return self._told is not None and bool(self._left)
+
     def wait(self, who: str, *, for_the_rest: bool) -> None:
         """Return when it is the turn of ``who``.
 
@@ -151,12 +156,15 @@ def _noting(turns: Turns, original: Callable[..., Any], *args: Any) -> Any:
 
 
 def _waiting(original: Callable[..., Any], way: str) -> Callable[..., Any]:
+    name, for_the_rest = f"_spanreplay_{way}", way == "get"
+
     @functools.wraps(original)
     def operate(self: Any, *args: Any, **kwargs: Any) -> Any:
-        turns: Turns | None = self.__dict__.get(f"_spanreplay_{way}")
-        who = None if turns is None else _who(turns)
-        if turns is not None and who is not None:
-            turns.wait(who, for_the_rest=way == "get")
+        turns: Turns | None = self.__dict__.get(name)
+        if turns is not None and turns.awaits:
+            who = _who(turns)
+            if who is not None:
+                turns.wait(who, for_the_rest=for_the_rest)
         return original(self, *args, **kwargs)
 
     return operate

@@ -29,7 +29,7 @@ _patches = Patches()
 _serial: Final = itertools.count(1)
 _GLANCES: Final = 100
 _LATER_S: Final = 0.05
-_ends: "Final[dict[ReferenceType[Any], int]]" = {}
+_ends: Final[dict[ReferenceType[Any], int]] = {}
 """Tasks and futures that were waited for, to where they came; 0 where they are not done."""
 _forget: Final[Any] = _ends.pop
 _call_back: Final = concurrent.futures.Future.add_done_callback

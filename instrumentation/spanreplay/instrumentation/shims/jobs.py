@@ -7,7 +7,7 @@ from weakref import ReferenceType, ref
 
 T = TypeVar("T")
 
-_jobs: "Final[dict[ReferenceType[Any], tuple[int, str]]]" = {}
+_jobs: Final[dict[ReferenceType[Any], tuple[int, str]]] = {}
 """Futures to how many were named before, and the place of their job. A ``WeakKeyDictionary`` takes a call of Python for each that ends."""
 _forget: Final[Any] = _jobs.pop
 _number: Final = count().__next__

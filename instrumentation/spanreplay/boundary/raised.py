@@ -6,9 +6,10 @@ import traceback
 from typing import Any
 
 from spanreplay.boundary import loops
-from spanreplay.boundary.call import OutcomeName, StepEvent
+from spanreplay.boundary.call import Call, OutcomeName, StepEvent
 from spanreplay.boundary.errors import ControlSignal
-from spanreplay.boundary.writing import Writing
+from spanreplay.boundary.http_errors import hold_bodies
+from spanreplay.boundary.writing import Writing, put_lossy
 from spanreplay.content import codec
 from spanreplay.semconv import attributes as names
 
@@ -26,7 +27,7 @@ def outcome_of(error: BaseException) -> OutcomeName:
     return "error"
 
 
-def put_error(attributes: dict[str, Any], error: BaseException, now: int, writing: Writing) -> StepEvent:
+def put_error(attributes: dict[str, Any], error: BaseException, now: int, writing: Writing, call: Call) -> StepEvent:
     """Add an exception to the attributes of a step's end.
 
     Args:
@@ -34,6 +35,8 @@ def put_error(attributes: dict[str, Any], error: BaseException, now: int, writin
         error: which was raised.
         now: when, nanoseconds since the epoch.
         writing: of the step.
+        call: that raised it. What is not kept of the error is named, unless no agent is ever given it: of an exchange, whose client makes
+            an error of its own of it, and of what a replay runs again.
 
     Returns:
         The event that OpenTelemetry has for it, with its message and its stack.
@@ -41,7 +44,11 @@ def put_error(attributes: dict[str, Any], error: BaseException, now: int, writin
     kind = type(error)
     type_name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     attributes[names.ERROR_TYPE] = type_name
-    attributes[names.STEP_ERROR] = writing.text(names.STEP_ERROR, codec.encode_exception(error).text)
+    hold_bodies(error)
+    kept = codec.encode_exception(error)
+    attributes[names.STEP_ERROR] = writing.text(names.STEP_ERROR, kept.text)
+    if kept.lossy and not (call.client or call.passed or call.kind == "agent"):
+        put_lossy(attributes, *(f"{names.STEP_ERROR} ({lost})" for lost in kept.lost or ("not all of it",)))
     message = writing.text("message", _message(error))
     stack = writing.text("stacktrace", "".join(traceback.format_exception(error)))
     writing.redacted.pop("message", None)

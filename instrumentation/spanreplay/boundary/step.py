@@ -327,7 +327,7 @@ class Step:
         try:
             self._put_end(more, result, items, attributes)
             if error is not None and not isinstance(error, ControlSignal | GeneratorExit):
-                events = (put_error(more, error, end_ns, self._writing),)
+                events = (put_error(more, error, end_ns, self._writing, self.call),)
                 message = str(events[0].attributes[names.EXCEPTION_MESSAGE])
             elif failed and names.ERROR_TYPE not in more:
                 more[names.ERROR_TYPE] = outcome

@@ -15,10 +15,12 @@ from enum import Enum, Flag
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import Any, Final, cast
 
+from spanreplay.content._absent import explain
 from spanreplay.content._http import restore_http
 from spanreplay.content._plain import is_tag, plain_tree
-from spanreplay.content._types import KIND, PAYLOAD, TAG, declares, kind_of, model_fields, resolve
+from spanreplay.content._types import KIND, PAYLOAD, TAG, declares, kind_of, model_fields, resolve, slots_of
 from spanreplay.content.errors import CodecError, RecordedError
+from spanreplay.content.urllib_errors import is_http_error, restore_error
 
 _ZONE_KEY: Final = re.compile(r"[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)*")
 _SAFE_FACTORIES: Final = (list, dict, set, tuple, frozenset)
@@ -35,10 +37,12 @@ class Decoder:
 
     Args:
         annotated: Classes that may be restored beside those found in ``sys.modules``, by ``module:QualName``.
+        explains: Whoever asks an exception for an attribute that was not kept is told so.
     """
 
-    def __init__(self, annotated: Mapping[str, type]) -> None:
+    def __init__(self, annotated: Mapping[str, type], *, explains: bool = False) -> None:
         self._annotated = annotated
+        self._explains = explains
 
     def value(self, tree: Any) -> Any:
         """Return the value of a tree.
@@ -146,27 +150,47 @@ class Decoder:
                 private[name] = item
         return private
 
-    def _exception(self, cls: type[BaseException], payload: dict[str, Any], _: dict[str, Any]) -> BaseException:
+    def _exception(self, cls: Any, payload: dict[str, Any], _: dict[str, Any]) -> BaseException:
         if "errors" in payload:
             made = self._validation_error(cls, payload)
             made.args = tuple(self.value(payload["args"]))
             self._chain(made, payload)
             return made
         args = tuple(self.value(payload["args"]))
-        made = cls.__new__(cls, *args)
+        state = payload.get("state", {})
+        lost = [name for name, item in state.items() if is_tag(item) and item[TAG] == "text"]  # a text in place of an object would mislead
+        if is_http_error(cls):
+            made = restore_error(cls, self.value(payload["http"]))
+            made.args = args or made.args
+        elif lost and (declares(cls, "__getattr__") or declares(cls, "__del__")):
+            raise NotRestorableError  # they would meet half an object
+        else:
+            made = self._filled(cls, args, payload.get("attributes", {}))
+        slots = slots_of(cls)
+        for name, item in state.items():
+            if name in lost:
+                continue
+            if name in slots:
+                slots[name].__set__(made, self.value(item))
+            else:
+                made.__dict__[name] = self.value(item)
+        if self._explains:
+            for name in lost:
+                explain(cls, name, str(state[name][PAYLOAD]))
+        self._chain(made, payload)
+        return made
+
+    def _filled(self, cls: Any, args: tuple[Any, ...], attributes: dict[str, Any]) -> BaseException:
+        made: BaseException = cls.__new__(cls, *args)
         made.args = args
         builtin: Any = next(base for base in cls.__mro__ if base.__module__ == "builtins")
         try:
             builtin.__init__(made, *args)  # C code: fills errno, encoding, code … from args, and runs nothing of the agent's
         except (TypeError, ValueError):
             made.args = args
-        for name, item in payload.get("attributes", {}).items():
+        for name, item in attributes.items():
             if name in _C_ATTRIBUTES:
                 setattr(made, name, self.value(item))
-        for name, item in payload.get("state", {}).items():
-            if not (is_tag(item) and item[TAG] == "text"):  # a text in place of an object would only mislead
-                made.__dict__[name] = self.value(item)
-        self._chain(made, payload)
         return made
 
     def _chain(self, made: BaseException, payload: dict[str, Any]) -> None:

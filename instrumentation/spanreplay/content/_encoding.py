@@ -14,8 +14,9 @@ from typing import Any, Final
 
 from spanreplay.content._decoding import Decoder
 from spanreplay.content._http import client_of, http_parts, http_tag
-from spanreplay.content._types import KIND, PAYLOAD, TAG, declares, kind_of, model_fields, name_of, resolve
+from spanreplay.content._types import KIND, PAYLOAD, TAG, declares, kind_of, model_fields, name_of, resolve, slots_of
 from spanreplay.content.canonical import canonical_json
+from spanreplay.content.urllib_errors import beside, error_parts, has_own_args, is_http_error
 
 DEPTH_LIMIT: Final = 200
 """Containers within containers; deeper ones are kept as text, so that a deep stack at replay can still read the value."""
@@ -23,6 +24,7 @@ INT_LIMIT: Final = 10**600
 """Above it an integer is kept as hex: a process may limit the decimal text of an int, to 640 digits at the least."""
 _TEXT_LIMIT: Final = 10_000
 _CAUSE_LIMIT: Final = 5
+_LOST_LIMIT: Final = 10
 
 _SPLIT_PAIR: Final = re.compile("(?<=[\ud800-\udbff])(?=[\udc00-\udfff])")
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -55,9 +57,12 @@ class Encoder:
     Attributes:
         typed: The tree holds at least one tag.
         lossy: Something could be kept as text only, or cannot be restored as it was.
+        lost: What of an exception that is, each by its place and type: ``response, a http.client.HTTPResponse``.
     """
 
     def __init__(self) -> None:
+        self.lost: list[str] = []
+        self._place: list[str] = []
         self.typed = False
         self.lossy = False
         self._active: set[int] = set()
@@ -226,28 +231,54 @@ class Encoder:
         return tree, exact
 
     def _exception(self, value: BaseException) -> Any:
-        payload: dict[str, Any] = {"message": _message(value), "args": self._list(value.args)}
+        cls: Any = type(value)
+        is_response = is_http_error(cls)
+        args = value.args if not is_response or has_own_args(value) else ()
+        payload: dict[str, Any] = {"message": _message(value), "args": [self._part(f"args[{at}]", item) for at, item in enumerate(args)]}
+        if is_response:
+            parts, complete = error_parts(value)
+            payload["http"] = {name: self.value(part) for name, part in parts.items()}
+            if not complete:
+                self._lose("its body, which nobody had read")
         attributes = {
-            name: self.value(getattr(value, name, None))
+            name: self._part(name, getattr(value, name, None))
             for base, names in EXCEPTION_ATTRIBUTES
-            if isinstance(value, base)
+            if isinstance(value, base) and not is_response
             for name in names
             if getattr(value, name, None) is not None
         }
         if attributes:
             payload["attributes"] = attributes
-        state = getattr(value, "__dict__", None)
-        if isinstance(state, dict) and state:
-            payload["state"] = {str(name): self.value(item) for name, item in list(state.items())}
+        state = beside(value) if is_response else {**vars(value)}
+        state |= {name: getattr(value, name) for name in slots_of(cls) if hasattr(value, name)}
+        if state:
+            payload["state"] = {str(name): self._part(str(name), item) for name, item in list(state.items())}
         self._validation(value, payload)
         if value.__cause__ is not None and self._causes < _CAUSE_LIMIT:
             self._causes += 1
-            payload["cause"] = self.value(value.__cause__)
+            payload["cause"] = self._part("__cause__", value.__cause__)
             self._causes -= 1
-        tree = self._tag(name_of(type(value)), payload, **{KIND: "exception"})
+        tree = self._tag(name_of(cls), payload, **{KIND: "exception"})
         if not _restores(tree, value):
-            self.lossy = True
+            self._lose(f"its class {cls.__module__}.{cls.__qualname__}, which a replay cannot make again")
         return tree
+
+    def _part(self, name: str, value: Any) -> Any:
+        """Encode what belongs to an exception, and name what of it is not kept, unless an exception inside has said so."""
+        named = len(self.lost)
+        self._place.append(name)
+        try:
+            tree, exact = self._probe(value)
+            if not exact and len(self.lost) == named:
+                self._lose(f"a {type(value).__module__}.{type(value).__qualname__}")
+        finally:
+            self._place.pop()
+        return tree
+
+    def _lose(self, what: str) -> None:
+        self.lossy = True
+        if len(self.lost) < _LOST_LIMIT:
+            self.lost.append(", ".join([".".join(self._place)] * bool(self._place) + [what]))
 
     def _validation(self, value: Any, payload: dict[str, Any]) -> None:
         """Keep what rebuilds a pydantic ``ValidationError``, which has no constructor and no ``args``."""

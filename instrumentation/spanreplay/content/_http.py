@@ -1,16 +1,19 @@
-"""Requests and responses of httpx and httpx2, which so many exceptions carry: kept by content, rebuilt if the client is imported."""
+"""Requests and responses of httpx, httpx2 and requests, which exceptions carry: kept by content, rebuilt if the client is imported."""
 
 import sys
 from collections.abc import Callable
 from typing import Any, Final
 
-_CLIENTS: Final = frozenset({"httpx", "httpx2"})
-_CLASSES: Final = {"Request": "request", "Response": "response"}
+_CLIENTS: Final = frozenset({"httpx", "httpx2", "requests"})
+_CLASSES: Final = {"Request": "request", "PreparedRequest": "request", "Response": "response"}
 
 
 def http_tag(cls: type) -> str | None:
     """Return ``request`` or ``response`` for such a class of a known client."""
-    return _CLASSES.get(cls.__name__) if client_of(cls) in _CLIENTS else None
+    client = client_of(cls)
+    if client == "requests" and cls.__name__ == "Request":  # not prepared: it has neither a final URL nor a body
+        return None
+    return _CLASSES.get(cls.__name__) if client in _CLIENTS else None
 
 
 def client_of(cls: type) -> str:
@@ -20,6 +23,8 @@ def client_of(cls: type) -> str:
 
 def http_parts(value: Any) -> tuple[dict[str, Any], bool]:
     """Return what a request or response is made of, and whether that is all of it (its body has been read)."""
+    if client_of(type(value)) == "requests":
+        return _parts_of_requests(value)
     parts: dict[str, Any] = {}
     if hasattr(value, "status_code"):
         parts["status"] = value.status_code
@@ -35,6 +40,30 @@ def http_parts(value: Any) -> tuple[dict[str, Any], bool]:
         return parts, False
     parts["content"] = content
     return parts, True
+
+
+def _parts_of_requests(value: Any) -> tuple[dict[str, Any], bool]:
+    """What ``requests`` keeps; a body that nobody has read stays unread. Cookies and the redirects before are left out."""
+    parts: dict[str, Any]
+    if hasattr(value, "status_code"):
+        body = value._content
+        parts = {"status": value.status_code, "url": value.url, "reason": value.reason, "encoding": value.encoding}
+        parts |= {"elapsed": value.elapsed, "request": value.request}
+        complete = body is not False and not value.history and not len(value.cookies)
+    else:
+        body = value.body
+        parts = {"method": value.method, "url": value.url}
+        complete = True
+    parts["headers"] = [[_latin(name), _latin(item)] for name, item in (value.headers or {}).items()]
+    if body is None or isinstance(body, str | bytes):
+        parts["content"] = body
+    else:
+        complete = False
+    return parts, complete
+
+
+def _latin(text: Any) -> str:
+    return text.decode("latin-1") if isinstance(text, bytes) else str(text)
 
 
 def restore_http(tag: str, payload: dict[str, Any], client: object, value: Callable[[Any], Any]) -> Any:
@@ -53,6 +82,8 @@ def restore_http(tag: str, payload: dict[str, Any], client: object, value: Calla
     if module is None:
         raise LookupError(f"{client} is not imported")
     space: dict[str, Any] = vars(module)
+    if client == "requests":
+        return _restore_requests(space, tag, payload, value)
     headers = [(str(name).encode("latin-1"), str(item).encode("latin-1")) for name, item in payload["headers"]]
     content = value(payload.get("content"))
     if tag == "request":
@@ -60,3 +91,17 @@ def restore_http(tag: str, payload: dict[str, Any], client: object, value: Calla
     made = space["Response"](int(payload["status"]), headers=headers, request=value(payload.get("request")))
     made._content = content or b""  # already decoded: the constructor would apply Content-Encoding once more
     return made
+
+
+def _restore_requests(space: dict[str, Any], tag: str, payload: dict[str, Any], value: Callable[[Any], Any]) -> Any:
+    parts = {name: value(part) for name, part in payload.items() if name != "headers"}
+    whole = space["Response"]()
+    headers = type(whole.headers)((str(name), str(item)) for name, item in payload["headers"])
+    if tag == "request":
+        made = space["PreparedRequest"]()
+        made.method, made.url, made.body, made.headers = parts["method"], parts["url"], parts.get("content"), headers
+        return made
+    whole.status_code, whole.url, whole.reason, whole.encoding = parts["status"], parts["url"], parts["reason"], parts["encoding"]
+    whole.elapsed, whole.request, whole.headers = parts["elapsed"], parts["request"], headers
+    whole._content, whole._content_consumed = parts.get("content", b""), True
+    return whole

@@ -40,6 +40,13 @@ def declares(cls: type, name: str) -> bool:
     return any(name in base.__dict__ for base in cls.__mro__)
 
 
+@lru_cache(maxsize=1024)
+def slots_of(cls: type) -> Mapping[str, Any]:
+    """Return the slots that classes written in Python declare, each with what reads and sets it."""
+    named = [base.__dict__ for base in cls.__mro__ if "__slots__" in base.__dict__]
+    return {name: item for space in named for name, item in space.items() if type(item) is types.MemberDescriptorType}
+
+
 def model_fields(cls: type) -> Mapping[str, Any]:
     """Return the fields of a pydantic model class, by name."""
     fields = getattr(cls, "__pydantic_fields__", None)

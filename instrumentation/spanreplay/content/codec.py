@@ -6,7 +6,7 @@
 * ``$t`` without a colon is a type of Python's own: ``tuple``, ``set``, ``frozenset``, ``deque``, ``bytes`` and ``bytearray``
   (UTF-8, or ``"e": "base64"``), ``datetime``, ``date``, ``time``, ``timedelta``, ``decimal``, ``uuid``, ``path``, ``complex``,
   ``dict`` and ``OrderedDict`` (pairs), ``int`` (hex, above 600 digits), ``str`` (pieces, where two lone surrogates are neighbours),
-  ``request`` and ``response`` of httpx and httpx2 (``c`` is the client), and ``text``: what could be kept as a description only.
+  ``request`` and ``response`` of httpx, httpx2 and requests (``c`` is the client), and ``text``: what could be kept as a description only.
 * ``$t`` with a colon is ``module:QualName`` of a class, and ``k`` its kind: ``model`` (pydantic; ``extra``,
   ``set``, ``private`` and ``state`` beside ``v``), ``dataclass``, ``namedtuple``, ``enum`` (``n`` is the member), ``exception``.
 
@@ -51,11 +51,13 @@ class Encoded:
         text: JSON, compact, characters as they are (escaped throughout only where a lone surrogate makes it necessary).
         lossy: Something in it was kept as a description, or cannot be restored to the very same type.
         typed: It holds at least one tag, so it is not the plain JSON of the value; see `plain`.
+        lost: Of an exception: what of it is lossy, each by its place and type.
     """
 
     text: str
     lossy: bool
     typed: bool
+    lost: tuple[str, ...] = ()
 
 
 def encode(value: object) -> Encoded:
@@ -81,20 +83,21 @@ def encode_exception(exc: BaseException) -> Encoded:
         encoder = Encoder()
         tree = encoder.value(exc)
         if tree.get(KIND) == "exception":
-            return Encoded(_dump(tree), encoder.lossy, True)
+            return Encoded(_dump(tree), encoder.lossy, True, tuple(encoder.lost))
     except Exception:  # noqa: BLE001, S110 - recording must not break the agent
         pass
     payload = {"message": safe_text(exc), "args": []}
     return Encoded(_dump({TAG: name_of(type(exc)), PAYLOAD: payload, KIND: "exception"}), True, True)
 
 
-def decode(text: str, annotation: object = None) -> Any:
+def decode(text: str, annotation: object = None, *, explains: bool = False) -> Any:
     """Return the value of a text made by `encode`.
 
     Args:
         text: JSON, with or without tags.
         annotation: What the call site says the type is (a class, ``Optional[X]``, ``list[X]`` …): classes it mentions, and classes
             of their fields, may be restored even if ``sys.modules`` does not reach them.
+        explains: An exception that is asked for an attribute that was not kept says so.
 
     Raises:
         CodecError: No JSON, or a tag whose payload does not fit.
@@ -103,7 +106,7 @@ def decode(text: str, annotation: object = None) -> Any:
     if _QUOTED_TAG not in text:
         return tree
     try:
-        return Decoder({} if annotation is None else classes_of(annotation)).value(tree)
+        return Decoder({} if annotation is None else classes_of(annotation), explains=explains).value(tree)
     except RecursionError:
         raise CodecError(f"expected at most {DEPTH_LIMIT} levels of nesting in a typed value, found more") from None
 
@@ -114,7 +117,7 @@ def decode_exception(text: str) -> BaseException:
     Raises:
         CodecError: No JSON, or no exception.
     """
-    made = decode(text)
+    made = decode(text, explains=True)
     if not isinstance(made, BaseException):
         raise CodecError(f"expected a recorded exception, found a value of type {type(made).__name__}: {text[:80]!r}")
     return made

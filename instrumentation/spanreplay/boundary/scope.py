@@ -77,6 +77,12 @@ class Scope:
         self._placed[label] = number + 1
         return (f"{self.path}/{label}#{number}" if self.path else f"{label}#{number}"), number
 
+    def give_back(self, label: str, number: int) -> None:
+        """Of a step that is none after all: its place is the next one's, unless another one has been placed since."""
+        if self._placed.get(label) == number + 1:
+            self._placed[label] = number
+            self._counts[label] = count(number).__next__
+
     def next_path(self, label: str) -> str:
         """The path that :meth:`place` gives next, unless another thread is faster."""
         number = self._placed.get(label, 0)

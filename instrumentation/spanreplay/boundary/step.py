@@ -46,6 +46,7 @@ class Step:
         "_started",
         "_writing",
         "answer",
+        "awaits",
         "begun_ns",
         "call",
         "context",
@@ -76,6 +77,8 @@ class Step:
         session = scope.session
         self.unsettled = gathers and session.settling is not None and call.effect in INTENT_EFFECTS
         """Its intent is not on the disk yet: whoever runs the body waits for that first."""
+        self.awaits = False
+        """Who asks for the answer can wait to be cancelled, on an event loop."""
         self.session: Session = session
         self.scope = scope
         self.call = call

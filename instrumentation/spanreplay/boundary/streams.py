@@ -247,6 +247,8 @@ class AsyncStream(Generic[T]):
         if not self._begun:
             self._begun = True
             step = begin(*self._begin)
+            if step is not None:
+                step.awaits = True
             answer = None if step is None else step.ask()
             if step is not None and answer is not None:
                 self._body = cast("Source[T]", _AsyncReplayed(step, answer))

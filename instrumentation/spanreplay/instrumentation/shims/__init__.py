@@ -5,6 +5,7 @@ from spanreplay.instrumentation.shims import (
     commands,
     commands_asyncio,
     completions,
+    deadlines,
     nurseries,
     ordered_sets,
     process_pools,
@@ -30,6 +31,7 @@ def install() -> None:
             completions.install()
             callbacks.install()
             ordered_sets.install()
+            deadlines.install()
         queues.install()
         nurseries.install()
         threads.install()
@@ -56,6 +58,7 @@ def uninstall() -> None:
         threads.uninstall()
         nurseries.uninstall()
         queues.uninstall()
+        deadlines.uninstall()
         ordered_sets.uninstall()
         callbacks.uninstall()
         completions.uninstall()

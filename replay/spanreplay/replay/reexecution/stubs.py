@@ -41,6 +41,7 @@ from spanreplay.replay.reexecution.run_order import RunOrder
 from spanreplay.replay.reexecution.standing import duration_ns, forked_by, passes, sub_agent_of
 from spanreplay.replay.reexecution.stopped import WHY, was_stopped
 from spanreplay.replay.reexecution.tasks import StoppedTasks
+from spanreplay.replay.reexecution.timed_out import deadline_of
 
 _NO_RUN: Final = "the record has no further run of this agent"
 _NO_CALLS: Final = "the record has no further process that made calls here"
@@ -165,10 +166,7 @@ class RecordedCalls:
             case Found(step=found, by=by, like=like, away=away):
                 return self._answered(step, recorded, found, by, like, away=away)
             case Missed() as missed:
-                placed = self._going_on(step, recorded, missed, asked, there)
-                if placed is not None:
-                    return self._answered(step, recorded, placed, "place")
-                self._miss(step, recorded, missed, asked, there)
+                return self._timed_out(step, recorded, missed, asked, there) or self._unanswered(step, recorded, missed, asked, there)
         raise AssertionError("unreachable: a miss raises")
 
     def _of_others(self, step: LiveStep, pool: Pool) -> Answer | None:
@@ -353,7 +351,13 @@ class RecordedCalls:
 
     # ---- differences --------------------------------------------------------------------------------------------
 
-    def _miss(self, step: LiveStep, recorded: RecordedRun, missed: Missed, asked: str | None, there: Step | None) -> None:
+    def _unanswered(self, step: LiveStep, recorded: RecordedRun, missed: Missed, asked: str | None, there: Step | None) -> Answer | None:
+        placed = self._going_on(step, recorded, missed, asked, there)
+        if placed is None:
+            self._miss(step, recorded, missed, asked, there)
+        return self._answered(step, recorded, placed, "place")
+
+    def _miss(self, step: LiveStep, recorded: RecordedRun, missed: Missed, asked: str | None, there: Step | None) -> NoReturn:
         expected = missed.step
         claim = missed.claim
         where = user_line(sys._getframe(1)) if claim is None else claim.where
@@ -370,6 +374,23 @@ class RecordedCalls:
         elif missed.kind != "not_replayable":
             detail, alike = differing.unknown_detail(missed), recorded.alike(step.call.kind, step.call.name)
         self._stop(step, differing.of_call(step, missed.kind, expected, recorded, asked, detail, where, alike), recorded, expected)
+
+    def _timed_out(self, step: LiveStep, recorded: RecordedRun, missed: Missed, asked: str | None, there: Step | None) -> Answer | None:
+        """Where a deadline around the call had expired by now when it was recorded, let it expire, and the call wait to be cancelled."""
+        deadline = deadline_of(step, recorded, missed, there) if self._part is None else None
+        if deadline is None:
+            return None
+        step.scope.give_back(step.label, step.number)
+        deadline.expire()
+
+        def beyond() -> BaseException:
+            with self._lock:
+                try:
+                    self._miss(step, recorded, missed, asked, there)
+                except ReplayDivergence as error:
+                    return error
+
+        return Answer(outcome="cancelled", beyond=beyond)
 
     def _going_on(self, step: LiveStep, recorded: RecordedRun, missed: Missed, asked: str | None, there: Step | None) -> Step | None:
         """The step that answers although the call differs, where all differences are asked for; they are entered."""

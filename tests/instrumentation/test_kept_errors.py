@@ -85,7 +85,7 @@ def test_a_response_of_requests_that_nobody_has_read_is_left_so() -> None:
     raw = io.BytesIO(b"later")
     response = of_requests(raw=raw)
     encoded = encode_exception(requests.HTTPError("no", response=response))
-    assert encoded.lost == ("response, a requests.models.Response",)
+    assert encoded.lost == ("response, its body, which nobody had read",)
     assert response.content == b"later"
     again: Any = decode_exception(encoded.text)
     assert (again.response.status_code, again.response.content) == (429, b"")

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from spanreplay.content._decoding import Decoder
-from spanreplay.content._http import client_of, http_parts, http_tag
+from spanreplay.content._http import UNREAD, client_of, http_parts, http_tag
 from spanreplay.content._types import KIND, PAYLOAD, TAG, declares, kind_of, model_fields, name_of, resolve, slots_of
 from spanreplay.content.canonical import canonical_json
 from spanreplay.content.urllib_errors import beside, error_parts, has_own_args, is_http_error
@@ -162,8 +162,9 @@ class Encoder:
         return more
 
     def _http(self, cls: type, value: Any) -> Any:
-        parts, complete = http_parts(value)
-        self.lossy = self.lossy or not complete
+        parts, lacks = http_parts(value)
+        if lacks:
+            self._lose(lacks)
         return self._tag(str(http_tag(cls)), {name: self.value(part) for name, part in parts.items()}, c=client_of(cls))
 
     def _enum(self, value: Enum) -> Any:
@@ -239,7 +240,7 @@ class Encoder:
             parts, complete = error_parts(value)
             payload["http"] = {name: self.value(part) for name, part in parts.items()}
             if not complete:
-                self._lose("its body, which nobody had read")
+                self._lose(UNREAD)
         attributes = {
             name: self._part(name, getattr(value, name, None))
             for base, names in EXCEPTION_ATTRIBUTES
@@ -249,7 +250,7 @@ class Encoder:
         }
         if attributes:
             payload["attributes"] = attributes
-        state = beside(value) if is_response else {**vars(value)}
+        state = beside(value) if is_response else {**getattr(value, "__dict__", {})}
         state |= {name: getattr(value, name) for name in slots_of(cls) if hasattr(value, name)}
         if state:
             payload["state"] = {str(name): self._part(str(name), item) for name, item in list(state.items())}

@@ -7,6 +7,8 @@ from typing import Any, Final
 _CLIENTS: Final = frozenset({"httpx", "httpx2", "requests"})
 _CLASSES: Final = {"Request": "request", "PreparedRequest": "request", "Response": "response"}
 
+UNREAD: Final = "its body, which nobody had read"
+
 
 def http_tag(cls: type) -> str | None:
     """Return ``request`` or ``response`` for such a class of a known client."""
@@ -21,8 +23,8 @@ def client_of(cls: type) -> str:
     return str(cls.__module__).partition(".")[0]
 
 
-def http_parts(value: Any) -> tuple[dict[str, Any], bool]:
-    """Return what a request or response is made of, and whether that is all of it (its body has been read)."""
+def http_parts(value: Any) -> tuple[dict[str, Any], str]:
+    """Return what a request or response is made of, and what of it that lacks, if anything."""
     if client_of(type(value)) == "requests":
         return _parts_of_requests(value)
     parts: dict[str, Any] = {}
@@ -37,29 +39,29 @@ def http_parts(value: Any) -> tuple[dict[str, Any], bool]:
     parts["headers"] = [[name.decode("latin-1"), item.decode("latin-1")] for name, item in value.headers.raw]
     content = getattr(value, "_content", None)
     if content is None:
-        return parts, False
+        return parts, UNREAD
     parts["content"] = content
-    return parts, True
+    return parts, ""
 
 
-def _parts_of_requests(value: Any) -> tuple[dict[str, Any], bool]:
+def _parts_of_requests(value: Any) -> tuple[dict[str, Any], str]:
     """What ``requests`` keeps; a body that nobody has read stays unread. Cookies and the redirects before are left out."""
     parts: dict[str, Any]
+    lacks = ""
     if hasattr(value, "status_code"):
         body = value._content
         parts = {"status": value.status_code, "url": value.url, "reason": value.reason, "encoding": value.encoding}
         parts |= {"elapsed": value.elapsed, "request": value.request}
-        complete = body is not False and not value.history and not len(value.cookies)
+        lacks = "its redirects and cookies" if value.history or len(value.cookies) else ""
     else:
         body = value.body
         parts = {"method": value.method, "url": value.url}
-        complete = True
     parts["headers"] = [[_latin(name), _latin(item)] for name, item in (value.headers or {}).items()]
     if body is None or isinstance(body, str | bytes):
         parts["content"] = body
     else:
-        complete = False
-    return parts, complete
+        lacks = UNREAD
+    return parts, lacks
 
 
 def _latin(text: Any) -> str:

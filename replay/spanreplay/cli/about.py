@@ -1,6 +1,6 @@
 """What ``-v`` tells about runs beyond their steps."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from spanreplay.cli.options import detail, many
@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 def about(loaded: "Loaded") -> None:
     """Say, with ``-v``, what is known of the runs as wholes."""
     for run in loaded.runs:
-        for line in facts(run):
+        for line in facts(run, loaded.runs):
             detail(f"run {short_id(run.run_id)}: {line}")
 
 
-def facts(run: Run) -> Iterator[str]:
-    """What is known of a run as a whole, a line each."""
+def facts(run: Run, runs: "Sequence[Run]") -> Iterator[str]:
+    """What is known of a run as a whole, a line each; ``runs`` are all that were read with it."""
+    from spanreplay.replay.reexecution.missing_state import is_kept
+
     yield f"id {run.run_id}, in {many(len(run.trace_ids), 'trace')}: {', '.join(run.trace_ids)}"
     if run.command_id is not None:
         yield f"of the recorded command {run.command_id}"
@@ -29,7 +31,7 @@ def facts(run: Run) -> Iterator[str]:
         if named:
             yield f"{name} in use: {', '.join(named)}"
     for item in run.untaped:
-        if isinstance(item, dict):
+        if isinstance(item, dict) and not is_kept([r for r in runs if r.command_id == run.command_id], item):
             yield untaped(item)
     if run.dropped:
         yield f"{many(run.dropped, 'record')} could not be kept while it was recorded"

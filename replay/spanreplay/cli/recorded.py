@@ -44,7 +44,7 @@ class Kept:
 
     def untaped(self) -> list[dict[str, Any]]:
         """What happened outside every seam."""
-        return [u for run in self.runs for u in run.untaped if isinstance(u, dict) and not is_kept(run, u)]
+        return [u for run in self.runs for u in run.untaped if isinstance(u, dict) and not is_kept(self.runs, u)]
 
     def lines(self) -> list[str]:
         """For people."""

@@ -75,14 +75,17 @@ def _with_command(run: "Run", siblings: "Sequence[Run]") -> "Run":
     """The run, told as well what its command did outside every seam before or after it."""
     from spanreplay.replay.model import Reason
     from spanreplay.replay.reasons import UNTAPED, untaped
+    from spanreplay.replay.reexecution.missing_state import is_kept
 
     around = next((r for r in siblings if r.is_command and r.command_id == run.command_id and r.run_id != run.run_id), None)
     if around is None or run.command_id is None:
         return run
+    of_state = {untaped(item) for item in (*run.untaped, *around.untaped) if is_kept([around], item)}
+    kept = tuple(reason for reason in run.grade_reasons if reason.code != UNTAPED or reason.detail not in of_state)
     known = {reason.detail for reason in run.grade_reasons if reason.code == UNTAPED}
-    more = dict.fromkeys(text for text in map(untaped, around.untaped) if text not in known)
+    more = dict.fromkeys(text for text in map(untaped, around.untaped) if text not in known | of_state)
     reasons = [Reason(code=UNTAPED, detail=f"its command, {text}") for text in more]
-    return replace(run, grade_reasons=(*run.grade_reasons, *reasons)) if reasons else run
+    return replace(run, grade_reasons=(*kept, *reasons)) if reasons or of_state else run
 
 
 def _listed(spans: Iterable[Any]) -> Iterable[dict[str, Any]]:

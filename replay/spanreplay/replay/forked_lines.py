@@ -84,6 +84,8 @@ def _unmet(unmet: Mapping[str, Any], *, whole: bool) -> Line:
             what = f"step {step}, to be live"
         case _:
             what = f"a call of {value}, to be live"
+    if unmet.get("refused"):
+        return [Piece(safe(f"reached, and refused: {what}"), LOUD)]
     return [Piece(safe(f"never reached: {what}: the run ended before, or went another way"), LOUD)]
 
 

@@ -88,9 +88,10 @@ def test_what_is_no_input_has_no_cause_and_a_cause_stays() -> None:
     assert causes.explain(replace(other, kind="input", field="arguments.x")).cause == NONE
 
 
+NOT_HELD = "what a replay does not hold (chance, time, state that a tool changed): replay --check-determinism 3 looks for it"
 UNTOLD = "it cannot be told which of these it was, none of them is seen in what differs: "
 VERSIONS: list[tuple[list[Change], dict[str, Any], str, str]] = [
-    ([], {}, "none", "no version that is kept has changed: what differs comes from chance, time, or something outside"),
+    ([], {}, "none", f"no version that is kept has changed, so it comes from {NOT_HELD}"),
     (
         [Change(kind="dependency", name="a", recorded="1", actual="2", modules=("a",)), Change(kind="dependency", name="b", actual="2")],
         {"packages": ["a"]},
@@ -195,3 +196,26 @@ def test_a_skill_that_is_declared_and_opened_is_told_once(tmp_path: Path) -> Non
     result = replayed(tape, agent)
     assert [one.same_as for one in result.differences] == [None, 1]
     assert "\n1 difference\n" in str(result)
+
+
+def test_the_same_tools_in_another_order_are_told_as_that() -> None:
+    look, find = REQUEST["tools"][0], {"type": "function", "function": {"name": "find", "parameters": {"type": "object"}}}
+    tape = recorded(ask, _edited(["tools"], [look, find]))
+    difference = replayed(tape, ask, _edited(["tools"], [find, look])).differences[0]
+    assert difference.cause == "the same tools are offered in another order than when the run was recorded"
+    difference = replayed(tape, ask, _edited(["tools"], [find])).differences[0]
+    assert "order than" not in (difference.cause or "")
+
+
+@pytest.mark.parametrize(
+    ("comparison", "cause"),
+    [
+        (Comparison(equal=("agent.py",), unknown=("code",), same_files=True), f"it comes from a file that is not kept, or from {NOT_HELD}"),
+        (Comparison(unknown=("code",)), NONE),
+        (Comparison(unknown=("dependencies",), same_files=True), NONE),
+    ],
+)
+def test_where_nothing_that_is_kept_has_changed_that_is_said(comparison: Comparison, cause: str) -> None:
+    difference = Difference(kind="input", run_id="r", step=1, name="tool_call t", field="arguments.x")
+    assert (Causes([], comparison).explain(difference).cause or "").endswith(cause)
+    assert Comparison.of(comparison.entry()) == comparison

@@ -58,3 +58,17 @@ def test_a_fork_that_was_stopped_before_is_not_said_to_be_answered_whole() -> No
 
 def test_nothing_is_told_where_nothing_was_to_be_live() -> None:
     assert never_reached(Policy(), did(left=False)) == ()
+
+
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [({"live": ("look",)}, "a call of look, to be live"), ({"at": 2, "refuse": ("look",)}, "step 2, from where on it was to be live")],
+)
+def test_what_was_come_to_and_refused_is_not_said_to_be_never_reached(policy: dict[str, Any], told: str) -> None:
+    totals = did(left=False)
+    apply(totals, "refused", {"event": "call", "action": "effect", "target": "look", "text": "tool call at a.py:1: no", "step": 2})
+    judged = verdict(totals, (), policy=Policy(**policy))
+    text = render_verdict(judged, (), colour=False)
+    assert f"reached, and refused: {told}" in text
+    assert "never reached" not in text
+    assert [unmet["refused"] for unmet in judged.to_json()["never_reached"]] == [True]

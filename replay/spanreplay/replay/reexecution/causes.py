@@ -30,7 +30,9 @@ from spanreplay.replay.reexecution.versions_now import Change, Comparison, recor
 from spanreplay.replay.reexecution.workers import timed_items, tireless_reader, unnamed_items
 
 NONE: Final = "no version in the record explains it: the agent's own code, or what it was given, has changed"
-_SAME: Final = "no version that is kept has changed: what differs comes from chance, time, or something outside"
+_NOT_HELD: Final = "what a replay does not hold (chance, time, state that a tool changed): replay --check-determinism 3 looks for it"
+_SAME: Final = f"no version that is kept has changed, so it comes from {_NOT_HELD}"
+_SAME_FILES: Final = f"no version that is kept has changed, so it comes from a file that is not kept, or from {_NOT_HELD}"
 
 _EACH: Final = "it cannot be told which of these it was, each of them reached it: "
 _OF_TEXTS: Final = frozenset({"prompt", "skill", "instructions"})
@@ -99,8 +101,16 @@ class Causes:
         if told is None:
             if difference.kind != "input" and self._comparison is None:
                 return difference
-            told = ("none", (NONE if self._comparison is None or self._comparison.unknown else _SAME) + self._by_chance(difference))
+            told = "none", self._nothing() + self._by_chance(difference)
         return replace(difference, cause_kind=told[0], cause=told[1])
+
+    def _nothing(self) -> str:
+        """What to say where no change is known."""
+        if self._comparison is None or set(self._comparison.unknown) - {"code"}:
+            return NONE
+        if not self._comparison.unknown:
+            return _SAME
+        return _SAME_FILES if self._comparison.same_files else NONE
 
     def _by_chance(self, difference: Difference) -> str:
         run = next((run for run in self._runs if run.run_id == difference.run_id), None)
@@ -155,7 +165,7 @@ class Causes:
         changed: list[Mapping[str, Any]] = list(evidence.get("changed", ()))
         asked = step.input if step is not None and isinstance(step.input, dict) else {}
         if (tool := _TOOLS.match(field)) is not None:
-            return _of_tools(changed, tool[1], asked)
+            return _of_tools(changed, tool[1], asked, reordered=evidence.get("reordered") is True)
         if field == "model" or field.startswith("model.") or (field == "url" and any(c["kind"] == "model" for c in changed)):
             told = {"recorded": _unquoted(difference.recorded), "actual": _unquoted(difference.actual)}
             model = next((c for c in changed if c["kind"] == "model"), told)
@@ -279,7 +289,7 @@ class Causes:
         return None if called is None else (called, _LINE)
 
 
-def _of_tools(changed: list[Mapping[str, Any]], index: str | None, asked: Mapping[str, Any]) -> _Hit:
+def _of_tools(changed: list[Mapping[str, Any]], index: str | None, asked: Mapping[str, Any], *, reordered: bool) -> _Hit:
     tools = [c for c in changed if c["kind"] == "tool"]
     parts = []
     for tool in tools[:_NAMED]:
@@ -287,6 +297,8 @@ def _of_tools(changed: list[Mapping[str, Any]], index: str | None, asked: Mappin
         parts.append(f"the tool {tool['name']} {verb}" if verb != "has changed" else f"the schema of tool {tool['name']} has changed")
     if parts:
         return _Hit("tool", f"{' and '.join(parts)} since the run was recorded", _SEEN)
+    if reordered:
+        return _Hit("tool", "the same tools are offered in another order than when the run was recorded", _SEEN)
     which = "the set of tools, or its order," if index is None else f"the schema of tool {_tool_name(asked, int(index))}"
     return _Hit("tool", f"{which} has changed since the run was recorded", _SEEN)
 

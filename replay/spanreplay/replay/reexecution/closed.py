@@ -16,9 +16,9 @@ from spanreplay.boundary.call import Effect
 from spanreplay.boundary.errors import ControlSignal
 from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.replay.isolation.callers import thread_name, user_line_of_all
-from spanreplay.replay.model import Run
+from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reexecution.contradictions import acts_as_recorded, targets_of
-from spanreplay.replay.reexecution.ledger import Ledger
+from spanreplay.replay.reexecution.ledger import CALL, Ledger
 from spanreplay.replay.reexecution.policy import Policy
 from spanreplay.semconv import attributes as names
 
@@ -66,10 +66,13 @@ def why_closed(step: LiveStep, policy: Policy, runs: Sequence[Run]) -> str | Non
     return None
 
 
-def refused(step: LiveStep, why: str, ledger: Ledger, *, action: str = ACTION) -> CallRefused:
-    """Enter a refusal, and give what is to be raised."""
+def refused(step: LiveStep, why: str, ledger: Ledger, *, action: str = ACTION, expected: Step | None = None) -> CallRefused:
+    """Enter a refusal, and give what is to be raised; ``expected`` is the recorded step at the place of the call."""
     where = user_line_of_all(sys._getframe(1)) or "unknown"
     text = f"{step.call.kind.replace('_', ' ')} at {where}: {why}"
-    ledger.enter("refused", event="call", action=action, target=step.call.name, fatal="True", where=where, thread=thread_name(), text=text)
+    facts = {} if expected is None else {"step": expected.seq}
+    ledger.enter(
+        "refused", event=CALL, action=action, target=step.call.name, fatal="True", where=where, thread=thread_name(), text=text, **facts
+    )
     step.fail(CallRefused(why), outcome="rejected")
     return CallRefused(why)

@@ -8,6 +8,7 @@ from types import FrameType
 from typing import Any, Final
 
 from spanreplay.boundary.step import Step as LiveStep
+from spanreplay.content.canonical import canonical_json
 from spanreplay.instrumentation.probes import is_installed
 from spanreplay.replay.isolation.callers import is_ours, user_line
 from spanreplay.replay.model import Step
@@ -257,12 +258,32 @@ def _short(keys: Keys) -> Keys:
     return keys[:20]
 
 
+def is_reordered(wanted: Any, asked: Any) -> bool:
+    """Whether two requests offer the same tools in another order."""
+    was, now = ([canonical_json(tool) for tool in _tools(side)] for side in (wanted, asked))
+    return was != now and sorted(was) == sorted(now)
+
+
+def _tools(asked: Any) -> list[Any]:
+    """The tools that a request offers; Gemini, and Bedrock, have lists of them one level below."""
+    body = asked.get("body", asked) if isinstance(asked, dict) else None
+    tools = body.get("tools", body.get("toolConfig")) if isinstance(body, dict) else None
+    tools = tools.get("tools") if isinstance(tools, dict) else tools
+    found: list[Any] = []
+    for tool in tools if isinstance(tools, list) else ():
+        below = tool.get("functionDeclarations") if isinstance(tool, dict) else None
+        found += below if isinstance(below, list) else [tool]
+    return found
+
+
 def _whole(made: list[Difference], wanted: Any, asked: Any, evidence: dict[str, Any]) -> list[Difference]:
     """The first of them with the diff of the whole input and the names of the others."""
     if not made:
         return made
     first, others = made[0], [d.field for d in made[1:] if d.field is not None]
     diff = unified(wanted, asked)
+    if is_reordered(wanted, asked):
+        evidence = {**evidence, "reordered": True}
     if len(made) > 1:
         evidence = {**evidence, "beside": [text for d in made[1:_BESIDE] for text in (d.evidence or {}).get("added", ())]}
     return [

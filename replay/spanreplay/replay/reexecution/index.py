@@ -16,6 +16,7 @@ from spanreplay.replay.reading.meaning import live_meaning, recorded_meaning
 from spanreplay.replay.rebuilding.origin import told_by_others
 from spanreplay.replay.reexecution.forks import Fork, forks_in, is_job, scope_of
 from spanreplay.replay.reexecution.forms import comparable
+from spanreplay.replay.reexecution.gathered import gathered
 from spanreplay.replay.reexecution.standing import duration_ns
 
 
@@ -123,6 +124,11 @@ class RunIndex:
     def in_scope(self, scope: str) -> Sequence[Step]:
         """The steps that were made from one place, in the order they began."""
         return self._in_scope.get(scope, ())
+
+    @cached_property
+    def gathered(self) -> frozenset[str]:
+        """The scopes of tasks and threads that all make the same calls, see :mod:`~spanreplay.replay.reexecution.gathered`."""
+        return gathered(self._in_scope, self.input_of)
 
     def children(self, seq: int) -> Sequence[int]:
         """``seq`` of the steps whose parent is that one."""

@@ -1,13 +1,13 @@
 """What a policy was to do and did not come to: a test of a fault that never happened is no test."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from spanreplay.replay.reexecution.ledger import Totals
+from spanreplay.replay.reexecution.ledger import CALL, Totals
 from spanreplay.replay.reexecution.policy import RESULT, Policy
 
 Unmet: TypeAlias = dict[str, Any]
-"""``what`` was to happen, ``step`` (``None`` for no certain one) and ``value``: which fault, field or tool."""
+"""``what`` was to happen, ``step`` (``None`` for no certain one) and ``value``: which fault, field or tool. ``refused``: it was come to."""
 
 
 def never_reached(policy: Policy, totals: Totals) -> tuple[Unmet, ...]:
@@ -17,7 +17,17 @@ def never_reached(policy: Policy, totals: Totals) -> tuple[Unmet, ...]:
         policy: what was to be live.
         totals: what it did.
     """
-    return tuple(_unmet(policy, totals)) if policy and totals.processes else ()
+    if not policy or not totals.processes:
+        return ()
+    refused = [refusal for refusal in totals.refusals if refusal.get("event") == CALL]
+    return tuple({**unmet, "refused": True} if any(_is_of(unmet, r) for r in refused) else unmet for unmet in _unmet(policy, totals))
+
+
+def _is_of(unmet: Unmet, refusal: Mapping[str, Any]) -> bool:
+    """Is a refused call the one that something was to happen to?"""
+    if unmet["what"] != "live":
+        return unmet["step"] is not None and unmet["step"] == refusal.get("step")
+    return refusal["target"] == unmet["value"] or (unmet["value"] == "models" and str(refusal["text"]).startswith("model call "))
 
 
 def _unmet(policy: Policy, totals: Totals) -> Iterator[Unmet]:

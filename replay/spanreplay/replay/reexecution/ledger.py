@@ -38,6 +38,9 @@ EXIT_UNREADABLE: Final = 3
 EXIT_REFUSED: Final = 4
 EXIT_CANNOT_JUDGE: Final = 125
 
+CALL: Final = "call"
+"""``event`` of a refusal of a live call, which no audit event told of."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:

@@ -148,7 +148,7 @@ class Live:
         if again is not None:
             return self._inject(again, step, None)
         if step.call.name in self.policy.refuse and not self._passes(step):
-            raise closed.refused(step, closed.why_closed(step, self.policy, self._runs) or "", self._ledger)
+            raise closed.refused(step, closed.why_closed(step, self.policy, self._runs) or "", self._ledger, expected=at.expected)
         if self.policy.is_fork or self._cut is not None:
             return self._fork(step, at)
         if not self._is_live(step, at.run_id, at.expected):
@@ -295,7 +295,7 @@ class Live:
                 recorded.used.add(expected.seq)
                 self._ledger.enter("used", run=recorded.run.run_id, step=expected.seq, by="path")
             return Course()
-        self._allow(step)
+        self._allow(step, expected)
         changed = self._change(step)
         if recorded is not None and expected is not None:
             recorded.used.add(expected.seq)
@@ -307,17 +307,17 @@ class Live:
         step.let_run()
         return Course()
 
-    def _allow(self, step: LiveStep) -> None:
+    def _allow(self, step: LiveStep, expected: Step | None = None) -> None:
         why = closed.why_closed(step, self.policy, self._runs)
         if why is not None:
-            raise closed.refused(step, why, self._ledger)
+            raise closed.refused(step, why, self._ledger, expected=expected)
         self._connect(step)
         host = step.call.attributes.get(names.SERVER_ADDRESS)
         if step.call.kind == _MODEL and isinstance(host, str) and self._hosts is not None and not self.policy.finish:
             port = step.call.attributes.get(names.SERVER_PORT)
             if not {(host.lower(), port), (host.lower(), 0)} & self._hosts:
                 why = f"the model is asked at {host}:{port}, where the recorded run asked none; to let it: --allow-host {host}:{port}"
-                raise closed.refused(step, why, self._ledger, action="connect")
+                raise closed.refused(step, why, self._ledger, action="connect", expected=expected)
 
     def _connect(self, step: LiveStep) -> None:
         """A request to an MCP server needs a live connection: one that was answered leads nowhere, and would be waited for for ever."""

@@ -124,11 +124,15 @@ class RecordedRun:
                 if skipped is not None:
                     return Missed(kind="order", step=skipped, instead=at_path)
                 return self._answering(at_path)
-            elsewhere = self._elsewhere(kind, name, path, asked) if FORK in scope_of(path) else None
-            if elsewhere is not None and (forked is None or inside is not None or not comes_later(elsewhere.step, at_path, forked)):
-                return elsewhere
             later = next((s for s in self._alike_in(scope_of(path), kind, name) if self.free(s) and self.input_of(s) == asked), None)
             overtakes = later is not None and self._is_one_of_many(path, kind, name, forked if inside is None else None)
+            if later is not None and overtakes and self._is_gathered(path) and self.may_answer(later):
+                return self._own(later)
+            elsewhere = self._elsewhere(kind, name, path, asked) if FORK in scope_of(path) else None
+            if elsewhere is not None and (forked is None or inside is not None or not comes_later(elsewhere.step, at_path, forked)):
+                if later is None or not overtakes or not self.may_answer(later) or self._overtaking.passed(later):
+                    return elsewhere
+                return self._own(later)
             guilty = self._guilty(at_path, overtaken=overtakes)
             if guilty is not None:
                 return guilty
@@ -147,6 +151,18 @@ class RecordedRun:
             or self._turned(kind, name, path, asked)
             or self._unknown(kind, name, path, asked, at_path)
         )
+
+    def _is_gathered(self, path: str) -> bool:
+        return FORK in path and scope_of(path) in self.index.gathered
+
+    def _own(self, later: Step) -> Found:
+        """A call that has lost its place, as one before it is missing: its own task has asked the same later, and so have others."""
+        scope = scope_of(later.path or "")
+        if self._is_gathered(later.path or ""):
+            self._overtaking.add(later)
+        else:  # a worker may still come to what it has not asked for, in whatever order
+            self._shuffled.add(scope)
+        return Found(step=later, by="input")
 
     def _is_one_of_many(self, path: str, kind: str, name: str, forked: Forked | None) -> bool:
         """Do several tasks or threads of one place make calls of this sort, as workers do? See :class:`Overtaking`.
@@ -348,6 +364,8 @@ class RecordedRun:
 
     def _elsewhere_free(self, kind: str, name: str, path: str) -> Iterator[Step]:
         here = scope_of(path)
+        if self._is_gathered(path):  # it has its own steps, and each of the others needs his
+            return
         for step in self.index.alike(kind, name):
             there = here if step.path is None else scope_of(step.path)
             if step.path is not None and not self._may_be_elsewhere(here, there):

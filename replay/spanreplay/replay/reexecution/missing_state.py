@@ -26,15 +26,24 @@ def missing_state(runs: Sequence[Run], isolation: str) -> tuple[str, ...]:
     kept = list(dict.fromkeys(str(path) for run in runs for path in paths_of(run.state)))
     if kept and IN_PLACE not in isolation:
         lines.append(f"the recorded state of {_some(kept)} was not put back, so the program saw what is there now")
-    lacking = list(dict.fromkeys(name for run in runs for name in _opened(run)))
+    lacking = list(dict.fromkeys(name for run in runs for name in _opened(run, runs)))
     if lacking:
         options = " ".join(f"--state {name}" for name in lacking[:_NAMED])
         lines.append(f"what {_some(lacking)} held before the run is not in the record; record it with {options}")
     return tuple(lines)
 
 
-def is_kept(run: Run, item: Json) -> bool:
-    """Whether something that happened outside every seam happened to state that is kept with the run."""
+def is_kept(runs: Sequence[Run], item: Json) -> bool:
+    """Whether something that happened outside every seam happened to state that is kept.
+
+    Args:
+        runs: the runs of a command, and that of the command itself: the state is kept with that one.
+        item: what happened in any of them.
+    """
+    return any(_is_kept_with(run, item) for run in runs)
+
+
+def _is_kept_with(run: Run, item: Json) -> bool:
     target = item.get("target") if isinstance(item, dict) else None
     cwd = run.definition.get("cwd") if isinstance(run.definition, dict) else None
     if not isinstance(target, str) or not isinstance(cwd, str) or "\0" in target:
@@ -42,9 +51,11 @@ def is_kept(run: Run, item: Json) -> bool:
     return Territory(Path("/nowhere"), (), paths_of(run.state)).holds(os.path.normpath(Path(cwd, target)))
 
 
-def _opened(run: Run) -> Iterator[str]:
+def _opened(run: Run, runs: Sequence[Run]) -> Iterator[str]:
     for item in run.untaped:
-        if isinstance(item, dict) and item.get("what") in _MAY_BE_STATE and isinstance(item.get("target"), str) and not is_kept(run, item):
+        if not isinstance(item, dict) or item.get("what") not in _MAY_BE_STATE or not isinstance(item.get("target"), str):
+            continue
+        if not is_kept(runs, item):
             yield item["target"]
 
 

@@ -90,6 +90,8 @@ class Comparison:
     equal: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     code: Json = None
+    same_files: bool = False
+    """The files that the command was started from are as they were."""
 
     def lines(self) -> list[str]:
         """For people: what has changed, and in one line what has not."""
@@ -114,7 +116,11 @@ class Comparison:
         """Read :meth:`entry` back."""
         changed = [{**c, "modules": tuple(c["modules"]), "places": tuple(c["places"])} for c in entry["changed"]]
         return cls(
-            changed=tuple(Change(**c) for c in changed), equal=tuple(entry["equal"]), unknown=tuple(entry["unknown"]), code=entry["code"]
+            changed=tuple(Change(**c) for c in changed),
+            equal=tuple(entry["equal"]),
+            unknown=tuple(entry["unknown"]),
+            code=entry["code"],
+            same_files=entry.get("same_files") is True,
         )
 
 
@@ -165,8 +171,10 @@ def compare(runs: Sequence[Run], redactor: Redactor, code: Json, *, in_process: 
     equal: list[str] = []
     unknown: list[str] = []
     changed = [*_code(command, now, code, equal, unknown)]
+    had = len(equal)
     if not in_process and not any(change.kind in ("commit", "diff") for change in changed):  # else these tell of the same files
         changed += _files(was, now, equal)
+    same_files = len(equal) > had
     changed += _dependencies(was, now, equal, unknown)
     changed += _plain("python", _python(was), _python(now), "Python", equal)
     changed += _plain("platform", _platform(was, now), _platform(now, was), "machine", equal)
@@ -174,7 +182,7 @@ def compare(runs: Sequence[Run], redactor: Redactor, code: Json, *, in_process: 
     changed += _variables(was, now, command.variables, present_marks, equal)
     if not in_process:
         changed += _command(was, now, equal)
-    return Comparison(changed=tuple(changed), equal=tuple(equal), unknown=tuple(unknown), code=code)
+    return Comparison(changed=tuple(changed), equal=tuple(equal), unknown=tuple(unknown), code=code, same_files=same_files)
 
 
 def _code(command: Run, now: Json, code: Json, equal: list[str], unknown: list[str]) -> Iterator[Change]:

@@ -128,7 +128,7 @@ def _answered(verdict: Verdict) -> str:
     if verdict.told_by_others:
         text += f", {verdict.told_by_others} {'was' if verdict.told_by_others == 1 else 'were'} told of by other instrumentation alone"
     if verdict.matched_by_input:
-        text += f"; {verdict.matched_by_input} matched by input, as their caller could not be known"
+        text += f"; {verdict.matched_by_input} matched by input, away from their place"
     if verdict.matched_by_renaming:
         text += f"; {verdict.matched_by_renaming} matched by renaming, as ids or times that the program makes itself are others"
     if verdict.matched_by_tolerance:

@@ -45,7 +45,7 @@ class LogfireAgentsDialect:
     def claims(self, span: SpanRecord) -> bool:
         """By the template; all but the trace name the provider too."""
         template = span.attributes.get(TEMPLATE)
-        if template not in _READERS or span.attributes.get(SPAN_TYPE) == "log":
+        if not isinstance(template, str) or template not in _READERS or span.attributes.get(SPAN_TYPE) == "log":
             return False
         return template == _TRACE or OLD_SYSTEM in span.attributes
 

@@ -203,7 +203,7 @@ def _list(message: dict[str, Any], name: str) -> list[Any]:
 def _relations(
     raw: dict[str, Any], trace_id: str, span_id: str, faults: list[Fault], losses: Losses
 ) -> tuple[str | None, tuple[LinkRecord, ...]]:
-    """The parent, as Jaeger finds it, and the other references as links.
+    """The parent, as Jaeger finds it, and the references to others as links.
 
     The parent is the first ``CHILD_OF`` of the same trace, else the first ``FOLLOWS_FROM`` of it, else ``parentSpanID``, which old
     documents of Elasticsearch have.
@@ -223,7 +223,7 @@ def _relations(
     links = [
         LinkRecord(trace_id=found.trace_id, span_id=found.span_id, attributes={REF_TYPE: "child_of"} if found.kind == CHILD_OF else {})
         for found in references
-        if found is not parent
+        if parent is None or (found.trace_id, found.span_id) != (parent.trace_id, parent.span_id)
     ]
     losses.of("link-attributes-lost", bool(links))
     old = None if parent else hex_id(padded(raw.get("parentSpanID"), SPAN_ID_BYTES), SPAN_ID_BYTES, "parentSpanID")

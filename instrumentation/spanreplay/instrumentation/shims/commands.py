@@ -427,7 +427,7 @@ def _collected(original: Callable[..., Any]) -> Callable[..., Any]:
     def __del__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 — it stands in for one
         held = getattr(self, _HELD, None)
         if isinstance(held, Stub):
-            if sys is not None and not sys.is_finalizing():
+            if not sys.is_finalizing():
                 held.settle(waiting=False)
             return
         original(self, *args, **kwargs)

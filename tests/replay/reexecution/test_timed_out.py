@@ -101,7 +101,19 @@ async def again() -> str:
     return "done"
 
 
-FORMS = [by_timeout, by_wait_for, by_move_on_after, by_fail_after, in_tasks_below, nested, again]
+async def client() -> None:
+    """One of HTTP has deadlines of its own, where it sends."""
+    if recording:
+        async with asyncio.timeout(LONG_S):
+            pass
+
+
+async def beside_a_client() -> str:
+    await client()
+    return await by_timeout()
+
+
+FORMS = [by_timeout, by_wait_for, by_move_on_after, by_fail_after, in_tasks_below, nested, again, beside_a_client]
 
 
 def agent(form: Callable[[], Awaitable[str]]) -> Callable[[], Awaitable[None]]:

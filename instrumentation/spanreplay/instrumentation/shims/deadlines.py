@@ -1,7 +1,8 @@
 """Which deadlines a program ran into is kept, and in a replay a call that was never made because of one lets that one expire.
 
 A replay answers calls at once, so the time of a block (``asyncio.timeout``, ``asyncio.wait_for``, ``anyio.move_on_after``) may not be over
-where it was when it was recorded. Deadlines of a task or thread are told apart by the order in which it enters them.
+where it was when it was recorded. Deadlines of a task or thread are told apart by the function that enters them and the order in which it
+does: those of HTTP clients are not entered in a replay.
 """
 
 import asyncio
@@ -20,6 +21,9 @@ from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation.shims.patching import Patches
 
 _NAME: Final = "deadlines"
+_BETWEEN: Final = frozenset({"asyncio", "anyio", "contextlib", "spanreplay"})
+"""Packages that enter a deadline for somebody else."""
+_PARTS: Final = 3
 _ANYIO: Final = "anyio._backends._asyncio"
 _patches = Patches()
 _hooked = False
@@ -38,7 +42,8 @@ class Deadline:
         self._session = scope.session
         self._channel = channel
         self._expire = expire
-        self._number = scope.next("!deadline")
+        self._by = _function()
+        self._number = scope.next(f"!deadline {self._by}")
         self.over = False
         """It has expired, or the program has left it."""
         self.loop = asyncio._get_running_loop()
@@ -51,9 +56,9 @@ class Deadline:
             return None
         known: Any = scope.memo.get(_NAME)
         if known is None:
-            pairs = (members for _, members in told.left(self._channel) or ())
-            known = scope.memo[_NAME] = {pair[0]: pair[1] for pair in pairs if len(pair) == 2 and isinstance(pair[1], int)}
-        place: int | None = known.get(self._number)
+            found = (members for _, members in told.left(self._channel) or ())
+            known = scope.memo[_NAME] = {one[:2]: one[2] for one in found if len(one) == _PARTS and isinstance(one[2], int)}
+        place: int | None = known.get((self._by, self._number))
         return place
 
     @property
@@ -74,7 +79,15 @@ class Deadline:
         if not self.over:
             self.over = True
             if self._session.orders is not None:
-                self._session.orders.add(self._channel, 0, (self._number, self._session.latest))
+                self._session.orders.add(self._channel, 0, (self._by, self._number, self._session.latest))
+
+
+def _function() -> str:
+    """Who enters a deadline here."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _BETWEEN:
+        frame = frame.f_back
+    return frame.f_code.co_qualname
 
 
 _inside: ContextVar[tuple[Deadline, ...]] = ContextVar("spanreplay.deadlines", default=())

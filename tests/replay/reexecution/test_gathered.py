@@ -12,6 +12,7 @@ from spanreplay.instrumentation import tool
 from spanreplay.replay.reexecution.forks import scope_of
 from spanreplay.replay.reexecution.gathered import gathered
 from support.handmade import step
+from support.size import FULL
 from support.taped import recorded, replayed
 
 ASKED = ("same", "same", "last")
@@ -45,7 +46,7 @@ class Program:
         asyncio.run(self.run())
 
 
-@settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(max_examples=100 if FULL else 5, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(
     tasks=st.integers(2, 6),
     odd=st.integers(0, 5),

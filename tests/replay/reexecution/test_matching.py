@@ -270,3 +270,21 @@ def test_where_one_worker_did_all_others_that_were_started_may_do_some_of_it_now
     found = RecordedRun(run(*(step(seq, f"~w#0/tool_call:t#{seq - 1}", str(seq)) for seq in range(1, 5))))
     assert asked("~w#0/tool_call:t#0", "2") == ("by input", 2)
     assert asked("~w#0/tool_call:t#1", "1") == ("order", 1)
+
+
+def test_a_worker_of_items_that_are_all_alike_may_take_one_more_than_it_did() -> None:
+    steps = [
+        step(2 * worker + number + 1, f"~w#{worker}/tool_call:t#{number}", asked)
+        for worker in range(3)
+        for number, asked in enumerate(("search", "answer"))
+    ]
+    recorded = RecordedRun(run(*steps))
+    made = [(0, 0, "search"), (0, 1, "answer"), (0, 2, "search"), (0, 3, "answer"), (2, 0, "search"), (2, 1, "answer")]
+    assert all(ask(recorded, f"~w#{worker}/tool_call:t#{number}", asked)[0] in ("path", "input") for worker, number, asked in made)
+    assert not list(recorded.left(()))
+    once_more = RecordedRun(run(*steps))
+    assert [ask(once_more, f"~w#0/tool_call:t#{n}", asked)[0] for n, asked in enumerate(("search", "answer", "answer"))] == [
+        "path",
+        "path",
+        "already_used",
+    ]

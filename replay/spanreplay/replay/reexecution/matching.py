@@ -155,6 +155,11 @@ class RecordedRun:
     def _is_gathered(self, path: str) -> bool:
         return FORK in path and scope_of(path) in self.index.gathered
 
+    def _begins_again(self, kind: str, name: str, path: str, asked: str | None) -> bool:
+        """Has a task or thread made all its calls, and begins anew with the first? So do workers, whose items were all alike."""
+        first = self.index.in_scope(scope_of(path))[0]
+        return path not in self.by_path and sort_of(first.kind, first.name) == sort_of(kind, name) and self.input_of(first) == asked
+
     def _own(self, later: Step) -> Found:
         """A call that has lost its place, as one before it is missing: its own task has asked the same later, and so have others."""
         scope = scope_of(later.path or "")
@@ -194,7 +199,7 @@ class RecordedRun:
             if like is not None:
                 return self._accepted(at_path, like, away=False)
         best: tuple[Step, Like] | None = None
-        for step in islice((s for s in self._elsewhere_free(kind, name, path) if s is not at_path), _LIKENED):
+        for step in islice((s for s in self._elsewhere_free(kind, name, path, asked) if s is not at_path), _LIKENED):
             like = self._likening.judge(step, self.input_of(step), asked)
             if like is not None and (best is None or like.distance < best[1].distance):
                 best = step, like
@@ -359,13 +364,13 @@ class RecordedRun:
 
     def _elsewhere(self, kind: str, name: str, path: str, asked: str | None) -> Found | None:
         """A free step with this very input, made from another task or thread, or from no known place."""
-        step = next((s for s in self._elsewhere_free(kind, name, path) if self.input_of(s) == asked), None)
+        step = next((s for s in self._elsewhere_free(kind, name, path, asked) if self.input_of(s) == asked), None)
         return None if step is None else Found(step=step, by="input", away=True)
 
-    def _elsewhere_free(self, kind: str, name: str, path: str) -> Iterator[Step]:
+    def _elsewhere_free(self, kind: str, name: str, path: str, asked: str | None) -> Iterator[Step]:
         here = scope_of(path)
-        if self._is_gathered(path):  # it has its own steps, and each of the others needs his
-            return
+        if self._is_gathered(path) and here not in self._shuffled and not self._begins_again(kind, name, path, asked):
+            return  # it has its own steps, and each of the others needs his
         for step in self.index.alike(kind, name):
             there = here if step.path is None else scope_of(step.path)
             if step.path is not None and not self._may_be_elsewhere(here, there):

@@ -32,7 +32,7 @@ _MOST_COUNTED: Final = 10_000
 """Channels whose items are counted; those that were new long ago are over."""
 _BODIES_RUN: Final = frozenset({"agent", "handoff"})
 """Kinds of steps whose bodies a replay runs too."""
-_all: "Final[weakref.WeakSet[Orders]]" = weakref.WeakSet()
+_all: Final["weakref.WeakSet[Orders]"] = weakref.WeakSet()
 
 
 class Orders:

@@ -149,7 +149,7 @@ def test_memory_for_content_seen_is_bounded(monkeypatch: pytest.MonkeyPatch, sto
     writer = JournalWriter(store, process=current_process())
     for number in range(40):
         writer.open_span(span(number, attributes={"a": f"{number}" * 1000}))
-    assert len(writer._content) <= 16
+    assert len(writer._lines.content) <= 16
     assert len(writer._spans) <= 16
     assert writer.seen(TRACE, f"{32:016x}")
     assert not writer.seen(TRACE, f"{1:016x}")

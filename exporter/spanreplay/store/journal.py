@@ -28,38 +28,20 @@ Whoever calls a writer is an agent at work: nothing here raises. What cannot be 
 import os
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from spanreplay.boundary.call import StepStarted
 from spanreplay.content.redaction import Redactor
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord, Value
-from spanreplay.store.attribute_text import AttributeText
-from spanreplay.store.encoding import ContentLostError, Json, encode_map, encode_text, to_json
+from spanreplay.store.encoding import Json, encode_text
 from spanreplay.store.flushing import Flusher, before_leaving
-from spanreplay.store.form import (
-    ATTRIBUTES,
-    DROPPED,
-    END,
-    EVENTS,
-    LINKS,
-    MESSAGE,
-    NAME,
-    SPAN,
-    STATUS,
-    TRACE,
-    Form,
-    event_form,
-    link_form,
-    log_form,
-    span_form,
-)
-from spanreplay.store.journal_content import JournalContent
+from spanreplay.store.form import DROPPED, END, MESSAGE, NAME, SPAN, STATUS, TRACE, Form, log_form, span_form
 from spanreplay.store.journal_file import Durability, JournalFile
+from spanreplay.store.journal_lines import JournalLines
 from spanreplay.store.journal_reader import LOST, TYPE
 from spanreplay.store.latest import Latest
-from spanreplay.store.pieces import Splitter
 from spanreplay.store.process import ProcessInfo, current_process
 from spanreplay.store.record_text import OPEN, close_line, origin_head, plain_line, span_line, step_line, step_record
 
@@ -93,15 +75,8 @@ class JournalWriter:
         self._process = process
         self._file = JournalFile(self.store, process, durability=self._durability)
         self._flusher = Flusher(self) if self._durability == "batch" else None
+        self._lines = JournalLines(self._file, self._flusher)
         self._spans = Latest(_SEEN_SPANS)
-        self._splitter = Splitter()
-        self._forget()
-
-    def _forget(self) -> None:
-        """A new file has to hold by itself all that its records refer to."""
-        self._content = JournalContent(self._file, self._splitter)
-        self._keep = self._content.keep
-        self._attribute_text = AttributeText(self._keep)
 
     @property
     def process(self) -> ProcessInfo:
@@ -130,13 +105,14 @@ class JournalWriter:
             if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
                 self._after_fork()
             with self._lock:
-                self._look()
+                lines = self._lines
+                lines.look()
 
                 def line() -> str | None:
-                    attributes = self._attribute_text.text(step.attributes)
-                    return step_line(step, kind, self._content.resource(resource), self._content.scope(scope)[1], attributes)
+                    attributes = lines.attribute_text.text(step.attributes)
+                    return step_line(step, kind, lines.content.resource(resource), lines.content.scope(scope)[1], attributes)
 
-                if self._put_with_content(line):
+                if lines.put_joined(line):
                     self._spans.add(step.trace_id + step.span_id)
                     return
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
@@ -166,9 +142,9 @@ class JournalWriter:
             if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
                 self._after_fork()
             with self._lock:
-                self._look()
-                content = self._content
-                self._file.put(plain_line(OPEN, place, content.resource(resource), content.scope(scope)[1], run))
+                lines = self._lines
+                lines.look()
+                self._file.put(plain_line(OPEN, place, lines.content.resource(resource), lines.content.scope(scope)[1], run))
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
             self._file.drop(error)
         return True
@@ -194,17 +170,18 @@ class JournalWriter:
             if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
                 self._after_fork()
             with self._lock:
-                self._look()
+                lines = self._lines
+                lines.look()
 
                 def line() -> str | None:
-                    members = self._attribute_text.clean(attributes, redactor)
+                    members = lines.attribute_text.clean(attributes, redactor)
                     if members is None:
                         return None
                     if run:
                         members.insert(0, run)
-                    return plain_line(_PLAIN, place, self._content.resource(resource), self._content.scope(scope)[1], ",".join(members))
+                    return plain_line(_PLAIN, place, lines.content.resource(resource), lines.content.scope(scope)[1], ",".join(members))
 
-                if not self._put_with_content(line):
+                if not lines.put_joined(line):
                     return False
                 self._spans.add(span)
                 return True
@@ -243,25 +220,26 @@ class JournalWriter:
             if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
                 self._after_fork()
             with self._lock:
-                self._look()
+                lines = self._lines
+                lines.look()
                 if not (events or links or status_message or name is not None or dropped != _NONE_DROPPED):
 
                     def line() -> str:
-                        text = self._attribute_text.text(attributes) if attributes else ""
+                        text = lines.attribute_text.text(attributes) if attributes else ""
                         return close_line(trace_id, span_id, end_ns, status, text)
 
-                    if self._put_with_content(line):
+                    if lines.put_joined(line):
                         return
                 form: Form = {TYPE: "close", TRACE: trace_id, SPAN: span_id, END: end_ns}
                 if status:
                     form[STATUS] = status
                 if status_message:
-                    form[MESSAGE] = encode_text(status_message, self._keep)
+                    form[MESSAGE] = encode_text(status_message, lines.keep)
                 if name is not None:
-                    form[NAME] = encode_text(name, self._keep)
+                    form[NAME] = encode_text(name, lines.keep)
                 if dropped != _NONE_DROPPED:
                     form[DROPPED] = list(dropped)
-                self._put_additions(form, attributes, events, links)
+                lines.put_additions(form, attributes, events, links)
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
             self._file.drop(error)
 
@@ -279,8 +257,9 @@ class JournalWriter:
             if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
                 self._after_fork()
             with self._lock:
-                self._look()
-                self._put_additions({TYPE: "patch", TRACE: trace_id, SPAN: span_id}, attributes, events, links)
+                lines = self._lines
+                lines.look()
+                lines.put_additions({TYPE: "patch", TRACE: trace_id, SPAN: span_id}, attributes, events, links)
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
             self._file.drop(error)
 
@@ -295,13 +274,14 @@ class JournalWriter:
             if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
                 self._after_fork()
             with self._lock:
-                self._look()
+                lines = self._lines
+                lines.look()
                 form: Form = {TYPE: "log"} if origin is None else {TYPE: "log", "origin": origin}
-                attributes = self._attributes(record.attributes, form)
+                attributes = lines.attributes(record.attributes, form)
                 form.update(
-                    log_form(record, self._content.resource(record.resource), self._content.scope(record.scope)[0], self._keep, _NOTHING)
+                    log_form(record, lines.content.resource(record.resource), lines.content.scope(record.scope)[0], lines.keep, _NOTHING)
                 )
-                self._file.put(_line(form, attributes))
+                lines.put(form, attributes)
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
             self._file.drop(error)
 
@@ -311,7 +291,7 @@ class JournalWriter:
             if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
                 self._after_fork()
             with self._lock:
-                self._look(at_once=True)
+                self._lines.look(at_once=True)
                 self._file.sync()
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
             self._file.drop(error)
@@ -331,9 +311,8 @@ class JournalWriter:
             if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
                 self._after_fork()
             with self._lock:
-                self._look(at_once=True)
-                self._file.end()
-                self._forget()
+                self._lines.look(at_once=True)
+                self._lines.end()
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
             self._file.drop(error)
 
@@ -344,100 +323,21 @@ class JournalWriter:
             if os.getpid() != self._pid:  # forked by C code, which runs no hooks of Python
                 self._after_fork()
             with self._lock:
-                self._look()
-                attributes = self._attributes(record.attributes, form)
-                resource, (scope, scope_text) = self._content.resource(record.resource), self._content.scope(record.scope)
+                lines = self._lines
+                lines.look()
+                attributes = lines.attributes(record.attributes, form)
+                resource, (scope, scope_text) = lines.content.resource(record.resource), lines.content.scope(record.scope)
                 line = None if LOST in form else span_line(head, record, resource, scope_text, attributes)
                 if line is None:
-                    form.update(span_form(record, resource, scope, self._keep, _NOTHING))
-                    line = _line(form, attributes)
-                if self._file.put(line):
+                    form.update(span_form(record, resource, scope, lines.keep, _NOTHING))
+                if lines.put(form, attributes) if line is None else self._file.put(line):
                     self._spans.add(record.trace_id + record.span_id)
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
             self._file.drop(error)
 
-    def _put_with_content(self, line: Callable[[], str | None]) -> bool:
-        """Writes a record and the content that it refers to at once.
-
-        Args:
-            line: makes the record's, and keeps the content; ``None`` where the record has more than a line of its kind can say.
-
-        Returns:
-            ``False`` where the record was not written: it is to be tried in parts, of which one may get there.
-        """
-        content = self._content
-        lines = content.hold()
-        try:
-            made = line()
-            if made is not None:
-                together = [*lines, made]
-                lines.clear()
-                try:
-                    self._file.write_together(together)
-                except BaseException:
-                    self._forget()
-                    raise
-        except Exception:  # noqa: BLE001 - whoever tries it in parts finds out which of them it is
-            made = None
-        finally:
-            try:
-                content.release()
-            except ContentLostError:
-                self._forget()
-        return made is not None
-
-    def _put_additions(
-        self, form: Form, attributes: Mapping[str, Value], events: Sequence[EventRecord], links: Sequence[LinkRecord]
-    ) -> None:
-        text = self._attributes(attributes, form)
-        if events:
-            form[EVENTS] = [event_form(event, self._keep) for event in events]
-        if links:
-            form[LINKS] = [link_form(link, self._keep) for link in links]
-        self._file.put(_line(form, text))
-
-    def _attributes(self, attributes: Mapping[str, Value], form: Form) -> str:
-        """JSON of all attributes that can be kept; the span is worth more than the one that cannot."""
-        if not attributes:
-            return ""
-        try:
-            return self._attribute_text.text(attributes)
-        except Exception:  # noqa: BLE001 - found out below which attribute it is
-            kept: dict[str, Value] = {}
-        for key, value in attributes.items():
-            try:
-                encode_map({key: value}, self._keep)
-            except Exception as error:  # noqa: BLE001 - any value may come from anywhere
-                form[LOST] = form.get(LOST, 0) + 1
-                self._file.drop(error)
-            else:
-                kept[key] = value
-        return to_json(encode_map(kept, self._keep)) if kept else ""
-
-    def _look(self, *, at_once: bool = False) -> None:
-        self._content.release()  # the garbage collector may have ended a span while another one is written
-        file = self._file
-        if file.is_gone(at_once=at_once):
-            self._forget()
-        elif file.is_full:
-            file.end()
-            self._forget()
-        if self._flusher is not None:
-            if file.lost_gathered:
-                file.lost_gathered = False
-                self._forget()
-            if not self._flusher.wake():
-                file.gather_no_more()
-
     def _after_fork(self) -> None:
         self._file.close()
         self._begin(current_process())
-
-
-def _line(form: Form, attributes: str) -> str:
-    """A record whose attributes are text already."""
-    line = to_json(form)
-    return f'{line[:-1]},"{ATTRIBUTES}":{attributes}}}' if attributes else line
 
 
 _writers: "weakref.WeakSet[JournalWriter]" = weakref.WeakSet()

@@ -237,6 +237,22 @@ def test_redaction_lowers_the_grade_of_answers_only(attribute: str, grade: str, 
     assert attribute in draft.reasons[0].detail
 
 
+@pytest.mark.parametrize(
+    ("said", "url", "grade"),
+    [
+        ("timed out", "https://api.example.com/v1", "exact"),
+        ("timed out", "https://api.example.com/v1?key=%5Bredacted:query:0123abcd%5D", "exact"),
+        ("key [redacted:token:0123abcd] is not valid", "https://api.example.com/v1", "semantic"),
+    ],
+)
+def test_the_credentials_of_the_request_that_an_error_carries_are_nothing_that_an_agent_gets(said: str, url: str, grade: str) -> None:
+    request = {"method": "POST", "url": url, "headers": [["Authorization", "Bearer [redacted:bearer:0123abcd]"]], "content": None}
+    state = {"_request": {"$t": "request", "c": "httpx", "v": request}}
+    error = {"$t": "httpx:ReadTimeout", "k": "exception", "v": {"message": said, "args": [said], "state": state}}
+    text = json.dumps(error)
+    assert step(STEP_INPUT="1", STEP_ERROR=text, STEP_REDACTED=json.dumps({a.STEP_ERROR: text.count("redacted:")})).grade == grade
+
+
 def test_lossy_values_replay_by_meaning() -> None:
     draft = step(STEP_INPUT="1", STEP_RESULT="2", STEP_LOSSY='["spanreplay.result"]')
     assert (draft.grade, codes(draft)) == ("semantic", ["lossy"])

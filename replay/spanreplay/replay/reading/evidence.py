@@ -1,6 +1,7 @@
 """What spanreplay's own attributes prove about a step: whether each value is whole, what was left off, replaced or kept as text only."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -26,6 +27,9 @@ ANSWERS: Final = frozenset(
 )
 """What a replay hands back to the agent: a replacement in one of these changes what the agent gets."""
 HEADERS: Final = frozenset({a.WIRE_REQUEST_HEADERS, a.WIRE_RESPONSE_HEADERS})
+_MARK: Final = re.compile(r"(?:\[|%5B)redacted:", re.IGNORECASE)
+_UNREAD: Final = {"request": ("headers", "url"), "response": ("headers",)}
+"""What no agent reads of the requests and responses that errors of HTTP clients carry, by their type tags."""
 
 
 def proof(span: SpanRecord, fields: Fields) -> tuple[list[tuple[Grade, Reason]], frozenset[str]]:
@@ -36,10 +40,10 @@ def proof(span: SpanRecord, fields: Fields) -> tuple[list[tuple[Grade, Reason]],
         findings.append(("semantic", Reason(code=LOSSY, detail=f"kept as text only: {', '.join(sorted(listed))}")))
     for name, count in sorted(_counts(fields.json(a.STEP_REDACTED)).items()):
         detail = f"{count} replaced in {name}"
-        if name in ANSWERS:
-            findings.append(("semantic", Reason(code=REDACTED_RESULT, detail=detail)))
-        elif name in HEADERS:
+        if name in HEADERS or (name == a.STEP_ERROR and count <= _of_requests(fields.text(name))):
             findings.append(("exact", Reason(code=REDACTED_HEADER, detail=f"{detail}; no agent reads them")))
+        elif name in ANSWERS:
+            findings.append(("semantic", Reason(code=REDACTED_RESULT, detail=detail)))
         else:
             findings.append(("exact", Reason(code=REDACTED_INPUT, detail=f"{detail}; both sides of a match are redacted alike")))
     if span.dropped_attributes:
@@ -47,6 +51,25 @@ def proof(span: SpanRecord, fields: Fields) -> tuple[list[tuple[Grade, Reason]],
             ("incomplete", Reason(code=DROPPED_ATTRIBUTES, detail=f"{span.dropped_attributes} attributes were dropped on the way"))
         )
     return findings, left_off
+
+
+def _of_requests(error: str | None) -> int:
+    """How many marks in a typed error stand where the request that it carries holds credentials: in headers, in a URL."""
+    try:
+        waiting: list[Any] = [json.loads(error or "null")]
+    except (ValueError, RecursionError):
+        return 0
+    count = 0
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+        elif isinstance(value, dict):
+            waiting += value.values()
+            parts = value.get("v")
+            for name in _UNREAD.get(str(value.get("$t")), ()) if isinstance(parts, dict) else ():
+                count += len(_MARK.findall(json.dumps(parts.get(name), ensure_ascii=False)))
+    return count
 
 
 def _digests(fields: Fields) -> tuple[list[tuple[Grade, Reason]], frozenset[str]]:

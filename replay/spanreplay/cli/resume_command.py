@@ -11,7 +11,7 @@ from spanreplay.cli.how import how
 from spanreplay.cli.judged import Reports
 from spanreplay.cli.living import not_from_here, of_target
 from spanreplay.cli.main import user_command
-from spanreplay.cli.options import WrongUse, common, complain, many, print_json, store_path
+from spanreplay.cli.options import WrongUse, common, complain, many, print_json, say, store_path
 from spanreplay.cli.sections import Sectioned
 from spanreplay.replay.showing import safe, short_id
 
@@ -79,6 +79,8 @@ def command(
     except PolicyError as error:
         raise click.UsageError(str(error)) from error
     loaded = load(target, store)
+    if target == "last":
+        loaded = _meant(loaded, store)
     about(loaded)
     if not any(run.outcome == "unknown" for run in loaded.siblings):
         raise WrongUse("the run has ended; what has not crashed is forked: spanreplay fork")
@@ -95,6 +97,25 @@ def command(
         argv, cwd = confirmed_command(loaded, yes=yes)
     done = re_execute(loaded, argv, options, reports=Reports(junit=None, github=False), as_json=as_json, cwd=cwd, store=store)
     context.exit(exit_code(done, loaded.siblings, options.policy))
+
+
+def _meant(loaded: "Loaded", store: Path | None) -> "Loaded":
+    """What ``last`` means here: a resumption that came to nothing does not stand before the run that it was to finish."""
+    from spanreplay.cli.target import NoRunInStore, load
+    from spanreplay.replay.reexecution.resumed import came_to_nothing
+
+    run = loaded.runs[0]
+    if run.forked_from is None:
+        return loaded
+    try:
+        origin = load(run.forked_from, loaded.store or store)
+    except NoRunInStore:
+        return loaded
+    if not came_to_nothing(run, origin.siblings):
+        return loaded
+    of = short_id(run.forked_from)
+    say(f"last is run {short_id(run.run_id)}, which went on from run {of} and came to nothing: it is run {of} that is resumed")
+    return origin
 
 
 def _tell_earlier(loaded: "Loaded", store: Path | None, *, again: bool) -> None:

@@ -21,7 +21,7 @@ def look(x):
     return {"x": x, "of": os.environ.get("OF", "old")}
 
 @tool(effect="write")
-def note(x):
+def note(x) -> str:
     with open(os.environ.get("SPANREPLAY_TARGET", "production"), "a") as file:
         file.write(f"{x}\\n")
     if os.environ.get("CRASH"):
@@ -127,8 +127,14 @@ def test_a_killed_command_is_resumed_as_it_is_decided(spanreplay: CommandLine, a
     assert asked.code == 125
     assert "--decide '2=done:JSON'" in asked.err
     assert asked.out == ""
+    wrong = spanreplay("resume", "last", "--decide", "2=done:17", "--", *agent, "1")
+    assert (wrong.code, "note is declared to give str, and 17 is none" in wrong.out, "refused: step 2, decided" in wrong.out) == (
+        4,
+        True,
+        True,
+    )
     done = spanreplay("resume", "last", "--decide", '2=done:"by hand"', "--", *agent, "1")
-    assert done.code == 0
+    assert (done.code, "came to nothing" in done.err) == (0, True), done
     assert (tmp_path / "production").read_text() == "1\n"
     made = last(spanreplay)
     assert (made["forked_from"], made["outcome"]) == (crashed["run_id"], "ok")

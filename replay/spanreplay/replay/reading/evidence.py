@@ -67,8 +67,9 @@ def _of_requests(error: str | None) -> int:
         elif isinstance(value, dict):
             waiting += value.values()
             parts = value.get("v")
-            for name in _UNREAD.get(str(value.get("$t")), ()) if isinstance(parts, dict) else ():
-                count += len(_MARK.findall(json.dumps(parts.get(name), ensure_ascii=False)))
+            if isinstance(parts, dict):
+                unread = [parts.get(name) for name in _UNREAD.get(str(value.get("$t")), ())]
+                count += len(_MARK.findall(json.dumps(unread, ensure_ascii=False)))
     return count
 
 

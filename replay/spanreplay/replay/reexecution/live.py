@@ -261,7 +261,7 @@ class Live:
         try:
             return chosen(text, step, like)
         except PolicyError as error:
-            raise closed.refused(step, str(error), self._ledger, action="change") from error
+            raise closed.refused(step, str(error), self._ledger, action="change", expected=expected) from error
 
     # ---- mixes --------------------------------------------------------------------------------------------------
 

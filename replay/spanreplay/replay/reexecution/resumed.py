@@ -6,6 +6,7 @@ from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reexecution.contradictions import same_place
 from spanreplay.replay.reexecution.cut import is_harmless
 from spanreplay.replay.reexecution.policy import RESULT
+from spanreplay.replay.reexecution.stopped import was_stopped
 
 
 def continued(crashed: Sequence[Run], later: Sequence[Run]) -> list[Run]:
@@ -27,7 +28,13 @@ def acted_in(run: Run, crashed: Sequence[Run]) -> list[Step]:
     A fork acts elsewhere: ``--target`` is on its steps, and is no place of the record.
     """
     recorded = {step.target for before in crashed for step in before.steps if step.target}
-    return [s for s in run.steps if _was_live(s) and not is_harmless(s) and (s.target is None or same_place(s.target, recorded))]
+    live = [s for s in run.steps if _was_live(s) and not (s.outcome == "rejected" and was_stopped(s))]
+    return [s for s in live if not is_harmless(s) and (s.target is None or same_place(s.target, recorded))]
+
+
+def came_to_nothing(later: Run, crashed: Sequence[Run]) -> bool:
+    """Did a later run that was to finish crashed ones end otherwise than well, before it acted? They are still to be finished then."""
+    return later.outcome not in ("ok", "unknown") and any(run.outcome == "unknown" for run in crashed) and not acted_in(later, crashed)
 
 
 def _was_live(step: Step) -> bool:

@@ -1,9 +1,13 @@
-"""An agent whose calls depend on the day, on chance, on secrets, and on the order of a set. ``RECORD_AT`` is the time it thinks it is."""
+"""An agent whose calls depend on the day, on chance, on secrets, on the order of a set and on names of files.
+
+``RECORD_AT`` is the time it thinks it is.
+"""
 
 import datetime as dt
 import os
 import random
 import secrets
+import tempfile
 import uuid
 
 import time_machine
@@ -15,7 +19,7 @@ if "RECORD_AT" in os.environ:
 
 
 @tool(effect="read")
-def ask(prompt: str, key: str, secret: str, pick: int, order: list[str]) -> float:
+def ask(prompt: str, key: str, secret: str, pick: int, order: list[str], folder: str) -> float:
     """Draw a number and a secret, which a replay does not."""
     return random.random() + secrets.randbelow(2)
 
@@ -23,4 +27,4 @@ def ask(prompt: str, key: str, secret: str, pick: int, order: list[str]) -> floa
 with agent_run("dated"):
     for _ in range(3):
         trees = list({"oak", "elm", "ash", "fir", "yew"})
-        ask(f"Today is {dt.date.today()}.", str(uuid.uuid4()), secrets.token_hex(9), random.randrange(10**6), trees)
+        ask(f"Today is {dt.date.today()}.", str(uuid.uuid4()), secrets.token_hex(9), random.randrange(10**6), trees, tempfile.mkdtemp())

@@ -144,6 +144,8 @@ class Session:
         """What the program has seen come since the last step; ``None`` where nothing is kept."""
         self.told_orders: ToldOrders | None = None
         """In a replay, the recorded orders."""
+        self.on_taken: Callable[[str, str], None] | None = None
+        """In a replay, told of each name of a temporary file that somebody has already, and of the one that was given instead."""
         self.arrivals: dict[Any, Any] = {}
         """What brings things in order, by what they are for."""
         self.of_runs: Mapping[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Randomness that a replay can make again: ``uuid`` and ``random``, from a seed that is kept with the recorded command.
+"""Randomness that a replay can make again: ``uuid``, ``random`` and names of ``tempfile``, from a seed kept with the recorded command.
 
 A uuid comes from the seed, the causal scope and the module that ask for it and how many they have asked for. So it is the same however
 tasks and threads are scheduled, and whatever is drawn by what does not run in a replay, or not as often: the body of a tool, a model SDK
@@ -23,6 +23,7 @@ from typing import Any, Final
 from spanreplay.boundary.boundary import here
 from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation.hooks import Hooks
+from spanreplay.instrumentation.shims import temporary_names
 from spanreplay.instrumentation.shims.patching import Patches
 
 _VERSIONS: Final = {"uuid1": 1, "uuid4": 4, "uuid6": 6, "uuid7": 7, "uuid8": 8}
@@ -168,7 +169,15 @@ def _patch_secrets(module: ModuleType, patches: Patches) -> None:
     patches.replace(module, "choice", lambda _: drawn.choice)
 
 
-_hooks: Final = Hooks("randomness", {"uuid": _patch_uuid, "random": _patch_random, "secrets": _patch_secrets})
+def _patch_tempfile(module: ModuleType, patches: Patches) -> None:
+    def draw(word: str, asks: FrameType) -> tuple[Scope, bytes] | None:
+        scope = here() if _state["by_module"] and _state["seed"] is not None else None
+        return None if scope is None else (scope, _stream(scope, f"{word}@{_module_of(asks)}"))
+
+    temporary_names.patch(module, patches, draw)
+
+
+_hooks: Final = Hooks("randomness", {"uuid": _patch_uuid, "random": _patch_random, "secrets": _patch_secrets, "tempfile": _patch_tempfile})
 
 
 def install(seed: str, *, fresh: bool, secrets: bool = False) -> None:

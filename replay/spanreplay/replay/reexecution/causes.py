@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from spanreplay.boundary.clock_reads import MOST_OF_ONE
 from spanreplay.replay.model import Run, Step
+from spanreplay.replay.reexecution import temporary
 from spanreplay.replay.reexecution.code_changes import ChangedLine, CodeChanges, code_changes
 from spanreplay.replay.reexecution.evidence import fragments
 from spanreplay.replay.reexecution.ledger import Difference
@@ -73,9 +74,17 @@ class Causes:
         runs: the recorded runs.
         comparison: the recorded versions against the present ones, where they are known.
         command: the run that knows the recorded versions; by default it is looked for among the runs.
+        taken: names of temporary files that somebody else had, see :mod:`spanreplay.replay.reexecution.temporary`.
     """
 
-    def __init__(self, runs: Sequence[Run], comparison: Comparison | None = None, command: Run | None = None) -> None:
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        comparison: Comparison | None = None,
+        command: Run | None = None,
+        taken: Sequence[Mapping[str, str]] = (),
+    ) -> None:
+        self._taken = taken
         self._runs = runs
         self._command = command or recorded_command(runs)
         self._comparison = comparison
@@ -91,6 +100,8 @@ class Causes:
         """The difference with its cause: the change that reached it, or that none can be told."""
         if difference.cause is not None or difference.same_as is not None or difference.kind in ("not_replayable", "beyond"):
             return difference
+        if (taken := temporary.cause(self._taken, difference.recorded, difference.actual)) is not None:
+            return replace(difference, cause_kind="name", cause=taken)
         what = self._what(difference)
         hits = list(self._hits(difference))
         best = max((hit.strength for hit in hits), default=_POSSIBLE)

@@ -85,6 +85,7 @@ def _start(scratch: Path) -> None:
     clock = RecordedClock(runs)
     enough = partial(_end_soon, scratch / ENDS, "alone" if plan.options.comparing.all_differences else "whole")
     stop = _nothing if plan.options.stepping.break_at is not None else enough  # who looks at it takes their time
+    temporary = str(scratch / TEMPORARY)
     made = prepared(
         runs,
         ledger,
@@ -94,6 +95,7 @@ def _start(scratch: Path) -> None:
         options=plan.options,
         on_stop=stop,
         clock=clock,
+        temporary=temporary,
         keeping=lambda redactor: Keeping(env.store_folder(None), place, redactor, ledger),
     )
     session, kept = made.session, made.keeping
@@ -116,7 +118,7 @@ def _start(scratch: Path) -> None:
     if not plan.options.guard:
         ledger.enter("started", pid=os.getpid(), argv=sys.orig_argv, isolation="none")
         return
-    tempfile.tempdir = str(scratch / TEMPORARY)
+    tempfile.tempdir = temporary
     sys.dont_write_bytecode = True
 
     options, ledgers = plan.options, [ledger]
@@ -157,6 +159,7 @@ def _start(scratch: Path) -> None:
             options=options,
             on_stop=stop,
             clock=clock,
+            temporary=temporary,
         )
         _around(copied.session, copied.interceptor, plan, runs, mine, clock, enough)
         os.environ.update(replace(place, path=path, run_id=run_id).environment())

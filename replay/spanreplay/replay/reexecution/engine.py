@@ -41,6 +41,7 @@ from spanreplay.replay.reexecution.live import Live
 from spanreplay.replay.reexecution.options import STRICT, Options
 from spanreplay.replay.reexecution.policy import NOTHING, Fault, Policy
 from spanreplay.replay.reexecution.stubs import RecordedCalls
+from spanreplay.replay.reexecution.temporary import Moved, recorded_folder
 from spanreplay.replay.reexecution.uncalled import enter_unreached
 from spanreplay.replay.reexecution.verdict import Verdict, verdict
 from spanreplay.replay.reexecution.versions_now import compare, present_code, recorded_command, recorded_redactor
@@ -98,6 +99,7 @@ def prepared(
     clock: RecordedClock | None = None,
     keeping: Callable[[Redactor], Keeping] | None = None,
     environment: Mapping[str, str] | None = None,
+    temporary: str | None = None,
 ) -> "Answering":
     """What answers every call from ``runs``, redacting by the recorded policy, with no spans; and, where nothing is live, no sink.
 
@@ -112,12 +114,16 @@ def prepared(
         clock: told of the times in the record that the replay comes to.
         keeping: makes what records the re-execution itself, where something of it is live.
         environment: of the program, which names where live models are; this process's by default.
+        temporary: folder of the temporary files of the program, where it is another one than it would be without a replay.
 
     Raises:
         PolicyError: what is to be live does not fit the runs.
     """
     policy = next((r.redaction for r in runs if r.redaction), None)
     redactor = redactor_for(RedactionPolicy.from_json(policy) if policy else None)
+    folder = None if temporary is None else recorded_folder(runs)
+    if temporary is not None and folder is not None:
+        redactor = Moved(redactor, temporary, folder)
     live, hosts = None, options.allow_connect
     if options.policy:
         if options.policy.lets_models_run:
@@ -147,6 +153,7 @@ def prepared(
         clock=time.time_ns if kept is None else real_time_ns,
     )
     session.told_by = clock
+    session.on_taken = lambda name, given: ledger.enter("taken", recorded=name, actual=given)
     session.told_orders = interceptor.orders
     if live is None and kept is None:
         session.foresees = interceptor.foresees

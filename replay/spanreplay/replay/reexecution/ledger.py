@@ -124,6 +124,8 @@ class Totals:
     """What calls had that the record does not show."""
     order_relaxed: int = 0
     """Answers given out of the recorded order, after a bounded wait."""
+    taken: list[Mapping[str, Any]] = field(default_factory=list)
+    """Names of temporary files that somebody had, ``recorded``, and those that were given instead, ``actual``."""
     telemetry_dropped: int = 0
     runs_matched: set[str] = field(default_factory=set)
     differences: list[Difference] = field(default_factory=list)
@@ -207,6 +209,7 @@ _EVENTS: Final[Mapping[str, Callable[[Totals, Mapping[str, Any]], None]]] = {
     "covered": _covered,
     "run": lambda totals, facts: totals.runs_matched.add(facts["run"]),
     "relaxed": lambda totals, _: setattr(totals, "order_relaxed", totals.order_relaxed + 1),
+    "taken": lambda totals, facts: totals.taken.append(facts),
     "telemetry": lambda totals, facts: setattr(totals, "telemetry_dropped", totals.telemetry_dropped + facts.get("count", 1)),
     "difference": lambda totals, facts: totals.differences.append(Difference.of(facts)),
     "crashed": lambda totals, facts: totals.crashes.append(facts),

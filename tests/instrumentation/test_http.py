@@ -23,12 +23,14 @@ from support.http_tape import Recorder
         ("https://logfire-us.pydantic.dev/v1/metrics", "application/x-protobuf", True),
         ("https://api.openai.com/v1/traces/ingest", "application/json", True),
         ("https://eu.api.smith.langchain.com/runs/multipart", "multipart/form-data; boundary=x", True),
+        ("https://config.mlflow-telemetry.io/3.17.2.json", "", True),
         ("https://us.i.posthog.com/batch/", "application/json", True),
         ("https://o1.ingest.us.sentry.io/api/2/envelope/", "application/x-sentry-envelope", True),
         ("https://sentry.example.com/api/2/envelope/", "application/x-sentry-envelope", True),
         ("https://langfuse.example.com/api/public/ingestion", "application/json", True),
         ("https://api.example.com/v1/traces", "text/csv", False),
         ("https://api.smith.langchain.com/commits/owner/prompt/latest", "", False),
+        ("https://api.smith.langchain.com/api/v1/runs/query", "application/json", False),
         ("https://us.i.posthog.com/flags/?v=2", "application/json", False),
         ("https://langfuse.example.com/api/public/v2/prompts/p", "", False),
         ("https://notposthog.com/batch/", "application/json", False),
@@ -42,6 +44,21 @@ def test_telemetry_is_told_from_work(url: str, content_type: str, is_telemetry: 
     replaying = scope("replay")
     assert http.consider(replaying, request) is (Course.DROP if is_telemetry else Course.STEP)
     assert http_telemetry.dropped(replaying.session) == ({request.authority: 1} if is_telemetry else {})
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "agent", "is_telemetry"),
+    [
+        ("GET", "/info", "langsmith-py/0.15.1-httpx", True),
+        ("PATCH", "/api/v1/runs/1b4e28ba-2fa1-11d2-883f-0016d3cca427", "langsmith-py/0.4.0", True),
+        ("GET", "/runs/1b4e28ba-2fa1-11d2-883f-0016d3cca427", "langsmith-py/0.15.1-httpx", False),
+        ("GET", "/commits/-/tone/latest", "langsmith-py/0.15.1-httpx", False),
+        ("GET", "/info", "python-httpx/0.28.1", False),
+    ],
+)
+def test_a_library_that_reports_to_its_users_host_is_known_by_its_name(method: str, path: str, agent: str, is_telemetry: bool) -> None:
+    request = head("https://smith.example.com" + path, method, headers=(("User-Agent", agent),))
+    assert http_telemetry.is_telemetry(request) is is_telemetry
 
 
 def inside(kind: Kind, mode: Mode = "record", **call: Any) -> Scope:

@@ -1,5 +1,6 @@
 """Requests that report on the program instead of doing its work: never a step, and never sent by a replay."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from weakref import WeakKeyDictionary
 from opentelemetry import context as otel_context
 
 from spanreplay.boundary.session import Session
+from spanreplay.instrumentation.http_body import header
 from spanreplay.instrumentation.http_request import Head
 
 OTLP_PATHS: Final = ("/v1/traces", "/v1/logs", "/v1/metrics", "/v1development/profiles")
@@ -31,6 +33,10 @@ class Destination:
     """Beginnings of the path; empty for any path."""
     content_type: str = ""
     """Beginning of the content type; empty for any."""
+    request: re.Pattern[str] | None = None
+    """What method and path are together; ``None`` for any."""
+    agent: str = ""
+    """Beginning of the ``User-Agent``, of a library that reports to hosts of its users' own; empty for any."""
 
     def is_at(self, host: str) -> bool:
         """Is this one of its hosts?"""
@@ -38,12 +44,23 @@ class Destination:
 
     def takes(self, head: Head) -> bool:
         """Does this request, sent to one of its hosts, report to it?"""
-        return (not self.paths or head.path.startswith(self.paths)) and head.content_type.lower().startswith(self.content_type)
+        return (
+            (not self.paths or head.path.startswith(self.paths))
+            and (self.request is None or self.request.fullmatch(f"{head.method} {head.path}") is not None)
+            and head.content_type.lower().startswith(self.content_type)
+            and header(head.headers, "user-agent").startswith(self.agent)
+        )
 
+
+_TO_LANGSMITH: Final = re.compile(
+    r"(?:GET .*/info|POST .*/(?:runs(?:/batch|/multipart)?|otel/.*|feedback(?:/.*)?)|PATCH .*/(?:runs|feedback)/[^/]+)"
+)
+"""Runs are also read at these paths, which is work: ``GET /runs/ID``, ``POST /runs/query``."""
 
 VENDORS: Final[tuple[Destination, ...]] = (
     Destination("api.openai.com", ("/v1/traces/ingest",)),
-    Destination("smith.langchain.com", ("/runs", "/otel", "/info", "/api/v1/runs", "/api/v1/otel", "/api/v1/info", "/feedback")),
+    Destination("smith.langchain.com", request=_TO_LANGSMITH),
+    Destination("", request=_TO_LANGSMITH, agent="langsmith-py/"),  # hosted anywhere
     Destination("", ("/api/public/ingestion", "/api/public/otel")),  # Langfuse, hosted anywhere
     Destination("posthog.com", ("/batch", "/capture", "/e/", "/i/v0/e", "/track", "/engage")),
     Destination("ingest.sentry.io"),
@@ -59,6 +76,7 @@ VENDORS: Final[tuple[Destination, ...]] = (
     Destination("datadoghq.com", ("/api/intake/", "/api/v2/logs", "/api/v2/series", "/api/v2/llmobs", "/v1/input")),
     Destination("api.honeycomb.io", ("/1/batch", "/1/events")),
     Destination("api.braintrust.dev", ("/logs3", "/otel")),
+    Destination("mlflow-telemetry.io"),
     Destination("agentops.ai", ("/v2/", "/v3/", "/v4/")),
     Destination("huggingface.co", ("/api/telemetry",)),
     Destination("telemetry.scarf.sh"),

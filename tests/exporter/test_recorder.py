@@ -442,3 +442,13 @@ def use(provider: TracerProvider, monkeypatch: pytest.MonkeyPatch) -> None:
     from opentelemetry import trace
 
     monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
+
+
+def test_what_comes_of_a_step_after_its_end_is_added_to_it(recorder: Recorder, journal: Journal, scope: Scope) -> None:
+    step = begin(scope, Call(kind="tool_call", name="ask"))
+    step.succeed(1)
+    recorder.amended(step.trace_id, step.span_id, {names.STEP_ERROR: "more"})
+    recorder.durable = True
+    recorder.amended(step.trace_id, step.span_id, {names.STEP_ERROR: "all"})
+    assert journal.of("patch") == [{names.STEP_ERROR: "more"}, {names.STEP_ERROR: "all"}]
+    assert journal.syncs[-1] == len(journal.lines)

@@ -114,19 +114,6 @@ def test_an_error_of_urllib_can_be_read_by_the_agent_and_again(sent: bytes, head
     assert error.read() == again.read() == b""
 
 
-def test_a_body_of_urllib_that_is_too_long_is_all_the_agents(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_errors, "MOST", 6)
-    monkeypatch.setattr(http_errors, "_PIECE", 4)
-    for headers in (["Content-Length: 10"], []):
-        error = not_found(answer(b"0123456789", *headers))
-        http_errors.hold_bodies(error)
-        encoded = encode_exception(error)
-        assert encoded.lost == ("its body, which nobody had read",)
-        assert error.read(3) + error.read() == b"0123456789"
-        again: Any = decode_exception(encoded.text)
-        assert (again.code, again.read()) == (404, b"")
-
-
 def test_what_breaks_while_a_body_is_read_breaks_where_the_agent_reads() -> None:
     response = answer(b"zz\r\nbad", "Transfer-Encoding: chunked")
     error = not_found(response)

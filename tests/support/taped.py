@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,6 +53,12 @@ class Tape:
             self.ends[step.span_id] = step
             start = next(s for s in self.starts if s.span_id == step.span_id)
             self.log.append(("end", start.attributes[names.STEP_PATH]))
+
+    def amended(self, trace_id: str, span_id: str, attributes: Mapping[str, Any]) -> None:
+        """Keep it."""
+        with self.lock:
+            end = self.ends[span_id]
+            end.attributes = {**end.attributes, **attributes}
 
     @property
     def steps(self) -> list[dict[str, Any]]:

@@ -165,6 +165,15 @@ class Recorder:
         except Exception:  # noqa: BLE001 — telemetry never breaks the agent
             self.failed("the end of a step")
 
+    def amended(self, trace_id: str, span_id: str, attributes: Mapping[str, Value]) -> None:
+        """Keep attributes of a step that has ended, in place of those that it ended with."""
+        try:
+            self.writer.patch_span(trace_id, span_id, attributes=attributes)
+            if self.durable:
+                self.writer.sync()
+        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+            self.failed("what came of a step after its end")
+
     def _additions(
         self, own: _Own, span: "ReadableSpan", step: StepEnded
     ) -> tuple[dict[str, Value], tuple[EventRecord, ...], tuple[LinkRecord, ...]]:

@@ -1,76 +1,106 @@
-"""The body of an ``HTTPError`` of urllib: read for the record, and put back, so that the agent reads all of it."""
+"""The bodies of the ``HTTPError`` of urllib that a step has raised: what has come of one is kept with the step's end, the rest as it comes.
 
-import io
-from typing import Any, Final
+urllib raises when it has the headers. Nobody but the agent waits for the body, and only if it reads it; what it reads, a replay gives it.
+"""
 
-from spanreplay.content.urllib_errors import is_http_error
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final, NamedTuple, Protocol
 
-MOST: Final = 1 << 20
-"""Bytes; of a longer body nothing is kept."""
-_PIECE: Final = 1 << 16
+from spanreplay.boundary.writing import Writing, lossy_in
+from spanreplay.content import codec
+from spanreplay.content.canonical import canonical_json
+from spanreplay.content.urllib_bodies import Arriving, Rest, hold
+from spanreplay.content.urllib_errors import LACKS, is_http_error
+from spanreplay.semconv import attributes as names
+
 _CAUSES: Final = 5
 
 
-def hold_bodies(error: BaseException) -> None:
-    """Take the bodies of an error and of its causes off their connections, and let the errors give them from memory."""
+class AmendingSink(Protocol):
+    """A sink that can be told more of a step that has ended."""
+
+    def amended(self, trace_id: str, span_id: str, attributes: Mapping[str, Any]) -> None:
+        """Attributes of the step, in place of those that it ended with. Raises nothing."""
+        ...
+
+
+class Held(NamedTuple):
+    """A body that had not come when its step ended."""
+
+    depth: int
+    """Of how many errors the one with it is a cause."""
+    arriving: Arriving
+    rest: Rest
+
+
+def hold_bodies(error: BaseException) -> list[Held]:
+    """Let an error, and each of its causes, keep what has come of its body and what the agent will read of it; nothing is waited for.
+
+    Returns:
+        The bodies that have not come yet.
+    """
+    held: list[Held] = []
     at: BaseException | None = error
-    for _ in range(_CAUSES):
+    for depth in range(_CAUSES):
         if at is None:
-            return
+            break
         if is_http_error(type(at)):
-            _hold(getattr(at, "fp", None))
+            with suppress(Exception):  # telemetry never breaks the agent, and what else is known of the error is worth more
+                _hold(getattr(at, "fp", None), depth, held)
         at = at.__cause__
+    return held
 
 
-def _hold(response: Any) -> None:
+def _hold(response: Any, depth: int, held: list[Held]) -> None:
     from http.client import HTTPResponse
 
-    if type(response) is HTTPResponse:
-        _hold_response(response, HTTPResponse.__new__(HTTPResponse))
-
-
-def _hold_response(response: Any, rest: Any) -> None:
-    """Take the body of a response into memory; ``rest`` is a blank one, which reads it from the connection."""
-    if response.fp is None or isinstance(response.fp, io.BytesIO):
-        return  # no connection, or all of the body is here
-    if (response.length or 0) > MOST or "event-stream" in (response.getheader("content-type") or ""):
+    if type(response) is not HTTPResponse or response.fp is None:
         return
-    vars(rest).update(vars(response))  # so that it knows of lengths and chunks
-    body, failure, ended = bytearray(), None, False
-    try:
-        while len(body) <= MOST and not ended:
-            piece = rest.read(_PIECE)
-            body += piece
-            ended = not piece
-    except Exception as problem:  # noqa: BLE001 - the agent meets it where it reads so far
-        failure = problem
-    response.chunked, response.chunk_left = False, None
-    if ended:
-        response.fp, response.length = io.BytesIO(body), len(body)
-    else:
-        response.fp, response.length = io.BufferedReader(_Again(bytes(body), rest, failure)), None
+    arriving = hold(response)
+    if arriving is not None:
+        rest = arriving.rest(response)
+        if not arriving.body(rest)[1]:
+            held.append(Held(depth, arriving, rest))
 
 
-class _Again(io.RawIOBase):
-    """A body of which the beginning was read: that, and then the rest or what was raised."""
+class LateBodies:
+    """Tells a sink of the bodies of an error that come after its step has ended.
 
-    def __init__(self, beginning: bytes, rest: Any, failure: Exception | None) -> None:
-        self._beginning = io.BytesIO(beginning)
-        self._rest = rest
-        self._failure = failure
+    Args:
+        error: typed JSON text of the error, with what had come.
+        attributes: of the step's end.
+        writing: of the step.
+        amend: tells the sink.
+    """
 
-    def readable(self) -> bool:
-        return True
+    def __init__(self, error: str, attributes: Mapping[str, Any], writing: Writing, amend: Callable[[Mapping[str, Any]], None]) -> None:
+        self._error = json.loads(error)
+        self._lossy = lossy_in(attributes) if names.STEP_LOSSY in attributes else None
+        self._writing = writing
+        self._amend = amend
 
-    def readinto(self, buffer: Any) -> int:
-        piece: bytes = self._beginning.read(len(buffer))
-        if not piece:
-            if self._failure is not None:
-                raise self._failure
-            piece = self._rest.read(len(buffer))
-        buffer[: len(piece)] = piece
-        return len(piece)
+    def follow(self, held: list[Held]) -> None:
+        """Hear of these."""
+        for depth, arriving, rest in held:
+            arriving.follow(rest, partial(self._came, depth))
 
-    def close(self) -> None:
-        self._rest.close()
-        super().close()
+    def _came(self, depth: int, body: bytes, whole: bool) -> None:
+        kept = self._error["v"]
+        for _ in range(depth):
+            kept = kept["cause"]["v"]
+        kept["http"]["content"] = json.loads(codec.encode(body).text)
+        if whole and self._lossy is not None:
+            place = ".".join(["__cause__"] * depth)
+            gone = {f"{names.STEP_ERROR} ({place}{', ' * bool(depth)}{lack})" for lack in LACKS}
+            self._lossy = [name for name in self._lossy if name not in gone]
+        redacted = self._writing.redacted
+        had_secrets = redacted.pop(names.STEP_ERROR, 0) > 0
+        amended = {names.STEP_ERROR: self._writing.text(names.STEP_ERROR, codec.dump(self._error))}
+        if self._lossy is not None:
+            amended[names.STEP_LOSSY] = canonical_json(self._lossy)
+        if redacted or had_secrets:
+            amended[names.STEP_REDACTED] = canonical_json(redacted)
+        self._amend(amended)

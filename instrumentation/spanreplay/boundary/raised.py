@@ -3,12 +3,13 @@
 import asyncio
 import concurrent.futures
 import traceback
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from spanreplay.boundary import loops
 from spanreplay.boundary.call import Call, OutcomeName, StepEvent
 from spanreplay.boundary.errors import ControlSignal
-from spanreplay.boundary.http_errors import hold_bodies
+from spanreplay.boundary.http_errors import LateBodies, hold_bodies
 from spanreplay.boundary.writing import Writing, put_lossy
 from spanreplay.content import codec
 from spanreplay.semconv import attributes as names
@@ -27,7 +28,14 @@ def outcome_of(error: BaseException) -> OutcomeName:
     return "error"
 
 
-def put_error(attributes: dict[str, Any], error: BaseException, now: int, writing: Writing, call: Call) -> StepEvent:
+def put_error(
+    attributes: dict[str, Any],
+    error: BaseException,
+    now: int,
+    writing: Writing,
+    call: Call,
+    amend: Callable[[Mapping[str, Any]], None] | None,
+) -> StepEvent:
     """Add an exception to the attributes of a step's end.
 
     Args:
@@ -37,6 +45,7 @@ def put_error(attributes: dict[str, Any], error: BaseException, now: int, writin
         writing: of the step.
         call: that raised it. What is not kept of the error is named, unless no agent is ever given it: of an exchange, whose client makes
             an error of its own of it, and of what a replay runs again.
+        amend: called, after the step has ended, with attributes in place of these, when more has come of a response that the error is.
 
     Returns:
         The event that OpenTelemetry has for it, with its message and its stack.
@@ -44,11 +53,13 @@ def put_error(attributes: dict[str, Any], error: BaseException, now: int, writin
     kind = type(error)
     type_name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     attributes[names.ERROR_TYPE] = type_name
-    hold_bodies(error)
+    late = hold_bodies(error)
     kept = codec.encode_exception(error)
     attributes[names.STEP_ERROR] = writing.text(names.STEP_ERROR, kept.text)
     if kept.lossy and not (call.client or call.passed or call.kind == "agent"):
         put_lossy(attributes, *(f"{names.STEP_ERROR} ({lost})" for lost in kept.lost or ("not all of it",)))
+    if late and amend is not None:
+        LateBodies(kept.text, attributes, writing, amend).follow(late)
     message = writing.text("message", _message(error))
     stack = writing.text("stacktrace", "".join(traceback.format_exception(error)))
     writing.redacted.pop("message", None)

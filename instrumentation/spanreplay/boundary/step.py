@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from opentelemetry import baggage, trace
@@ -330,7 +331,7 @@ class Step:
         try:
             self._put_end(more, result, items, attributes)
             if error is not None and not isinstance(error, ControlSignal | GeneratorExit):
-                events = (put_error(more, error, end_ns, self._writing, self.call),)
+                events = (put_error(more, error, end_ns, self._writing, self.call, self._amending()),)
                 message = str(events[0].attributes[names.EXCEPTION_MESSAGE])
             elif failed and names.ERROR_TYPE not in more:
                 more[names.ERROR_TYPE] = outcome
@@ -366,6 +367,10 @@ class Step:
             self._lost()
         # The scope inside holds this step. Without that cycle all of it is freed now, and the next step finds its memory warm.
         self.inner = self.scope
+
+    def _amending(self) -> Callable[[Mapping[str, Any]], None] | None:
+        amended: Callable[[str, str, Mapping[str, Any]], None] | None = getattr(self.session.sink, "amended", None)
+        return None if amended is None else partial(amended, self.trace_id, self.span_id)
 
     def _put_end(
         self, more: dict[str, Any], result: Encoded | None, items: Iterable[Encoded] | None, attributes: Mapping[str, Any] | None

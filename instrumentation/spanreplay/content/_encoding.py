@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from spanreplay.content._decoding import Decoder
-from spanreplay.content._http import UNREAD, client_of, http_parts, http_tag
+from spanreplay.content._http import client_of, http_parts, http_tag
 from spanreplay.content._types import KIND, PAYLOAD, TAG, declares, kind_of, model_fields, name_of, resolve, slots_of
 from spanreplay.content.canonical import canonical_json
 from spanreplay.content.urllib_errors import beside, error_parts, has_own_args, is_http_error
@@ -237,10 +237,10 @@ class Encoder:
         args = value.args if not is_response or has_own_args(value) else ()
         payload: dict[str, Any] = {"message": _message(value), "args": [self._part(f"args[{at}]", item) for at, item in enumerate(args)]}
         if is_response:
-            parts, complete = error_parts(value)
+            parts, lacks = error_parts(value)
             payload["http"] = {name: self.value(part) for name, part in parts.items()}
-            if not complete:
-                self._lose(UNREAD)
+            if lacks:
+                self._lose(lacks)
         attributes = {
             name: self._part(name, getattr(value, name, None))
             for base, names in EXCEPTION_ATTRIBUTES

@@ -72,9 +72,9 @@ def encode(value: object) -> Encoded:
         pass  # a huge integer, a dict changed by another thread, a deep stack: the careful way can do it
     try:
         encoder = Encoder()
-        return Encoded(_dump(encoder.value(value)), encoder.lossy, encoder.typed)
+        return Encoded(dump(encoder.value(value)), encoder.lossy, encoder.typed)
     except Exception:  # noqa: BLE001 - recording must not break the agent
-        return Encoded(_dump({TAG: "text", PAYLOAD: safe_text(value)}), True, True)
+        return Encoded(dump({TAG: "text", PAYLOAD: safe_text(value)}), True, True)
 
 
 def encode_exception(exc: BaseException) -> Encoded:
@@ -83,11 +83,11 @@ def encode_exception(exc: BaseException) -> Encoded:
         encoder = Encoder()
         tree = encoder.value(exc)
         if tree.get(KIND) == "exception":
-            return Encoded(_dump(tree), encoder.lossy, True, tuple(encoder.lost))
+            return Encoded(dump(tree), encoder.lossy, True, tuple(encoder.lost))
     except Exception:  # noqa: BLE001, S110 - recording must not break the agent
         pass
     payload = {"message": safe_text(exc), "args": []}
-    return Encoded(_dump({TAG: name_of(type(exc)), PAYLOAD: payload, KIND: "exception"}), True, True)
+    return Encoded(dump({TAG: name_of(type(exc)), PAYLOAD: payload, KIND: "exception"}), True, True)
 
 
 def decode(text: str, annotation: object = None, *, explains: bool = False) -> Any:
@@ -138,7 +138,7 @@ def plain(text: str) -> str:
         return text
     tree = _load(text)
     try:
-        return _dump(plain_tree(tree))
+        return dump(plain_tree(tree))
     except RecursionError:
         raise CodecError(f"expected at most {DEPTH_LIMIT} levels of nesting in a typed value, found more") from None
 
@@ -150,7 +150,8 @@ def _load(text: str) -> Any:
         raise CodecError(f"expected a JSON text, found {text[:80]!r} ({problem})") from problem
 
 
-def _dump(tree: Any) -> str:
+def dump(tree: Any) -> str:
+    """Return the text of a tree that stands for a value."""
     text = _to_readable(tree)
     return text if text.isascii() or _SURROGATE.search(text) is None else _to_ascii(tree)
 

@@ -7,8 +7,14 @@ import io
 import sys
 from typing import Any, Final
 
+from spanreplay.content._http import UNREAD
+from spanreplay.content.urllib_bodies import Arriving, decoded
+
 _OWN: Final = frozenset({"code", "msg", "hdrs", "fp", "filename", "file", "name", "delete", "headers", "url", "status", "_closer"})
 """What its constructor sets."""
+_NOT_ALL: Final = "the rest of its body, which nobody had read"
+LACKS: Final = (UNREAD, _NOT_ALL)
+"""What of an error may not be there, see :func:`error_parts`."""
 
 
 def http_error() -> Any:
@@ -22,14 +28,14 @@ def is_http_error(cls: type) -> bool:
     return base is not None and issubclass(cls, base)
 
 
-def error_parts(value: Any) -> tuple[dict[str, Any], bool]:
-    """Return what its constructor takes, and whether the body is there: one that waits on a connection is left unread."""
+def error_parts(value: Any) -> tuple[dict[str, Any], str]:
+    """Return what its constructor takes, and what of it is not there, if anything: what has not come of a body is not waited for."""
     headers = value.hdrs
     if headers is not None and type(headers) is not dict:
         headers = [[str(name), str(item)] for name, item in headers.items()]
-    body = _body(value.fp)
+    body, lacks = _body(value.fp)
     parts = {"url": value.filename, "code": value.code, "msg": value.msg, "headers": headers}
-    return {**parts, "content": body}, body is not None or value.fp is None
+    return {**parts, "content": body}, lacks
 
 
 def beside(value: Any) -> dict[str, Any]:
@@ -59,10 +65,18 @@ def restore_error(cls: Any, parts: dict[str, Any]) -> Any:
     return made
 
 
-def _body(file: Any) -> bytes | None:
-    if isinstance(file, io.BytesIO):
-        return b"" if file.closed else file.getvalue()[file.tell() :]
-    inner = getattr(file, "fp", file)  # of an HTTPResponse: None once all of it is read
-    if inner is None:
-        return b""
-    return _body(inner) if isinstance(inner, io.BytesIO) else None
+def _body(file: Any) -> tuple[bytes | None, str]:
+    inner = getattr(file, "fp", file)
+    if inner is None or getattr(inner, "closed", False):  # of an HTTPResponse: all of it is read
+        return b"", ""
+    arriving = getattr(inner, "raw", None)
+    if isinstance(arriving, Arriving):
+        body, whole = arriving.body(arriving.rest(file))
+        return body, "" if whole else _NOT_ALL
+    if not isinstance(inner, io.BytesIO):
+        return None, UNREAD
+    here = inner.getvalue()[inner.tell() :]
+    if hasattr(file, "chunked"):
+        body, whole = decoded(vars(file), here)
+        return body, "" if whole else _NOT_ALL
+    return here, ""

@@ -446,6 +446,7 @@ def use(provider: TracerProvider, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_comes_of_a_step_after_its_end_is_added_to_it(recorder: Recorder, journal: Journal, scope: Scope) -> None:
     step = begin(scope, Call(kind="tool_call", name="ask"))
+    assert step is not None
     step.succeed(1)
     recorder.amended(step.trace_id, step.span_id, {names.STEP_ERROR: "more"})
     recorder.durable = True

@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 import sys
 import threading
+import traceback
 import types
 import uuid
 import zoneinfo
@@ -671,6 +672,28 @@ def test_an_unknown_class_gives_a_recorded_error_with_the_same_message() -> None
     assert isinstance(again, RecordedError)
     assert str(again) == str(Gone("the text", 2))
     assert again.type_name.endswith("Gone")
+
+
+def test_what_stands_for_an_unknown_class_has_its_name_and_says_in_a_traceback_why_it_is_not_that_class() -> None:
+    state = {"code": 17, "message": "mine", "type_name": "x", "__str__": 1, "__notes__": ["theirs"]}
+    payload = {"message": "no money", "args": ["no money", 1], "state": {**state, "reply": {"$t": "text", "v": "<Reply>"}}}
+    text = json.dumps({"$t": "not_there.errors:Broke", "k": "exception", "v": payload})
+    error: Any = decode_exception(text)
+    assert (type(error).__name__, str(error), repr(error), error.code) == ("Broke", "no money", "Broke('no money', 1)", 17)
+    assert (error.message, error.type_name, hasattr(error, "reply")) == ("mine", "not_there.errors:Broke", False)
+    shown = "".join(traceback.format_exception(error)).splitlines()
+    assert shown[:2] == ["not_there.errors.Broke: no money", "theirs"]
+    assert shown[2].startswith(
+        "[spanreplay] it was recorded as not_there.errors.Broke, and no such exception could be made: nothing here has"
+    )
+    kept = json.loads(encode_exception(error).text)
+    assert (kept["$t"], kept["v"]["state"]) == ("not_there.errors:Broke", state)
+
+
+@pytest.mark.parametrize("name", ["a:", ":", "a:b c", "a:" + "x" * 300, "a:\0", "\ud800:\ud800"])
+def test_a_name_that_no_class_has_is_not_given_to_one(name: str) -> None:
+    error = decode_exception(json.dumps({"$t": name, "k": "exception", "v": {"message": "m", "args": "none", "state": []}}))
+    assert (type(error), str(error)) == (RecordedError, "m")
 
 
 def test_an_exception_that_cannot_be_rebuilt_is_marked() -> None:

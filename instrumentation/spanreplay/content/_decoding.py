@@ -19,13 +19,18 @@ from spanreplay.content._absent import explain
 from spanreplay.content._http import restore_http
 from spanreplay.content._plain import is_tag, plain_tree
 from spanreplay.content._types import KIND, PAYLOAD, TAG, declares, kind_of, model_fields, resolve, slots_of
-from spanreplay.content.errors import CodecError, RecordedError
+from spanreplay.content.errors import CodecError, RecordedError, stand_in
 from spanreplay.content.urllib_errors import is_http_error, restore_error
 
 _ZONE_KEY: Final = re.compile(r"[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)*")
 _SAFE_FACTORIES: Final = (list, dict, set, tuple, frozenset)
 _REDACTED: Final = "[redacted:"
 _NO_VALUE: Final = object()
+
+
+def is_lost(tree: Any) -> bool:
+    """Whether an attribute was kept as a text only, which in place of an object would mislead."""
+    return is_tag(tree) and tree[TAG] == "text"
 
 
 class NotRestorableError(Exception):
@@ -84,11 +89,15 @@ class Decoder:
             except Exception:  # noqa: BLE001, S110 - user code may run (__new__, descriptors); the plain value is the answer then
                 pass
         if kind == "exception" and isinstance(payload, dict):
-            return self._recorded(name, payload)
+            return self._recorded(name, payload, found=cls is not None)
         return plain_tree(tree)
 
-    def _recorded(self, name: str, payload: dict[str, Any]) -> RecordedError:
-        error = RecordedError(name, str(payload.get("message", "")))
+    def _recorded(self, name: str, payload: dict[str, Any], *, found: bool) -> RecordedError:
+        args, state = payload.get("args"), payload.get("state")
+        kept = {key: self.value(item) for key, item in state.items() if not is_lost(item)} if isinstance(state, dict) else {}
+        error = stand_in(name, str(payload.get("message", "")), kept, found=found)
+        if isinstance(args, list):
+            error.args = tuple(self.value(item) for item in args)
         self._chain(error, payload)
         return error
 
@@ -158,7 +167,7 @@ class Decoder:
             return made
         args = tuple(self.value(payload["args"]))
         state = payload.get("state", {})
-        lost = [name for name, item in state.items() if is_tag(item) and item[TAG] == "text"]  # a text in place of an object would mislead
+        lost = [name for name, item in state.items() if is_lost(item)]
         if is_http_error(cls):
             made = restore_error(cls, self.value(payload["http"]))
             made.args = args or made.args

@@ -16,6 +16,7 @@ from spanreplay.content._decoding import Decoder
 from spanreplay.content._http import client_of, http_parts, http_tag
 from spanreplay.content._types import KIND, PAYLOAD, TAG, declares, kind_of, model_fields, name_of, resolve, slots_of
 from spanreplay.content.canonical import canonical_json
+from spanreplay.content.errors import RecordedError
 from spanreplay.content.urllib_errors import beside, error_parts, has_own_args, is_http_error
 
 DEPTH_LIMIT: Final = 200
@@ -251,6 +252,8 @@ class Encoder:
         if attributes:
             payload["attributes"] = attributes
         state = beside(value) if is_response else {**getattr(value, "__dict__", {})}
+        if isinstance(value, RecordedError):
+            state = {**value.recorded_state}
         state |= {name: getattr(value, name) for name in slots_of(cls) if hasattr(value, name)}
         if state:
             payload["state"] = {str(name): self._part(str(name), item) for name, item in list(state.items())}

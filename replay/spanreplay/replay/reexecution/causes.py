@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from spanreplay.boundary.clock_reads import MOST_OF_ONE
 from spanreplay.replay.model import Run, Step
-from spanreplay.replay.reexecution import temporary
+from spanreplay.replay.reexecution import temporary, unmade
 from spanreplay.replay.reexecution.code_changes import ChangedLine, CodeChanges, code_changes
 from spanreplay.replay.reexecution.evidence import fragments
 from spanreplay.replay.reexecution.ledger import Difference
@@ -75,6 +75,7 @@ class Causes:
         comparison: the recorded versions against the present ones, where they are known.
         command: the run that knows the recorded versions; by default it is looked for among the runs.
         taken: names of temporary files that somebody else had, see :mod:`spanreplay.replay.reexecution.temporary`.
+        unmade: exceptions of another class than recorded, see :mod:`spanreplay.replay.reexecution.unmade`.
     """
 
     def __init__(
@@ -83,8 +84,10 @@ class Causes:
         comparison: Comparison | None = None,
         command: Run | None = None,
         taken: Sequence[Mapping[str, str]] = (),
+        unmade: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self._taken = taken
+        self._unmade = unmade
         self._runs = runs
         self._command = command or recorded_command(runs)
         self._comparison = comparison
@@ -102,6 +105,8 @@ class Causes:
             return difference
         if (taken := temporary.cause(self._taken, difference.recorded, difference.actual)) is not None:
             return replace(difference, cause_kind="name", cause=taken)
+        if (error := unmade.cause(self._unmade, difference)) is not None:
+            return replace(difference, cause_kind="error_class", cause=error)
         what = self._what(difference)
         hits = list(self._hits(difference))
         best = max((hit.strength for hit in hits), default=_POSSIBLE)

@@ -25,6 +25,7 @@ from spanreplay.replay.reexecution.keeping import answered_from
 from spanreplay.replay.reexecution.ledger import Difference, DifferenceKind, Ledger
 from spanreplay.replay.reexecution.live import Live
 from spanreplay.replay.reexecution.matched import Like, unable
+from spanreplay.replay.reexecution.unmade import enter_unmade
 from spanreplay.semconv import attributes as names
 
 _NAMED: Final = 3
@@ -111,6 +112,7 @@ class ForeignCalls:
             self._ledger.enter("covered", run=run_id, steps=covered)
         if step.session.sink is not None:
             step.learn(answered_from(found.run.run, found.step))
+        enter_unmade(self._ledger, found.run.run, found.step, answer.error)
         return answer if delay is None else faults.late(answer, delay)
 
     def _matched(self, step: LiveStep, pool: Pool, asked: str | None, request: Request | None) -> Match | NoMatch:

@@ -42,6 +42,7 @@ from spanreplay.replay.reexecution.standing import duration_ns, forked_by, passe
 from spanreplay.replay.reexecution.stopped import WHY, was_stopped
 from spanreplay.replay.reexecution.tasks import StoppedTasks
 from spanreplay.replay.reexecution.timed_out import deadline_of
+from spanreplay.replay.reexecution.unmade import enter_unmade
 
 _NO_RUN: Final = "the record has no further run of this agent"
 _NO_CALLS: Final = "the record has no further process that made calls here"
@@ -199,6 +200,7 @@ class RecordedCalls:
             self.ledger.enter("covered", run=run.run_id, steps=[s.seq for s in run.steps])
         if step.session.sink is not None:
             step.learn(answered_from(recorded.run, found))
+        enter_unmade(self.ledger, recorded.run, found, found.typed_error)
         return self._answer(step, recorded, found)
 
     def foresees(self, scope: Scope, call: Call) -> bool:

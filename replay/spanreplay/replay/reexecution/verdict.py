@@ -67,6 +67,9 @@ class Verdict:
     versions: Comparison | None = None
     """The recorded versions against the present ones; ``None`` where the record has none."""
 
+    unmade: tuple[Mapping[str, Any], ...] = ()
+    """Exceptions of another class than recorded: run, step, name, ``error``, the class, and ``why``."""
+
     missing_state: tuple[str, ...] = ()
     """Where something differs: state that the replay did not have, from which it may come."""
 
@@ -134,6 +137,7 @@ class Verdict:
             "telemetry_dropped": self.telemetry_dropped,
             "processes": self.processes,
             "isolation": self.isolation,
+            "unmade": [dict(facts) for facts in self.unmade],
             "missing_state": list(self.missing_state),
             "live": [dict(call) for call in self.live],
             "left": [dict(place) for place in self.left],
@@ -181,6 +185,7 @@ def verdict(
         telemetry_dropped=totals.telemetry_dropped,
         processes=totals.processes,
         isolation=isolation,
+        unmade=tuple(totals.unmade),
         missing_state=missing_state(of_command, isolation) if differences else (),
         unreached=tuple((r.run_id, s.seq) for r in runs for s in unreached(r, totals)),
         cut_short=tuple(ledgers.cut_short(runs)),
@@ -223,7 +228,7 @@ def _explained(totals: Totals, runs: Sequence[Run], command: Run | None) -> tupl
         return False, last.get(difference.run_id or "", {}).get(step, step) + 0.5 if at_end else step
 
     differences, drift = of_live_calls(totals.differences, sorted(totals.drift, key=place), totals.live)
-    causes = Causes(runs, totals.versions, command, totals.taken)
+    causes = Causes(runs, totals.versions, command, totals.taken, totals.unmade)
     return tuple(causes.explain(d) for d in _told_once(sorted(differences, key=place))), tuple(drift)
 
 

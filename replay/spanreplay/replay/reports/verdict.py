@@ -8,6 +8,7 @@ from spanreplay.replay.isolation.refusal import FILES
 from spanreplay.replay.lines import BAD, DIM, GOOD, LOUD, Line, Piece, rendered
 from spanreplay.replay.model import GRADE_ORDER, GRADE_WORDS, Grade, Run
 from spanreplay.replay.reexecution.ledger import Difference
+from spanreplay.replay.reexecution.unmade import told
 from spanreplay.replay.reexecution.verdict import Verdict
 from spanreplay.replay.showing import safe
 
@@ -67,6 +68,8 @@ def _notes(verdict: Verdict, runs: Sequence[Run]) -> list[Line]:
         [Piece(safe(f"note: refused, as a library's probe and no attempt: {notice.get('action')} {notice.get('target')}"), DIM)]
         for notice in verdict.notices
     ]
+    if not any(difference.cause_kind == "error_class" for difference in verdict.differences):
+        lines += [[Piece(safe(f"note: {told(facts)}"))] for facts in verdict.unmade]
     lines += [[Piece(safe(f"note: a difference may come from missing state: {text}"))] for text in verdict.missing_state]
     if verdict.telemetry_dropped:
         lines.append([Piece(f"note: telemetry was not sent ({verdict.telemetry_dropped} connections)", DIM)])

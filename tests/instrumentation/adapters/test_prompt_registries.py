@@ -1,5 +1,6 @@
 """Prompts from registries are in force from their fetch on, with classes of the libraries' shape and without the libraries."""
 
+import asyncio
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -43,6 +44,27 @@ class Client:
         return Commit("acme", prompt_identifier, "abc123", {"lc": 1})
 
 
+class AsyncClient:
+    async def pull_prompt_commit(self, prompt_identifier: str, *, include_model: bool = False) -> Commit:
+        return Commit("acme", prompt_identifier, "abc123", {"lc": 1})
+
+
+@dataclass
+class Version:
+    id: str
+    _template: dict[str, Any]
+
+
+class Prompts:
+    def get(self, *, prompt_version_id: str | None = None, prompt_identifier: str | None = None, tag: str | None = None) -> Version:
+        return Version(prompt_version_id or "v7", {"type": "chat"})
+
+
+class AsyncPrompts:
+    async def get(self, *, prompt_version_id: str | None = None, prompt_identifier: str | None = None, tag: str | None = None) -> Version:
+        return Version("v8", {"type": "chat"})
+
+
 class MlflowClient:
     def load_prompt(self, name_or_uri: str, version: int | None = None, allow_missing: bool = False) -> Prompt | None:
         return None if allow_missing else Prompt(name_or_uri, 2, template="Be brief.")
@@ -56,10 +78,17 @@ class Odd:
 @pytest.fixture
 def libraries(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ModuleType]]:
     made = {}
-    shapes: dict[str, type] = {"langfuse._client.client": Langfuse, "langsmith.client": Client, "mlflow.tracking.client": MlflowClient}
-    for name, kind in shapes.items():
+    shapes: dict[str, tuple[type, ...]] = {
+        "langfuse._client.client": (Langfuse,),
+        "langsmith.client": (Client,),
+        "langsmith.async_client": (AsyncClient,),
+        "mlflow.tracking.client": (MlflowClient,),
+        "phoenix.client.resources.prompts": (Prompts, AsyncPrompts),
+    }
+    for name, kinds in shapes.items():
         made[name] = ModuleType(name)
-        setattr(made[name], kind.__name__, kind)
+        for kind in kinds:
+            setattr(made[name], kind.__name__, kind)
         monkeypatch.setitem(sys.modules, name, made[name])
     prompt_registries.uninstall()  # a replay in this process has installed every adapter
     prompt_registries.install()
@@ -89,6 +118,8 @@ def asked_after(fetch: Callable[[], Any]) -> dict[str, Any]:
         (lambda: Langfuse().get_prompt("tone", version=1), ("langfuse", "tone", "1", '[{"role":"system","content":"Be kind."}]')),
         (lambda: Client().pull_prompt_commit("tone"), ("langsmith", "acme/tone", "abc123", '{"lc":1}')),
         (lambda: MlflowClient().load_prompt("tone"), ("mlflow", "tone", "2", "Be brief.")),
+        (lambda: Prompts().get(prompt_identifier="tone", tag="best"), ("phoenix", "tone", "v7", '{"type":"chat"}')),
+        (lambda: Prompts().get(prompt_version_id="v1"), ("phoenix", "v1", "v1", '{"type":"chat"}')),
     ],
 )
 def test_a_fetched_prompt_is_in_force(libraries: Any, fetch: Callable[[], Any], known: tuple[str, ...]) -> None:
@@ -96,6 +127,24 @@ def test_a_fetched_prompt_is_in_force(libraries: Any, fetch: Callable[[], Any], 
     told = (names.PROMPT_REGISTRY, names.GEN_AI_PROMPT_NAME, names.GEN_AI_PROMPT_VERSION, names.PROMPT_TEMPLATE)
     assert tuple(step[name] for name in told) == known
     assert step[names.PROMPT_DIGEST].startswith("sha256:")
+
+
+@pytest.mark.parametrize(
+    ("fetch", "known"),
+    [
+        (lambda: AsyncClient().pull_prompt_commit("tone"), ("acme/tone", "abc123")),
+        (lambda: AsyncPrompts().get(prompt_identifier="tone"), ("tone", "v8")),
+    ],
+)
+def test_a_prompt_that_was_awaited_is_in_force(libraries: Any, fetch: Callable[[], Any], known: tuple[str, ...]) -> None:
+    async def agent() -> None:
+        await fetch()
+        scope = boundary.here()
+        assert scope is not None
+        boundary.call(scope, Call(kind="model_call", name="m"), lambda: None)
+
+    step = recorded(lambda: asyncio.run(agent())).steps[-1]
+    assert tuple(step[name] for name in (names.GEN_AI_PROMPT_NAME, names.GEN_AI_PROMPT_VERSION)) == known
 
 
 def test_what_gives_no_prompt_says_nothing(libraries: dict[str, ModuleType]) -> None:

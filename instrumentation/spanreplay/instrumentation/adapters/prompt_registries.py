@@ -1,11 +1,13 @@
-"""Prompts fetched from Langfuse, LangSmith or MLflow: name, version and text are those in force at the model calls that follow.
+"""Prompts fetched from Langfuse, LangSmith, MLflow or Phoenix: name, version and text are those in force at the model calls that follow.
 
-``Langfuse.get_prompt`` (langfuse 5.0.4), ``Client.pull_prompt_commit`` (langsmith 0.15.1), which ``pull_prompt`` calls, and
-``MlflowClient.load_prompt`` (mlflow 3.17.2), which ``mlflow.genai.load_prompt`` calls.
+``Langfuse.get_prompt`` (langfuse 5.0.4), ``pull_prompt_commit`` of ``Client`` and ``AsyncClient`` (langsmith 0.15.1), which ``pull_prompt``
+calls, ``MlflowClient.load_prompt`` (mlflow 3.17.2), which ``mlflow.genai.load_prompt`` calls, and ``get`` of ``Prompts`` and
+``AsyncPrompts`` (arize-phoenix-client 3.5.0), which are ``client.prompts``.
 """
 
 import functools
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, Final
 
@@ -18,32 +20,49 @@ NAME: Final = "prompt_registries"
 
 Told = tuple[str, object, object, object]
 """Registry, name, version and text of a prompt."""
+Tells = Callable[[Any, Mapping[str, Any]], Told]
+"""From what was found, and the keywords that it was asked with."""
 
 
-def _langfuse(found: Any) -> Told:
+def _langfuse(found: Any, asked: Mapping[str, Any]) -> Told:
     return "langfuse", found.name, found.version, found.prompt
 
 
-def _langsmith(found: Any) -> Told:
+def _langsmith(found: Any, asked: Mapping[str, Any]) -> Told:
     return "langsmith", f"{found.owner}/{found.repo}", found.commit_hash, found.manifest
 
 
-def _mlflow(found: Any) -> Told:
+def _mlflow(found: Any, asked: Mapping[str, Any]) -> Told:
     return "mlflow", found.name, found.version, found.template
 
 
-def _seam(owner: str, method: str, parameters: list[str], told: Callable[[Any], Told]) -> Seam:
+def _phoenix(found: Any, asked: Mapping[str, Any]) -> Told:
+    """A version does not know the name of its prompt; one that was asked for by its own id goes by that."""
+    return "phoenix", asked.get("prompt_identifier") or asked.get("prompt_version_id"), found.id, found._template
+
+
+def _seam(owner: str, method: str, parameters: list[str], told: Tells) -> Seam:
+    def keep(found: Any, asked: Mapping[str, Any]) -> Any:
+        scope = here()
+        if scope is not None and found is not None:
+            try:
+                prompts.fetched(*told(found, asked))
+            except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+                scope.session.failed(f"a prompt of {owner}")
+        return found
+
     def observed(original: Callable[..., Any]) -> Callable[..., Any]:
+        if inspect.iscoroutinefunction(original):
+
+            @functools.wraps(original)
+            async def afetch(self: Any, *args: Any, **kwargs: Any) -> Any:
+                return keep(await original(self, *args, **kwargs), kwargs)
+
+            return afetch
+
         @functools.wraps(original)
         def fetch(self: Any, *args: Any, **kwargs: Any) -> Any:
-            found = original(self, *args, **kwargs)
-            scope = here()
-            if scope is not None and found is not None:
-                try:
-                    prompts.fetched(*told(found))
-                except Exception:  # noqa: BLE001 — telemetry never breaks the agent
-                    scope.session.failed(f"a prompt of {owner}")
-            return found
+            return keep(original(self, *args, **kwargs), kwargs)
 
         return fetch
 
@@ -54,12 +73,24 @@ def _seam(owner: str, method: str, parameters: list[str], told: Callable[[Any], 
     return patch
 
 
+def _both(*seams: Seam) -> Seam:
+    def patch(module: ModuleType, patches: Patches) -> None:
+        for seam in seams:
+            seam(module, patches)
+
+    return patch
+
+
+_PULLED: Final = ("pull_prompt_commit", ["self", "prompt_identifier"], _langsmith)
+_GOT: Final = ("get", ["self", "prompt_version_id", "prompt_identifier"], _phoenix)
 _hooks: Final = Hooks(
     NAME,
     {
         "langfuse._client.client": _seam("Langfuse", "get_prompt", ["self", "name"], _langfuse),
-        "langsmith.client": _seam("Client", "pull_prompt_commit", ["self", "prompt_identifier"], _langsmith),
+        "langsmith.client": _seam("Client", *_PULLED),
+        "langsmith.async_client": _seam("AsyncClient", *_PULLED),
         "mlflow.tracking.client": _seam("MlflowClient", "load_prompt", ["self", "name_or_uri"], _mlflow),
+        "phoenix.client.resources.prompts": _both(_seam("Prompts", *_GOT), _seam("AsyncPrompts", *_GOT)),
     },
 )
 install, uninstall, status = _hooks.install, _hooks.uninstall, _hooks.status

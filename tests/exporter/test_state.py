@@ -59,6 +59,18 @@ def test_a_database_with_what_is_in_its_log(tmp_path: Path, redactor: Redactor) 
         assert {name: (tmp_path / name).read_bytes() for name in before} == before
 
 
+def test_a_database_that_stays_locked_is_named_and_not_waited_for(
+    tmp_path: Path, redactor: Redactor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PATIENCE_S", 0)
+    with closing(sqlite3.connect(tmp_path / "x.db", isolation_level=None)) as other:
+        other.execute("create table a (b)")
+        other.execute("begin exclusive")
+        (kept,) = taken(tmp_path, redactor, "x.db")
+    assert kept["files"] == []
+    assert "locked" in kept["left_out"][0]["why"]
+
+
 def test_secrets_are_taken_out_of_texts_and_keep_other_files_out(tmp_path: Path, redactor: Redactor) -> None:
     secret = "sk-proj-" + "a1B2c3D4" * 5
     (tmp_path / "notes.txt").write_text(f"key: {secret} end")

@@ -15,6 +15,7 @@ import os
 import sqlite3
 import stat
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -31,6 +32,9 @@ _NAMED: Final = 100
 _SQLITE: Final = b"SQLite format 3\0"
 _BESIDE: Final = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside a database; the backup has it."""
+_LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_PATIENCE_S: Final = 5.0
+"""How long a database may be locked by somebody who writes; the backup itself would wait for ever."""
 
 
 @dataclass(slots=True)
@@ -158,9 +162,20 @@ def _is_database(path: Path) -> bool:
 
 
 def _backup(path: Path) -> bytes:
-    """The whole content of a database, in one file. Nothing of the database itself is changed."""
+    """The whole content of a database, in one file. Nothing of the database itself is changed.
+
+    Raises:
+        sqlite3.Error: it is damaged, or locked for too long.
+        OSError: there is no room for the copy.
+    """
+    until = time.monotonic() + _PATIENCE_S
+
+    def look(status: int, _left: int, _total: int) -> None:
+        if status in _LOCKED and time.monotonic() >= until:
+            raise sqlite3.OperationalError(f"another program has had it locked for {_PATIENCE_S:g} s; record when that has closed it")
+
     with tempfile.TemporaryDirectory(prefix="spanreplay-state-") as scratch:
         copy = Path(scratch) / "copy"
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as source, closing(sqlite3.connect(copy)) as target:
-            source.backup(target)
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=0)) as source, closing(sqlite3.connect(copy)) as target:
+            source.backup(target, progress=look)
         return copy.read_bytes()

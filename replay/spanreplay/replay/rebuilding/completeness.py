@@ -33,6 +33,7 @@ from spanreplay.replay.reasons import (
     WIRE_INCOMPLETE,
 )
 from spanreplay.replay.rebuilding.lost_answers import Given, lost_answers
+from spanreplay.replay.rebuilding.lost_between import lost_between
 from spanreplay.replay.rebuilding.origin import told_by_others
 from spanreplay.replay.rebuilding.tree import SpanKey
 from spanreplay.semconv.attributes import PROCESS_ID
@@ -127,6 +128,8 @@ def gaps(runs: Sequence[Run], records: Iterable[Record]) -> dict[str, list[Gap]]
         given.add(each)
     for each in runs:
         found[each.run_id] += _lost(each, given, spans)
+    for each, step, reason in lost_between(runs, given):
+        found[each.run_id].append(_gap(each, step, reason, spans))
     told = {(gap.trace_id, gap.span_id, gap.field) for listed in found.values() for gap in listed}
     others = {key for run in runs for key in _told(run)}
     for key, span in spans.items():

@@ -24,6 +24,8 @@ from spanreplay.replay.rebuilding.told import Told, told_of
 
 _COMPARED: Final = 8
 """Earlier requests of a conversation that a later one may go on from."""
+_LEAST: Final = 8
+"""Characters of a result by which alone a call is told from others."""
 _INSTRUCTIONS: Final = frozenset({"system", "developer"})
 """Roles of messages that may change from request to request."""
 
@@ -71,7 +73,7 @@ def lost_answers(run: Run, given: Given) -> Iterator[tuple[Step, Reason]]:
         given: by all the runs that are known.
     """
     models = [step for step in run.steps if step.kind == "model_call"]
-    if any(step.path is not None for step in run.steps) or not all(map(_is_told, models)):
+    if any(step.path is not None for step in run.steps) or not all(map(is_told, models)):
         return
     found: dict[int, int] = {}
     places = {step.seq: place for place, step in enumerate(models)}
@@ -85,19 +87,25 @@ def lost_answers(run: Run, given: Given) -> Iterator[tuple[Step, Reason]]:
                 if text not in told:
                     told.add(text)
                     found[step.seq] = found.get(step.seq, 0) + 1
-    for step in _told_of_unasked(run, models, given):
+    for step in (*_of_unasked(run, models, given), *_of_inside(run, models, given)):
         found.setdefault(step.seq, 1)
     for step, detail in lost_endings(run, models, frozenset(given.asked)):
         if not found:
             yield step, lost_ending(step, detail)
     for step in models:
         if count := found.get(step.seq):
-            what = "1 answer of a model is" if count == 1 else f"{count} answers of a model are"
-            detail = f"{what} in the messages of step {step.seq} and in no span: the call that gave it is not recorded"
-            yield step, Reason(code=ANSWER_WITHOUT_SPAN, detail=detail, step=step.seq)
+            yield step, lost_answer(step, count)
 
 
-def _is_told(step: Step) -> bool:
+def lost_answer(step: Step, count: int) -> Reason:
+    """The reason that a step is not whole whose messages have answers that no span gave."""
+    what = "1 answer of a model is" if count == 1 else f"{count} answers of a model are"
+    detail = f"{what} in the messages of step {step.seq} and in no span: the call that gave it is not recorded"
+    return Reason(code=ANSWER_WITHOUT_SPAN, detail=detail, step=step.seq)
+
+
+def is_told(step: Step) -> bool:
+    """Whether the answer of a model call is here whole, or it had none."""
     return (step.output is not None or step.outcome in FAILED) and step.grade != "incomplete"
 
 
@@ -129,27 +137,83 @@ def _between(earlier: Sequence[Step], later: Step, given: Given, *, handed: bool
             yield group
 
 
-def _told_of_unasked(run: Run, models: Sequence[Step], given: Given) -> Iterator[Step]:
+def _of_unasked(run: Run, models: Sequence[Step], given: Given) -> Iterator[Step]:
     """The requests after a tool that ran and that no answer asked for, which tell that one did, where none before the tool tells it."""
-    known: set[str] = set() if _derived(run) else set(told_of(run.input))
+    before = None if _derived(run) else run.input
     handed = set(_handed(run))
+    yield from told_of_unasked(run.steps, [step for step in run.steps if step.kind in RAN or step.seq in handed], models, given, before)
+
+
+def _of_inside(run: Run, models: Sequence[Step], given: Given) -> Iterator[Step]:
+    """The model calls that were told what came of calls inside them, by ids that nobody here asked by: several calls wrote to one span."""
+    inside: dict[int | None, set[str]] = {}
+    for step in run.steps:
+        if step.kind in RAN and step.call_id is not None and step.call_id not in given.asked:
+            inside.setdefault(step.parent_seq, set()).add(step.call_id)
+    for step in models:
+        ran = inside.get(step.seq)
+        if ran and any(told.response is not None for call_id, told in told_of(step.input).items() if call_id in ran):
+            yield step
+
+
+def told_of_unasked(
+    steps: Sequence[Step], ran: Sequence[Step], models: Sequence[Step], given: Given, before: Json = None
+) -> Iterator[Step]:
+    """The model calls of which the messages tell that one asked for what ran, and no answer did.
+
+    Args:
+        steps: with a ``seq`` of their own each, in order.
+        ran: those that run because an answer asks for them.
+        models: those of models.
+        given: what was answered here.
+        before: what had been said before the first of them.
+    """
+    known: set[str] = set(told_of(before))
+    said = set(_texts(before))
     coming = iter(models)
     step = next(coming, None)
     waiting: list[Step] = []
-    parents = {step.seq: step.parent_seq for step in run.steps}
-    for tool in (*(s for s in run.steps if s.kind in RAN or s.seq in handed), None):
+    parents = {step.seq: step.parent_seq for step in steps}
+    for tool in (*ran, None):
         while step is not None and (tool is None or step.seq < tool.seq):
             told = told_of(step.input)
             new = {call_id: call for call_id, call in told.items() if call_id not in known and call_id not in given.ids}
             around = _around(step, parents)
             running = [one for one in waiting if one.kind == "tool_call" and one.seq in around]
-            if any(_is_told_as(one, call_id, call) for one in waiting if one not in running for call_id, call in new.items()):
+            over = [one for one in waiting if one not in running]
+            if any(_is_told_as(one, call_id, call) for one in over for call_id, call in new.items()) or (
+                over and _is_said(over, step, said, given)
+            ):
                 yield step
             waiting = running
             known.update(told)
             step = next(coming, None)
         if tool is not None and tool.requested_by is None:
             waiting.append(tool)
+
+
+def _is_said(tools: Sequence[Step], step: Step, said: set[str], given: Given) -> bool:
+    """Whether a request has an answer in words, which nobody gave, that names one of some tools, and after it what the tool gave."""
+    turns = _turns(step.input)
+    place = 0
+    for role, group in groupby(turns, key=lambda message: message.get("role")):
+        answer: list[Json] = list(group)
+        place += len(answer)
+        texts = [text for text in _texts({"messages": answer}) if text not in said] if role == "assistant" else []
+        named = [tool for tool in tools if any(mentions(text, tool.name) for text in texts)]
+        if not named or given.has(answer, by_id=False):
+            continue
+        after = _texts({"messages": list(turns[place:])})
+        results = (result.strip() for tool in named if isinstance(result := _result(tool), str))
+        if any(len(result) >= _LEAST and any(result in text for text in after) for result in results):
+            return True
+    return False
+
+
+def _result(tool: Step) -> Json:
+    """What a tool gave, as Python writes it."""
+    result = tool.output.get("result") if isinstance(tool.output, dict) else None
+    return str(result) if isinstance(result, dict | list) and result else result
 
 
 def _around(step: Step, parents: dict[int, int | None]) -> set[int]:
@@ -176,19 +240,27 @@ def _handed(run: Run) -> Iterator[int]:
 
 def _is_told_as(tool: Step, call_id: str, told: Told) -> bool:
     """Whether a call in the messages is that of a step: by its id, else by its name, arguments and result."""
-    call = told.call
-    if call is None:
-        return False
     if tool.call_id is not None:
         return tool.call_id == call_id
+    call = told.call
+    if call is None:  # asked for under another id, as the Responses API has two
+        if tool.kind != "tool_call":
+            return told.response is not None and mentions(_form(told.response["response"]), tool.name)
+        return _gave(tool, told, least=_LEAST)
     name = call.get("name")
     if tool.kind in ("handoff", "agent"):
         return isinstance(name, str) and mentions(name, tool.name) and told.response is not None
-    if not isinstance(name, str) or not same_tool(tool.name, name) or told.response is None or not isinstance(tool.output, dict):
+    if not isinstance(name, str) or not same_tool(tool.name, name):
         return False
-    if arguments_conflict(tool.input, {"arguments": call.get("arguments")}) or "result" not in tool.output:
+    return not arguments_conflict(tool.input, {"arguments": call.get("arguments")}) and _gave(tool, told)
+
+
+def _gave(tool: Step, told: Told, *, least: int = 0) -> bool:
+    """Whether what the model was told of a call is the result of a step, of so many characters at least."""
+    if told.response is None or not isinstance(tool.output, dict) or "result" not in tool.output:
         return False
-    return _form(told.response["response"]) == _form(tool.output["result"])
+    result = _form(tool.output["result"])
+    return len(result) >= least and result == _form(told.response["response"])
 
 
 def _form(value: Json) -> str:

@@ -20,6 +20,7 @@ from spanreplay.replay.rebuilding.told import told_of
 RAN: Final = frozenset({"tool_call", "handoff"})
 """Kinds of steps that run because an answer asked for them."""
 _TOKENS: Final = ("output_tokens", "completion_tokens")
+_ASKED: Final = ("input_tokens", "prompt_tokens")
 _LEAST: Final = 8
 """Characters of an answer that is no chance where another text holds it."""
 _TOLD: Final = 4
@@ -113,6 +114,22 @@ def _unread(agent: Step | None, answer: str, inside: Sequence[Step]) -> Iterator
         return
     if answer and not _made_of(answer, [text for step in inside for view in (step.input, step.output) for text in _texts(view)]):
         yield ran[-1], f"what came of step {ran[-1].seq} was told to no model, and yet an answer followed that nothing here gave"
+    elif answer and agent is not None and (more := _used_more(agent, inside)):
+        name, count, here = more
+        detail = f"what came of step {ran[-1].seq} was told to no model, and the agent {agent.name} used {count} {name}"
+        yield ran[-1], f"{detail} of which its calls here are {here}"
+
+
+def _used_more(agent: Step, inside: Sequence[Step]) -> tuple[str, int, int] | None:
+    """Tokens that an agent counted beyond those of all that ran in it, both of what was asked and of what was answered."""
+    found: tuple[str, int, int] | None = None
+    for names in (_ASKED, _TOKENS):
+        counted = max((agent.usage.get(name, 0) for name in names), default=0)
+        here = sum(max((step.usage.get(name, 0) for name in names), default=0) for step in inside if step.kind == "model_call")
+        if not here or counted <= here:
+            return None
+        found = found or (names[0].replace("_", " "), counted, here)
+    return found
 
 
 def _outside_tools(agent: Step | None, inside: Sequence[Step]) -> Iterator[Step]:
@@ -172,7 +189,7 @@ def _texts(view: Json) -> Iterator[str]:
 def _unasked(run: Run, models: Sequence[Step], ids: frozenset[str]) -> Iterator[tuple[Step, str]]:
     """What ran under an id that no answer gave; nothing where ids are not those of answers, or the id is told as said before."""
     ran = [step for step in run.steps if step.kind in RAN and step.call_id is not None]
-    if not any(step.call_id in ids for step in ran):
+    if not any(step.call_id in ids or step.requested_by is not None for step in ran):
         return
     told = {call_id for view in (run.input, *(step.input for step in models)) for call_id in told_of(view)}
     first = models[0].seq if models else 0

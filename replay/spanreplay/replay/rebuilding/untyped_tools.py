@@ -1,7 +1,8 @@
 """Tools whose spans do not say that they are: a model asked for a call of their name with their arguments, just before.
 
 Langfuse's decorator makes a span of no type of any function, its handler of LangChain (3.2) of a tool that failed. Such a span is a tool
-call only where the latest model call before it, in the same agent, asked for just that, and no span that says so is that call.
+call only where the latest model call before it, in the same agent, asked for just that, and no span that says so is that call. Where no
+model call before it is recorded, the next one may tell of just that call, with just that result.
 """
 
 from bisect import bisect_left
@@ -17,7 +18,9 @@ from spanreplay.replay.reading.dialect import StepDraft
 from spanreplay.replay.reading.messages import Asked, asked_for
 from spanreplay.replay.reasons import TOOL_INFERRED
 from spanreplay.replay.rebuilding.asked import is_bare
+from spanreplay.replay.rebuilding.results import form
 from spanreplay.replay.rebuilding.same_call import arguments, arguments_conflict, last_name
+from spanreplay.replay.rebuilding.told import told_of
 from spanreplay.replay.rebuilding.tree import Forest, SpanKey
 
 _FAR: Final = 64
@@ -42,6 +45,9 @@ class _Finder:
     def __init__(self, forest: Forest, drafts: Mapping[SpanKey, StepDraft]) -> None:
         self._forest = forest
         self._owners = {key for key, draft in drafts.items() if draft.kind in _OWNERS and not draft.frame}
+        self._drafts = drafts
+        self._told: dict[SpanKey, dict[str | None, list[tuple[Asked, str]]]] = {}
+        """What a model call was told of calls, and the forms of their results, by name."""
         self._asked: dict[SpanKey, list[Asked]] = {}
         self._inside: dict[SpanKey | None, list[SpanKey]] = {}
         """The model calls inside each span, however deep, and of the run (``None``); in order of start."""
@@ -60,11 +66,16 @@ class _Finder:
         taken: Counter[tuple[SpanKey, str]] = Counter()
         made: dict[SpanKey, StepDraft] = {}
         for key, draft in perhaps:
-            if draft.name not in wanted:
+            model, until, after = self._near(key)
+            if model is None and after is not None and self._tells(after, draft):
+                self._owners.add(key)
+                detail = (
+                    f"the span has no type; the next model call (span {after.span_id}) was told of a call of its name, arguments and result"
+                )
+                made[key] = replace(draft, reasons=(*draft.reasons, Reason(code=TOOL_INFERRED, detail=detail)))
                 continue
-            model, until = self._before(key)
             fits = [] if model is None else [asked for asked in self._asked[model] if _fits(draft, asked)]
-            if model is None or not fits:
+            if model is None or draft.name not in wanted or not fits:
                 continue
             request = model, canonical_json([fits[0].name, fits[0].arguments])
             if len(fits) - taken[request] > self._recorded(draft, fits, self._start(model), until):
@@ -85,20 +96,44 @@ class _Finder:
     def _start(self, key: SpanKey) -> int:
         return self._forest.spans[key].start_ns
 
-    def _before(self, key: SpanKey) -> tuple[SpanKey | None, int | None]:
-        """The latest model call before a span, near it and of the same agent, if it was over then; and when the next one begins."""
+    def _near(self, key: SpanKey) -> tuple[SpanKey | None, int | None, SpanKey | None]:
+        """The model calls near a span and of the same agent.
+
+        Returns:
+            The latest before it, if it was over then; when the next one begins; that one, where none is before the span.
+        """
         start = self._start(key)
+        after: SpanKey | None = None
         for outer in (*self._around(key), None):
             inside = self._inside.get(outer, [])
             place = bisect_left(inside, start, key=self._start)
             own = (inside[n] for n in range(place - 1, max(-1, place - 1 - _FAR), -1) if self._is_own(inside[n], outer))
+            following = next((one for one in islice(inside, place, place + _FAR) if self._is_own(one, outer)), None)
             for model in islice(own, 1):
                 end = self._forest.spans[model].end_ns
-                later = (self._start(one) for one in islice(inside, place, place + _FAR) if self._is_own(one, outer))
-                return (model if end is not None and end <= start else None), next(later, None)
+                later = None if following is None else self._start(following)
+                return (model if end is not None and end <= start else None), later, None
+            after = after or following
             if outer in self._owners:
                 break
-        return None, None
+        return None, None, after
+
+    def _tells(self, model: SpanKey, draft: StepDraft) -> bool:
+        """Whether a model call was told of a call of a name, with arguments and a result, of which no span says that it is that call."""
+        result = draft.output.get("result") if isinstance(draft.output, dict) else None
+        known = self._tools.get(last_name(draft.name), [])
+        if result is None or any(not arguments_conflict(tool.input, draft.input) for _, tool in islice(known, _MANY)):
+            return False
+        return any(gave == form(result) and _fits(draft, asked) for asked, gave in self._told_by(model).get(draft.name, []))
+
+    def _told_by(self, model: SpanKey) -> dict[str | None, list[tuple[Asked, str]]]:
+        if model not in self._told:
+            found = self._told[model] = {}
+            for call_id, told in told_of(self._drafts[model].input).items():
+                if told.call is not None and told.response is not None and isinstance(name := told.call.get("name"), str):
+                    asked = Asked(call_id, name, told.call.get("arguments"))
+                    found.setdefault(name, []).append((asked, form(told.response["response"])))
+        return self._told[model]
 
     def _is_own(self, model: SpanKey, outer: SpanKey | None) -> bool:
         """Is a model call directly of what goes on in a span, and of no agent or tool in it?"""

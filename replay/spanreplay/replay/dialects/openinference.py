@@ -51,6 +51,12 @@ _USAGE: Final[Mapping[str, str]] = {
 }
 
 
+_METHOD: Final = ".__call__"
+"""How the instrumentation of DSPy names the method of a tool."""
+_FUNCTION_RESPONSE: Final = frozenset({"id", "name", "response", "will_continue", "scheduling", "parts"})
+"""Members of the type ``FunctionResponse`` of ``google-genai``."""
+
+
 class OpenInferenceDialect:
     """Reads spans that have an ``openinference.span.kind``."""
 
@@ -189,15 +195,22 @@ def _tool(span: SpanRecord, fields: Fields) -> Found:
     given = fields.json(INPUT) if INPUT in fields else None if is_schema(schema) else schema
     shown = literal(given) if isinstance(given, str) else None
     given = shown if isinstance(shown, dict) else given  # LangChain hands its callbacks the arguments as Python shows them
-    made = returned(_gave(fields))
+    name = fields.text(TOOL, a.GEN_AI_TOOL_NAME) or span.name.removesuffix(_METHOD)
+    made = returned(_response(_gave(fields), name))
     return Found(
         kind="tool_call",
-        name=fields.text(TOOL, a.GEN_AI_TOOL_NAME) or span.name,
+        name=name,
         asked=None if given is None and INPUT not in fields else {"arguments": called_with(given, parameter_names(schema))},
         answered=None if OUTPUT not in fields else {"result": made.value},
         call_id=fields.identifier(TOOL_CALL, a.GEN_AI_TOOL_CALL_ID) or made.call_id,
         outcome="tool_error" if made.failed and span.status != STATUS_ERROR else None,
     )
+
+
+def _response(value: Json, name: str) -> Json:
+    """What a tool gave, out of the part of Gemini's contents that tells the model of it, which the instrumentation of ADK writes."""
+    whole = isinstance(value, dict) and {"name", "response"} <= value.keys() <= _FUNCTION_RESPONSE
+    return value["response"] if isinstance(value, dict) and whole and value["name"] == name else value
 
 
 def _gave(fields: Fields) -> Json:

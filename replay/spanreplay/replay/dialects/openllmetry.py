@@ -35,6 +35,9 @@ VERSION: Final = "traceloop.entity.version"
 INPUT: Final = "traceloop.entity.input"
 OUTPUT: Final = "traceloop.entity.output"
 WORKFLOW: Final = "traceloop.workflow.name"
+TOOL_NAME: Final = "tool.name"
+"""Of a task of LlamaIndex that calls a tool."""
+TOOL_ARGUMENTS: Final = "tool.arguments"
 REQUEST: Final = "llm.request.type"
 PROMPTS: Final = "gen_ai.prompt"
 COMPLETIONS: Final = "gen_ai.completion"
@@ -83,6 +86,8 @@ def _is_numbered(name: str) -> bool:
 
 def _kind(fields: Fields) -> str:
     kind = fields.text(KIND)
+    if kind == "task" and TOOL_NAME in fields:
+        return "tool"
     if kind is not None and kind not in ("unknown", "session", "server"):
         return kind
     operation = fields.text(REQUEST, a.GEN_AI_OPERATION_NAME)
@@ -156,7 +161,7 @@ def _lookup(span: SpanRecord, fields: Fields) -> Found:
 
 
 def _tool(span: SpanRecord, fields: Fields) -> Found:
-    given = _first(fields, a.GEN_AI_TOOL_CALL_ARGUMENTS, INPUT)
+    given = _first(fields, a.GEN_AI_TOOL_CALL_ARGUMENTS, TOOL_ARGUMENTS, INPUT)
     result = _first(fields, a.GEN_AI_TOOL_CALL_RESULT, OUTPUT)
     made = returned(result)
     arguments, call_id, transport = _arguments(given)
@@ -164,11 +169,11 @@ def _tool(span: SpanRecord, fields: Fields) -> Found:
     if transport and isinstance(value, dict) and "result" in value:
         value, failed = value["result"], value.get("is_error") is True
     version = fields.identifier(VERSION)
-    name = fields.text(a.GEN_AI_TOOL_NAME, ENTITY) or span.name.removesuffix(".tool")
+    name = fields.text(a.GEN_AI_TOOL_NAME, TOOL_NAME, ENTITY) or span.name.removesuffix(".tool")
     return Found(
         kind="tool_call",
         name=name,
-        asked={"arguments": arguments} if _has(fields, a.GEN_AI_TOOL_CALL_ARGUMENTS, INPUT) else None,
+        asked={"arguments": arguments} if _has(fields, a.GEN_AI_TOOL_CALL_ARGUMENTS, TOOL_ARGUMENTS, INPUT) else None,
         answered={"result": value} if _has(fields, a.GEN_AI_TOOL_CALL_RESULT, OUTPUT) else None,
         call_id=call_id or made.call_id,
         versions={} if version is None else {"tool": {"name": name, "version": version}},

@@ -7,6 +7,7 @@ former. Seen in what ``ai`` 4.3.19, 5.0.277, 6.0.326 and 7.0.173 with ``@ai-sdk/
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from spanreplay.boundary.call import Kind
@@ -19,7 +20,7 @@ from spanreplay.replay.reading.parts import parts
 from spanreplay.replay.reading.versions import offered
 from spanreplay.replay.reasons import INPUT_ABSENT
 from spanreplay.semconv import attributes as a
-from spanreplay.spans.record import KIND_INTERNAL, LogRecord, SpanRecord
+from spanreplay.spans.record import KIND_INTERNAL, STATUS_ERROR, STATUS_UNSET, LogRecord, SpanRecord
 
 SCOPE: Final = "gen_ai"
 """Of version 7."""
@@ -84,6 +85,10 @@ _NAMES: Final[Mapping[Kind, str]] = {"agent": a.GEN_AI_AGENT_NAME, "tool_call": 
 _STEP: Final = "agent_step"
 
 
+CONVERTED: Final = "openinference.span.kind"
+"""Of a span that OpenInference's processor has added its own attributes to."""
+
+
 class VercelDialect:
     """Reads the spans of ``experimental_telemetry`` and of the integration of version 7."""
 
@@ -100,6 +105,7 @@ class VercelDialect:
     def read(self, span: SpanRecord, logs: Sequence[LogRecord]) -> StepDraft | None:
         """The step; ``None`` for what only stands around the steps of embeddings and rankings, and for the rounds of version 7."""
         del logs
+        span = _as_it_ended(span)
         fields = Fields(span.attributes)
         operation = fields.text(OPERATION)
         if operation is None:
@@ -114,6 +120,17 @@ class VercelDialect:
 
 
 DIALECT: Final = VercelDialect()
+
+
+def _as_it_ended(span: SpanRecord) -> SpanRecord:
+    """A span without the failure of another: the processor of ``@arizeai/openinference-vercel`` puts the text of one on all that end later.
+
+    The SDK itself records the exception with the status.
+    """
+    told = span.status == STATUS_ERROR and span.status_message and CONVERTED in span.attributes and a.ERROR_TYPE not in span.attributes
+    if not told or any(event.name == a.EXCEPTION_EVENT for event in span.events):
+        return span
+    return replace(span, status=STATUS_UNSET, status_message="")
 
 
 # ---- versions 4 to 6 ---------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from spanreplay.replay.model import Json
 from spanreplay.replay.reading.fields import Fields, jsonable, too_deep
+from spanreplay.replay.reading.python_text import python_members
 
 _CALLED: Final = frozenset({"args", "kwargs"})
 _SWITCHES: Final = frozenset({"sanitize_inputs_outputs"})
@@ -17,6 +18,10 @@ _TOOL_OUTPUT: Final = frozenset({"tool_name", "raw_input", "raw_output"})
 """What LlamaIndex puts around what a tool gave."""
 _TOOL_MESSAGE: Final = re.compile(r"""content=('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*") (?:.* )?tool_call_id='([^']*)'(.*)""", re.DOTALL)
 """What ``str()`` makes of a tool message of LangChain."""
+_EXECUTED: Final = ("status='success' result=", "status='failure' result=")
+"""How begins what ``str()`` makes of Agno's ``FunctionExecutionResult``."""
+_WRAPPED: Final = "tool_output"
+"""Where LlamaIndex's event of a call's result has the output."""
 
 
 def called_with(value: Json, names: Sequence[str] = ()) -> Json:
@@ -77,11 +82,13 @@ class Returned(NamedTuple):
 
 
 def returned(value: Json) -> Returned:
-    """What a tool gave: out of a tool message of LangChain, in whichever of its forms, or LlamaIndex's output; any other value is itself.
+    """What a tool gave: out of a tool message of LangChain in any of its forms, LlamaIndex's output or Agno's; any other value is itself.
 
     Args:
         value: what was written, decoded.
     """
+    if isinstance(value, str) and value.startswith(_EXECUTED):
+        return _executed(value)
     if isinstance(value, str):
         shown = _TOOL_MESSAGE.fullmatch(value) if value.startswith("content=") and len(value) < _LONGEST else None
         return Returned(value) if shown is None else Returned(literal(shown[1]), shown[2] or None, "status='error'" in shown[3])
@@ -90,6 +97,8 @@ def returned(value: Json) -> Returned:
         return shown_in if shown_in.call_id is not None else Returned(value)
     if isinstance(value, dict) and value.keys() >= _TOOL_OUTPUT:
         return Returned(value["raw_output"], failed=value.get("is_error") is True)
+    if isinstance(value, dict) and isinstance(held := value.get(_WRAPPED), dict) and held.keys() >= _TOOL_OUTPUT:
+        return returned(held)._replace(call_id=Fields(value).identifier("tool_id"))
     message = value
     for name in ("output", "data", "kwargs"):
         inner = message.get(name) if isinstance(message, dict) else None
@@ -98,6 +107,13 @@ def returned(value: Json) -> Returned:
     if not isinstance(message, dict) or "content" not in message or "tool_call_id" not in message:
         return Returned(value)
     return Returned(message["content"], Fields(message).identifier("tool_call_id"), message.get("status") == "error")
+
+
+def _executed(text: str) -> Returned:
+    found = python_members(text)
+    failed = found.get("status") == "failure"
+    name = "error" if failed else "result"
+    return Returned(found[name], failed=failed) if name in found else Returned(text, failed=failed)
 
 
 def literal(text: str) -> Json:

@@ -93,7 +93,7 @@ def _body(fields: Fields, name: str) -> Json:
 
 def _asked(fields: Fields, flat: Mapping[str, Node], request: Json) -> tuple[Json, list[int]]:
     view = _request_view(request)
-    if flat["llm.input_messages"] and _has_plain_items(request):
+    if flat["llm.input_messages"] and (_has_plain_items(request) or _is_hollow(view)):
         view = None  # of Gemini's contents, which are shown as Python does; the messages are flattened too
     if view is not None and (isinstance(request, dict) or view["system"] or any(m["role"] == "system" for m in view["messages"])):
         return view, []
@@ -118,6 +118,12 @@ def _has_plain_items(request: Json) -> bool:
     return isinstance(contents, list) and any(isinstance(item, str) for item in contents)
 
 
+def _is_hollow(view: Json) -> bool:
+    """Whether a body has messages, and nothing in any of them: what converts other spans writes bodies that lack what it flattens."""
+    said = view["messages"] if isinstance(view, dict) else []
+    return bool(said) and not any(message["parts"] for message in said)
+
+
 def _request_view(value: Json) -> Json:
     """The view of a request body as it was sent, or of its list of messages or items; ``None`` of a framework's idea of it."""
     if isinstance(value, list):
@@ -129,7 +135,7 @@ def _request_view(value: Json) -> Json:
 def _answered(fields: Fields, flat: Mapping[str, Node], response: Json) -> Json:
     finish = fields.text(FINISH)
     view = body_answered(response) if isinstance(response, dict) and "generations" not in response else None
-    if view is None:
+    if view is None or (flat["llm.output_messages"] and _is_hollow(view)):
         said = messages_of(flat["llm.output_messages"], "assistant").messages
         if said:
             return {"messages": _completed(said, response, body_answered), "finish": finish}

@@ -25,6 +25,8 @@ class ClockReads:
     def __init__(self) -> None:
         self._pending: deque[tuple[Reader, int]] = deque()
         self._kept: dict[Reader, int] = defaultdict(int)
+        self.anchored: set[str] = set()
+        """Clocks of which it is kept what they said at one time."""
 
     def __bool__(self) -> bool:
         return bool(self._pending)

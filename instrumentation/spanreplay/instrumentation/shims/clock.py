@@ -20,6 +20,8 @@ from spanreplay.boundary.boundary import here
 from spanreplay.boundary.clock_reads import ClockReads, Reader
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.session import Session
+from spanreplay.instrumentation.shims import monotonic
+from spanreplay.instrumentation.shims.monotonic import Family
 from spanreplay.instrumentation.shims.patching import Patches
 
 MOST: Final = 50_000
@@ -45,6 +47,8 @@ class _Watching:
         self._traveller.time_ns = self._read
         self._real: Callable[[], int] = module._time_machine.original_time_ns
         tell_texts()
+        self._monotonic_left = MOST
+        monotonic.install(self._noted)
         session.clock_reads = reads
         self._clock, session.clock = session.clock, self._now
 
@@ -65,8 +69,19 @@ class _Watching:
             return now
         return now
 
+    def _noted(self, family: Family, now: int, scope: Scope, function: str) -> int | None:
+        if scope.session is not self._session:
+            return None
+        if not in_body(scope):
+            note(self._reads, family, reader_of(scope, function), now, real_time_ns)
+            self._monotonic_left -= 1
+            if not self._monotonic_left:
+                monotonic.uninstall(self._noted)
+        return now
+
     def stop(self) -> None:
         """Leave the clock alone again."""
+        monotonic.uninstall(self._noted)
         leave_texts()
         self._session.clock = self._clock
         if self._stack and self._stack[-1] is self._traveller:
@@ -147,9 +162,31 @@ def reading(frame: FrameType | None) -> tuple[Scope | None, str]:
     if frame is None or str(frame.f_globals.get("__name__")).partition(".")[0] in _MACHINERY:
         return None, ""
     scope = here()
-    if scope is None or (scope.step is not None and scope.step.call.kind not in _BODIES_RUN and not scope.step.call.passed):
+    if scope is None or in_body(scope):
         return None, ""
     return scope, f"{frame.f_code.co_filename.rpartition(os.sep)[2]}:{frame.f_code.co_qualname}"
+
+
+def in_body(scope: Scope) -> bool:
+    """Whether this is inside of a call whose body does not run in a replay."""
+    return scope.step is not None and scope.step.call.kind not in _BODIES_RUN and not scope.step.call.passed
+
+
+def note(reads: ClockReads, family: Family, reader: Reader, told: int, clock: Callable[[], int]) -> None:
+    """Keep what a monotonic clock said.
+
+    Args:
+        reads: where to.
+        family: which clock.
+        reader: who has read it.
+        told: what it said, nanoseconds.
+        clock: tells what time it is, nanoseconds since the epoch.
+    """
+    if family not in reads.anchored:
+        reads.anchored.add(family)
+        reads.add(monotonic.anchor_of(family), clock())
+        reads.add(monotonic.anchor_of(family), told)
+    reads.add(monotonic.reader_of(family, reader), told)
 
 
 def reader_of(scope: Scope, function: str) -> Reader:

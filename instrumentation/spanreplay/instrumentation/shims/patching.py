@@ -93,7 +93,15 @@ class Patches:
         setattr(owner, name, made)
         self._done.append((owner, name, kept, made, own))
 
-    def rebind(self, module: ModuleType, name: str, make: Callable[[Any], Any], *, everywhere: bool = False) -> None:
+    def rebind(
+        self,
+        module: ModuleType,
+        name: str,
+        make: Callable[[Any], Any],
+        *,
+        everywhere: bool = False,
+        only: Callable[[ModuleType], bool] = lambda _: True,
+    ) -> None:
         """As :meth:`replace`, for a function of a module, also where modules of the same package have imported it by name.
 
         Args:
@@ -101,6 +109,7 @@ class Patches:
             name: of the function.
             make: gives what takes its place.
             everywhere: also in modules of other packages, and in the agent's own.
+            only: of those, in these modules.
         """
         original = getattr(module, name)
         self.replace(module, name, make)
@@ -109,7 +118,7 @@ class Patches:
         if holders is None or holders.function is not original:
             holders = self._holders[module.__name__, name] = _Holders(original)
         for other, alias in holders.now(None if everywhere else module.__name__.partition(".")[0]):
-            if other is not module:
+            if other is not module and only(other):
                 setattr(other, alias, made)
                 self._done.append((other, alias, original, made, True))
 

@@ -6,10 +6,8 @@ wait for its turn.
 """
 
 import functools
-import os
 import queue
 import sys
-import sysconfig
 import threading
 import time
 from collections import Counter, deque
@@ -21,14 +19,12 @@ from spanreplay.boundary import loops
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.orders import Channel, Item, Member, channel_of
 from spanreplay.boundary.session import Session
+from spanreplay.instrumentation.shims.own_code import is_own
 from spanreplay.instrumentation.shims.patching import Patches
 
 _patches = Patches()
 _IN_VAIN: Final = 3
 """After so many who did not come, the rest of a channel comes as it comes."""
-_OTHERS: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")} | {"<frozen "})
-_is_own: Final[dict[str, bool]] = {}
-"""Files to whether they are the program's."""
 
 
 class Turns:
@@ -109,13 +105,7 @@ class Turns:
 def _frame_of_program(frame: FrameType | None) -> bool:
     while frame is not None and frame.f_globals.get("__name__") in ("queue", __name__):
         frame = frame.f_back
-    if frame is None:
-        return False
-    name = frame.f_code.co_filename
-    known = _is_own.get(name)
-    if known is None:
-        known = _is_own[name] = not name.startswith(_OTHERS) and "-packages" + os.sep not in name
-    return known
+    return frame is not None and is_own(frame)
 
 
 def _who(turns: Turns, depth: int = 2) -> str | None:

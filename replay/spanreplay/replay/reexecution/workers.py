@@ -59,7 +59,8 @@ def tireless_reader(run: Run, seq: int | None) -> str | None:
     if step is None:
         return None
     scope = scope_of(step.path or "")
-    return next((function for (at, function), count in _clock_reads(run).items() if at == scope and count >= MOST_OF_ONE), None)
+    readers = (function for (at, function), count in _clock_reads(run).items() if at == scope and count >= MOST_OF_ONE)
+    return next((function.partition(" ")[0] for function in readers), None)
 
 
 def _clock_reads(run: Run) -> Counter[tuple[str, str]]:

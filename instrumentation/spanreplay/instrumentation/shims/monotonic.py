@@ -1,0 +1,128 @@
+"""Monotonic clocks, ``time.monotonic`` and ``time.perf_counter``, as the program's own code reads them.
+
+A loop that goes on until a deadline decides by them what is called. So what the program reads is kept as what it reads of the wall clock
+is, see :mod:`spanreplay.instrumentation.shims.clock`, and told again by a replay. Told are the program's own code and the packages that
+decide by time whether something is called again. Everything else keeps the real clock: event loops, threads, queues and transports wait by
+it, and a wait that goes by a time that stands still would never end.
+
+What stands in for the functions is no function: a class that has a built-in one as an attribute calls it without itself.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from types import FrameType, ModuleType
+from typing import Any, Final, Literal, TypeAlias
+
+from spanreplay.boundary.boundary import here
+from spanreplay.boundary.clock_reads import Reader
+from spanreplay.boundary.scope import Scope
+from spanreplay.instrumentation.shims.own_code import is_own, is_own_file
+from spanreplay.instrumentation.shims.patching import Patches, looking_once
+
+Family: TypeAlias = Literal["monotonic", "perf_counter"]
+FAMILIES: Final[tuple[Family, ...]] = ("monotonic", "perf_counter")
+Teller: TypeAlias = Callable[[Family, int, Scope, str], int | None]
+"""Told which clock is read, what it says (nanoseconds), where, and by which function; gives what to say, ``None`` where it has no say."""
+
+_DECIDING: Final = frozenset(
+    {"aiolimiter", "backoff", "cachetools", "pyrate_limiter", "ratelimit", "retry", "retrying", "stamina", "tenacity"}
+)
+"""Packages that decide by time whether something is called, or called again."""
+_MOST: Final = 20_000
+_others: Final[set[str]] = set()
+"""Files whose code keeps the real clock: event loops read it at each turn."""
+_getframe: Final = sys._getframe
+_tellers: Final[list[Teller]] = []
+_patches: Final = Patches()
+
+
+def _counts(frame: FrameType) -> bool:
+    """Whether who reads is told; who is not need not be asked again."""
+    if is_own(frame) or str(frame.f_globals.get("__name__")).partition(".")[0] in _DECIDING:
+        return True
+    if len(_others) < _MOST:
+        _others.add(frame.f_code.co_filename)
+    return False
+
+
+class _Clock:
+    """Stands in for a function of ``time``."""
+
+    __slots__ = ("__dict__", "_family", "_now_ns", "_original", "_whole")
+
+    def __init__(self, original: Callable[[], Any], now_ns: Callable[[], int], family: Family) -> None:
+        self._original = original
+        self._now_ns = now_ns
+        self._family: Family = family
+        self._whole = original.__name__.endswith("_ns")
+        self.__name__ = self.__qualname__ = original.__name__
+        self.__module__ = "time"
+        self.__doc__ = original.__doc__
+
+    def __call__(self) -> Any:
+        """What the clock says, in the unit of the function."""
+        code = _getframe(1).f_code
+        if not _tellers or code.co_filename in _others or not _counts(_getframe(1)):
+            return self._original()
+        try:
+            told = self._told(f"{code.co_filename.rpartition(os.sep)[2]}:{code.co_qualname}")
+        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+            told = None
+        if told is None:
+            return self._original()
+        return told if self._whole else told / 1e9
+
+    def _told(self, function: str) -> int | None:
+        scope = here()
+        if scope is None:
+            return None
+        now = self._now_ns()
+        return next((told for teller in reversed(_tellers) if (told := teller(self._family, now, scope, function)) is not None), None)
+
+    def __repr__(self) -> str:
+        return f"<spanreplay time.{self.__name__}>"
+
+    def __reduce__(self) -> str:
+        return self.__name__
+
+
+def reader_of(family: Family, reader: Reader) -> Reader:
+    """Under which name reads of a monotonic clock are kept."""
+    run, scope, function = reader
+    return run, scope, f"{function} {family}"
+
+
+def anchor_of(family: Family) -> Reader:
+    """Under which name it is kept what a clock said at the first read of a process, and what time it was then: two times."""
+    return "", "", f"{family} at"
+
+
+def install(teller: Teller) -> None:
+    """Have ``teller`` say what monotonic clocks say, until :func:`uninstall`; the last one first."""
+    _tellers.append(teller)
+    if len(_tellers) > 1:
+        return
+    with looking_once():
+        for family in FAMILIES:
+            now_ns = getattr(time, f"{family}_ns")
+            for name in (family, f"{family}_ns"):
+                _patches.rebind(time, name, partial(_Clock, now_ns=now_ns, family=family), everywhere=True, only=_is_own)
+
+
+def uninstall(teller: Teller) -> None:
+    """Undo :func:`install`."""
+    if teller in _tellers:
+        _tellers.remove(teller)
+        if not _tellers:
+            _patches.undo()
+
+
+def _is_own(module: ModuleType) -> bool:
+    name = module.__name__
+    if name.partition(".")[0] in _DECIDING:
+        return True
+    file = getattr(module, "__file__", None)
+    return isinstance(file, str) and is_own_file(file) and not name.startswith("spanreplay.")

@@ -1,0 +1,27 @@
+"""Which code is the program's own: what lies neither in the standard library nor where packages are installed, and is none of ours."""
+
+import os
+import sysconfig
+from types import FrameType
+from typing import Final
+
+_OTHERS: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")} | {"<frozen "})
+_files: Final[dict[str, bool]] = {}
+_MOST: Final = 20_000
+"""Files that are known: a program may make code without end."""
+
+
+def is_own(frame: FrameType) -> bool:
+    """Whether the code of this frame is the program's own."""
+    file = frame.f_code.co_filename
+    known = _files.get(file)
+    if known is None:
+        if len(_files) >= _MOST:
+            _files.clear()
+        known = _files[file] = is_own_file(file) and not str(frame.f_globals.get("__name__")).startswith("spanreplay.")
+    return known
+
+
+def is_own_file(file: str) -> bool:
+    """Whether a file is neither of the standard library nor of an installed package."""
+    return not file.startswith(_OTHERS) and "-packages" + os.sep not in file

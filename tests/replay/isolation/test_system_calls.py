@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from spanreplay.replay.isolation import judging, numbered
+from spanreplay.replay.isolation import judging, judging_files, numbered
 from spanreplay.replay.isolation.system_calls import MACHINES, RULES, Machine, program
 
 ALLOW, REFUSE, STOP = 0x7FFF0000, 0x0005000D, 0x7FC00000
@@ -103,6 +103,6 @@ def test_the_descriptor_that_tells_can_be_handed_over_and_nothing_else(machine: 
 def test_numbers_are_no_one_elses_and_every_rule_is_judged() -> None:
     for machine in MACHINES.values():
         assert len(set(machine.numbers.values())) == len(machine.numbers)
-    judged = {*judging._PATHS, *judging._PAIRS, *judging._SIGNALS, *judging._CONTROLS, *judging._PLAIN}
-    judged |= {"open", "openat", "openat2", "creat", "bind", "listen", "connect", "sendto", "sendmsg", "sendmmsg", *numbered.CALLS}
+    judged = {*judging_files.CALLS, *judging._SIGNALS, *judging._CONTROLS, *judging._PLAIN}
+    judged |= {"bind", "listen", "connect", "sendto", "sendmsg", "sendmmsg", *numbered.CALLS}
     assert {rule.call for rule in RULES if rule.stops} == judged

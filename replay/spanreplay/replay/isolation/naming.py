@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Final, Self
 from urllib.parse import urlsplit
 
-from spanreplay.replay.isolation.judging import DNS, LOOKED_UP, Call, Judge, Stopped
+from spanreplay.replay.isolation.judging import DNS, LOOKED_UP, Judge
 from spanreplay.replay.isolation.paths import Territory
 from spanreplay.replay.isolation.reachable import Address, Reachable
 from spanreplay.replay.isolation.refusal import Refusal
 from spanreplay.replay.isolation.shared_memory import SharedMemory
+from spanreplay.replay.isolation.stopped_call import Call, Stopped
 from spanreplay.replay.isolation.system_calls import MACHINES
 from spanreplay.replay.reexecution.ending import leave_mark
 from spanreplay.replay.reexecution.ledger import Ledger

@@ -164,6 +164,15 @@ def test_a_change_among_equal_calls_is_found_too(plan: Plan, data: st.DataObject
         assert first(result).step in (seq, None)
 
 
+def test_a_call_that_another_one_has_taken_the_place_of_in_its_task_is_named() -> None:
+    one, other = Tool(2, "a", 2, fails=True), Tool(3, "a", 1, fails=True)
+    plan: Plan = (Parallel(1, ((one, other), (Tool(4, "a", 1, fails=True),)), "gather"), Tool(5, "a", 1, fails=True))
+    tape = recorded(small(plan))
+    changed = rewritten(plan, lambda p: tuple(replace(one, x=1) if n == one else n for n in p))
+    difference = first(replayed(tape, small(changed)))
+    assert (difference.kind, difference.step) == ("unreached", seq_of(tape.runs()[0], tape, one.id))
+
+
 # ---- agents that swallow --------------------------------------------------------------------------------------------
 
 

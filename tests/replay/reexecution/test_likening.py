@@ -253,6 +253,39 @@ def test_calls_that_are_missing_or_swapped_are_listed_and_the_others_found() -> 
     assert [(d.kind, d.step) for d in fewer.differences] == [("order", 2), ("unreached", 2)]
 
 
+def test_one_call_more_shifts_none_of_the_others() -> None:
+    tape = recorded(looks, (1, ""), (2, ""), (3, ""), (4, ""))
+    more = replayed(tape, looks, (1, ""), (2, ""), (9, ""), (3, ""), (5, ""), all_differences=True)
+    assert [(d.kind, d.step, d.field, d.actual) for d in more.differences] == [
+        ("input", 4, "arguments.x", "5"),
+        ("never_recorded", None, None, None),
+    ]
+    assert more.differences[1].detail == ("one call more than was recorded: that of step 3 came after it (arguments.x of this one is 9)")
+    assert (more.value, more.verdict.matched, more.verdict.matched_by_place) == ([1, 2, 3, 3, 4], 4, 1)
+
+
+def test_a_loop_that_goes_round_once_more_is_one_call_more_at_its_place() -> None:
+    tape = recorded(looks, (1, ""), (1, ""), (2, ""), (3, ""))
+    (difference,) = replayed(tape, looks, (1, ""), (1, ""), (1, ""), (2, ""), (3, "")).differences
+    told_ = "one call more than was recorded: the same was asked and answered before; step 3, tool_call look, was to come next"
+    assert (difference.kind, difference.step, difference.detail) == ("already_used", None, told_)
+    more = replayed(tape, looks, (1, ""), (1, ""), (1, ""), (2, ""), (3, ""), all_differences=True)
+    assert ([d.detail for d in more.differences], more.value) == ([told_], [1, 1, 1, 2, 3])
+    (changed,) = replayed(recorded(looks, (1, ""), (2, "")), looks, (1, ""), (1, "")).differences
+    assert (changed.kind, changed.step) == ("input", 2)
+    assert changed.detail == "or it is one call more than was recorded: step 1, the one before, asked just this"
+
+
+async def asks_until(answer: int) -> None:
+    while await look(1, "") != answer:
+        pass
+
+
+def test_an_agent_that_asks_until_the_answer_is_another_one_ends() -> None:
+    result = replayed(recorded(asks_until, 1), asks_until, 2, all_differences=True)
+    assert [d.kind for d in result.differences] == ["already_used", "already_used"]
+
+
 def test_the_choices_travel_as_json() -> None:
     comparing = Comparing(mode="tolerant", ignore=("a.b",), all_differences=True)
     assert Comparing.from_json(json.loads(json.dumps(comparing.to_json()))) == comparing

@@ -216,10 +216,18 @@ def order_detail(step: LiveStep, missed: Missed) -> str:
 
 def unknown_detail(missed: Missed) -> str:
     """What is said of a call that no recorded step is left for."""
-    what = "it was answered already" if missed.kind == "already_used" else "it was never recorded"
+    again = missed.kind == "already_used"
+    what = "one call more than was recorded: the same was asked and answered before" if again else "it was never recorded"
     if missed.next is not None:
         what += f"; step {missed.next.seq}, {missed.next.kind} {missed.next.name}, was to come next"
     return what
+
+
+def with_again(difference: Difference, again: Step | None) -> Difference:
+    """The difference, with what else it may be where the call before asked just this."""
+    if again is None:
+        return difference
+    return replace(difference, detail=f"or it is one call more than was recorded: step {again.seq}, the one before, asked just this")
 
 
 def packages(frame: FrameType | None) -> list[str]:

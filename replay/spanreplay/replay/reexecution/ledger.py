@@ -201,6 +201,19 @@ def _used(totals: Totals, facts: Mapping[str, Any]) -> None:
     totals.not_compared.update(facts.get("not_compared", ()))
 
 
+def _one_more(totals: Totals, facts: Mapping[str, Any]) -> None:
+    """The call of a step has come: what was told as another input of it was a call more, before that."""
+    told = [d for d in totals.differences if (d.run_id, d.step, d.kind) == (facts["run"], facts["step"], "input")]
+    if not told:
+        return
+    totals.by_place -= 1
+    first = told[0]
+    detail = f"one call more than was recorded: that of step {facts['step']} came after it ({first.field} of this one is {first.actual})"
+    extra = Difference(kind="never_recorded", run_id=first.run_id, step=None, name=first.name, detail=detail, where=first.where)
+    kept = [d for d in totals.differences if all(d is not other for other in told)]
+    totals.differences[:] = [*kept, replace(extra, evidence=first.evidence)]
+
+
 def _covered(totals: Totals, facts: Mapping[str, Any]) -> None:
     totals.covered.setdefault(facts["run"], set()).update(facts["steps"])
 
@@ -209,6 +222,7 @@ _EVENTS: Final[Mapping[str, Callable[[Totals, Mapping[str, Any]], None]]] = {
     "started": _started,
     "used": _used,
     "covered": _covered,
+    "one_more": _one_more,
     "run": lambda totals, facts: totals.runs_matched.add(facts["run"]),
     "relaxed": lambda totals, _: setattr(totals, "order_relaxed", totals.order_relaxed + 1),
     "taken": lambda totals, facts: totals.taken.append(facts),

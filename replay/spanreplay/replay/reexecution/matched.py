@@ -95,5 +95,7 @@ class Missed:
     """The recorded step whose call was made where ``step`` was expected."""
     skipped: tuple[Step, ...] = ()
     """Steps of tasks and threads started from here that ended before ``step`` in the record, and were not asked for."""
+    again: Step | None = None
+    """The step before ``step`` in its place, which has answered just this: it may be that the agent makes one call more."""
     claim: Claim | None = None
     """The earlier call that took the step of this one, and is the one that differs."""

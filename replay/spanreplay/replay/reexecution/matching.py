@@ -7,9 +7,10 @@ and the report says ``matched_by=input``. Call ids help nobody here: real traces
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, Final
 
+from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reasons import ATTESTED
 from spanreplay.replay.reexecution.comparing import EXACT, Comparing
@@ -32,6 +33,10 @@ def _over_before(earlier: Step, step: Step) -> bool:
         and earlier.seq_end < step.seq_start
         and earlier.outcome not in NOT_AWAITED
     )
+
+
+def _start(step: Step) -> int:
+    return step.seq_start or 0
 
 
 class RecordedRun:
@@ -67,6 +72,8 @@ class RecordedRun:
         self._shuffled: set[str] = set()
         """Scopes in which which call comes first is chance: one of them was answered by input."""
         self._overtaking = Overtaking()
+        self._misled: set[int] = set()
+        self._repeated: set[int] = set()
 
     @property
     def first_process(self) -> str | None:
@@ -145,12 +152,54 @@ class RecordedRun:
                 return Missed(kind="order", step=skipped)
             if skipped is not None:  # what is asked is recorded nowhere, and something else was to come: one call more
                 return self._unknown(kind, name, path, asked, at_path)
-            return Missed(kind="input", step=at_path, skipped=self._skipped_inside(at_path))
+            again = self._asked_just_before(at_path, asked)
+            if len(again) > 1:  # a loop that goes round once more
+                return self._unknown(kind, name, path, asked, at_path)
+            return Missed(kind="input", step=at_path, skipped=self._skipped_inside(at_path), again=again[0] if again else None)
         return (
             self._elsewhere(kind, name, path, asked)
             or self._turned(kind, name, path, asked)
             or self._unknown(kind, name, path, asked, at_path)
         )
+
+    def _asked_just_before(self, step: Step, asked: str | None) -> list[Step]:
+        """The calls of the sort of ``step`` right before it in its place that have answered just this, the last one first."""
+        alike = [s for s in self._alike_in(scope_of(step.path or ""), step.kind, step.name) if _start(s) < _start(step)]
+        return list(takewhile(lambda s: s.seq in self.used and self.input_of(s) == asked, reversed(alike)))
+
+    def one_more(self, step: LiveStep, asked: str | None, inside: tuple[str, Step] | None) -> Step | None:
+        """The step that has answered the call before this one, by its place, though it is this one that asks for it.
+
+        Where a replay goes on after a difference, a call that is one more than recorded takes the answer of the next one. That comes then,
+        at the place behind its own, and all that follows would be off by one.
+
+        Args:
+            step: the call.
+            asked: its comparable input.
+            inside: see :meth:`match`.
+        """
+        path = _placed(step.path, inside)
+        before = self.by_path.get(f"{path[: path.rindex('#')]}#{step.number - 1}")
+        return before if before is not None and before.seq in self._misled and self.input_of(before) == asked else None
+
+    def mislead(self, step: Step) -> None:
+        """Note that a step answers at its place though the call asks something else."""
+        self._misled.add(step.seq)
+
+    def lead_back(self, step: Step) -> None:
+        """The call has come that it answers."""
+        self._misled.discard(step.seq)
+
+    def once_more(self, step: LiveStep, asked: str | None, inside: tuple[str, Step] | None) -> Step | None:
+        """The step that answers a call a second time, where a replay goes on after a difference: the last there that was asked just this.
+
+        None does so more than once: an agent that asks until the answer is another one ends.
+        """
+        alike = reversed(list(self._alike_in(scope_of(_placed(step.path, inside)), step.call.kind, step.call.name)))
+        found = next((s for s in alike if s.seq in self.used and s.seq not in self._repeated and self.input_of(s) == asked), None)
+        if found is not None:
+            self._repeated.add(found.seq)
+        return found
 
     def _is_gathered(self, path: str) -> bool:
         return FORK in path and scope_of(path) in self.index.gathered
@@ -310,7 +359,7 @@ class RecordedRun:
             for s in self.steps
             if self.free(s) and s.path is not None and s.path.startswith(below) and scope_of(s.path) != scope and _over_before(s, step)
         )
-        return tuple(islice((s for s in found if scope_of(s.path or "") not in self._shuffled), 10))
+        return tuple(islice(found, 10))
 
     def missing_in(self, agent: Step) -> tuple[Step, ...]:
         """Steps inside a sub-agent that had ended when it did, and were not asked for."""

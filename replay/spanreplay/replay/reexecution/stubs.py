@@ -354,10 +354,30 @@ class RecordedCalls:
     # ---- differences --------------------------------------------------------------------------------------------
 
     def _unanswered(self, step: LiveStep, recorded: RecordedRun, missed: Missed, asked: str | None, there: Step | None) -> Answer | None:
+        again = self._once_more(step, recorded, missed, asked) if self._comparing.all_differences else None
+        if again is not None:
+            step.scope.give_back(step.label, step.number)
+            step.recorded = again
+            return self._answer(step, recorded, again)
         placed = self._going_on(step, recorded, missed, asked, there)
         if placed is None:
             self._miss(step, recorded, missed, asked, there)
         return self._answered(step, recorded, placed, "place")
+
+    def _once_more(self, step: LiveStep, recorded: RecordedRun, missed: Missed, asked: str | None) -> Step | None:
+        """The step that answers a second time, where all differences are asked for and the agent makes one call more; that is entered."""
+        inside = sub_agent_of(step)
+        found = recorded.one_more(step, asked, inside)
+        if found is not None:  # the call before this one was the one more, and has its answer
+            recorded.lead_back(found)
+            self.ledger.enter("one_more", run=recorded.run.run_id, step=found.seq)
+            return found
+        if missed.kind != "already_used" or missed.claim is not None:
+            return None
+        found = recorded.once_more(step, asked, inside)
+        if found is not None:
+            self.ledger.differ(differing.of_call(step, missed.kind, None, recorded, asked, differing.unknown_detail(missed), None))
+        return found
 
     def _miss(self, step: LiveStep, recorded: RecordedRun, missed: Missed, asked: str | None, there: Step | None) -> NoReturn:
         expected = missed.step
@@ -368,7 +388,7 @@ class RecordedCalls:
         if missed.kind == "input" and expected is not None:
             self._enter_skipped(recorded, missed.skipped, f"step {expected.seq}, {expected.kind} {expected.name}")
             made = differing.of_input(step, expected, recorded, recorded.input_of(expected), asked, self._comparing, where)
-            self._stop(step, made[0], recorded, expected)
+            self._stop(step, differing.with_again(made[0], missed.again), recorded, expected)
         detail = unable(expected) if expected is not None else ""
         alike: Sequence[Step] = ()
         if missed.kind == "order":
@@ -407,6 +427,7 @@ class RecordedCalls:
             recorded.shuffle(found)
         self._enter_skipped(recorded, missed.skipped, f"step {found.seq}, {found.kind} {found.name}")
         if recorded.input_of(found) != asked:
+            recorded.mislead(found)
             made = differing.of_input(step, found, recorded, recorded.input_of(found), asked, self._comparing, None)
             for difference in differing.told_again(made, self._told):
                 self.ledger.differ(difference)

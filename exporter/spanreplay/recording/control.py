@@ -6,7 +6,6 @@ import os
 import sys
 import threading
 from collections.abc import Mapping
-from contextvars import Token
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -15,23 +14,17 @@ from spanreplay.boundary import scope as scopes
 from spanreplay.boundary import session as sessions
 from spanreplay.boundary.complaints import complain
 from spanreplay.boundary.scope import Scope
-from spanreplay.boundary.session import RunContext, RunPer, Session, SpanContent
+from spanreplay.boundary.session import RunPer, Session, SpanContent
 from spanreplay.exporter import environment_variables as env
 from spanreplay.exporter.pipeline import announce
-from spanreplay.exporter.recorder import Recorder
 from spanreplay.exporter.redacting import Redaction
 from spanreplay.instrumentation.shims import clock, processes, randomness, started
 from spanreplay.recording import plugins, providers
 from spanreplay.recording._config import Adapters, Config, configure
 from spanreplay.recording.children import child_env
-from spanreplay.recording.definition import program
 from spanreplay.recording.exits import ExitWatch
-from spanreplay.recording.place import Place, find_place, traceparent
-from spanreplay.recording.plugins import Installed
-from spanreplay.recording.root import close_root, open_root
+from spanreplay.recording.in_progress import Recording
 from spanreplay.semconv import attributes as names
-from spanreplay.store.ending import compact_at_end
-from spanreplay.store.journal import JournalWriter, get_writer
 from spanreplay.store.journal_file import Durability
 
 _log: Final = logging.getLogger("spanreplay")
@@ -56,51 +49,8 @@ class Status:
     """Tracer providers that tell the recorder of their spans."""
 
 
-class _Recording:
-    """A recording in progress."""
-
-    def __init__(self, config: Config, *, command: bool) -> None:
-        self.config = config
-        self.command = command
-        """Started by the start-up shim, for a command that somebody else watches."""
-        self.pid = os.getpid()
-        self.place: Place = find_place()
-        self.writer: JournalWriter = get_writer(config.store, durability="batch" if config.durability == "batch" else "process")
-        self.dropped_before = self.writer.dropped
-        self.recorder = Recorder(self.writer, redactor=config.redactor, durable=config.durability == "disk")
-        self.session = Session(
-            mode="record",
-            sink=self.recorder,
-            redactor=config.redactor,
-            content=config.content,
-            run_per=config.run_per,
-            process_id=self.writer.process.process_id,
-            attributes=config.attributes,
-        )
-        self.seed = randomness.new_seed()
-        self.installed = Installed()
-        self.exits: ExitWatch | None = None
-        self.context: Token[Any] | None = None
-        self.environment: dict[str, str | None] = {}
-        self.run: RunContext | None = None
-
-    def dropped(self) -> int:
-        return self.recorder.failures + self.session.failures + self.writer.dropped - self.dropped_before
-
-    def root_scope(self) -> Scope:
-        place = self.place
-        self.run = run = RunContext(
-            run_id=place.run_id,
-            name=program(),
-            command_id=place.command_id,
-            fallback=place.run_id == place.command_run,
-            state={"trace_id": int(place.trace_id, 16)},
-        )
-        return self.session.root(run, place.path)
-
-
 _lock = threading.RLock()
-_current: _Recording | None = None
+_current: Recording | None = None
 _fork_hooked = False
 _reserved = threading.local()
 
@@ -176,7 +126,7 @@ def begin(config: Config, *, tracer_provider: object = None, command: bool, seed
             return
         if _replaying():
             return
-        recording = _Recording(config, command=command)
+        recording = Recording(config, command=command)
         recording.installed = plugins.install(config.adapters)
         secrets = command and os.environ.get(env.SPANREPLAY_SEED_SECRETS) == "1"
         randomness.install(recording.seed, fresh=command or seed_random, secrets=secrets)
@@ -188,19 +138,7 @@ def begin(config: Config, *, tracer_provider: object = None, command: bool, seed
         _current = recording
         _hook_fork()
         announce(config.store, recording.recorder)
-        if recording.place.top:
-            open_root(
-                recording.writer,
-                recording.place,
-                redactor=config.redactor,
-                resource=recording.recorder.resource(),
-                process_id=recording.session.process_id,
-                seed=recording.seed,
-                attributes={**config.attributes, **({names.RUN_RANDOM_SEEDED: True} if seed_random else {})},
-            )
-        else:
-            recording.context = _enter_parent()
-        _tell_children(recording)
+        recording.open(seed_random=seed_random)
         if not command:
             recording.exits = ExitWatch()
             recording.exits.install()
@@ -234,10 +172,9 @@ def finish() -> None:
         clock.uninstall()
         if recording.exits is not None:
             recording.exits.uninstall()
-        _leave_parent(recording)
-        _restore_environment(recording)
+        recording.leave()
         recording.recorder.stop()
-        _close(recording)
+        recording.close()
 
 
 def status() -> Status:
@@ -265,67 +202,6 @@ def _replaying() -> bool:
     return root is not None and root.session.mode == "replay"
 
 
-def _enter_parent() -> Token[Any] | None:
-    """In a child process: what is called here belongs to the span that was current where the process was started."""
-    parent = traceparent(os.environ.get(env.TRACEPARENT, ""))
-    if parent is None:
-        return None
-    from opentelemetry import context, trace
-
-    if trace.get_current_span().get_span_context().is_valid:
-        return None
-    span = trace.SpanContext(
-        trace_id=int(parent[0], 16), span_id=int(parent[1], 16), is_remote=True, trace_flags=trace.TraceFlags(parent[2])
-    )
-    return context.attach(trace.set_span_in_context(trace.NonRecordingSpan(span)))
-
-
-def _leave_parent(recording: _Recording) -> None:
-    if recording.context is not None:
-        from opentelemetry import context
-
-        try:
-            context._RUNTIME_CONTEXT.detach(recording.context)  # the public one logs when called from another context
-        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
-            _log.debug("spanreplay is stopped in another context than it was started in", exc_info=True)
-
-
-def _tell_children(recording: _Recording) -> None:
-    for name, value in recording.place.environment().items():
-        recording.environment.setdefault(name, os.environ.get(name))
-        os.environ[name] = value
-
-
-def _restore_environment(recording: _Recording) -> None:
-    for name, value in recording.environment.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
-
-
-def _close(recording: _Recording) -> None:
-    place = recording.place
-    dropped = recording.recorder.failures + recording.session.failures  # what the journal dropped, it tells itself
-    if place.top and recording.pid == os.getpid():
-        untaped = None if recording.run is None else recording.run.untaped_json()
-        if untaped is not None:
-            untaped = recording.config.redactor.text(untaped)[0]
-            recording.writer.patch_span(place.trace_id, place.span_id, attributes={names.RUN_UNTAPED: untaped})
-        if recording.session.clock_reads:
-            recording.writer.patch_span(place.trace_id, place.span_id, attributes={names.RUN_CLOCK: recording.session.clock_reads.take()})
-        if recording.session.orders:
-            recording.writer.patch_span(place.trace_id, place.span_id, attributes={names.RUN_ORDER: recording.session.orders.take()})
-        if not recording.command:
-            code = None if recording.exits is None else recording.exits.code
-            close_root(recording.writer, place, exit_code=code, dropped=dropped)
-        elif dropped:  # whoever started the command closes its span, and knows nothing of this
-            recording.writer.patch_span(place.trace_id, place.span_id, attributes={names.RUN_DROPPED: dropped})
-    recording.writer.close()
-    if not recording.command and recording.pid == os.getpid():
-        compact_at_end(recording.config.store, recording.config.shutdown_s)
-
-
 def _end_collected() -> None:
     """End the exchanges whose response was collected unread, where a transport was in use at all, and commands that are left running."""
     exchanges = sys.modules.get("spanreplay.instrumentation.http_exchange")
@@ -341,7 +217,7 @@ def _at_exit() -> None:
         recording = _current
         if recording is not None:
             _end_collected()
-            _close(recording)
+            recording.close()
     except Exception:  # noqa: BLE001 — telemetry never breaks the agent
         complain(_log, "spanreplay could not write that the process has ended")
 
@@ -375,22 +251,10 @@ def _after_fork() -> None:
     if recording is None or child is None:
         return
     try:
-        recording.recorder.after_fork()
-        recording.session.process_id = recording.writer.process.process_id
-        recording.session.failures = recording.dropped_before = 0
-        recording.session.of_runs = {}
-        run = child.run
-        recording.place = Place(
-            command_id=recording.place.command_id,
-            command_run=recording.place.command_run,
-            run_id=recording.place.run_id if run is None else run.run_id,
-            path=child.path,
-            trace_id=recording.place.trace_id,
-            span_id=recording.place.span_id,
-        )
+        recording.forked(child)
         scopes.enter(child)
         scopes.process.root = child
-        _tell_children(recording)
+        recording.tell_children()
     except Exception:  # noqa: BLE001 — telemetry never breaks the agent
         complain(_log, "spanreplay does not record this forked process")
 

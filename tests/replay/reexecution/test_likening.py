@@ -253,6 +253,15 @@ def test_calls_that_are_missing_or_swapped_are_listed_and_the_others_found() -> 
     assert [(d.kind, d.step) for d in fewer.differences] == [("order", 2), ("unreached", 2)]
 
 
+def test_what_is_listed_by_itself_is_named_beside_nothing_else() -> None:
+    def gives(one: int, other: int) -> None:
+        with agent_run("gives", input={"one": one, "other": other}) as run:
+            run.output = [one, other]
+
+    found = replayed(recorded(gives, 1, 2), gives, 3, 4, all_differences=True).differences
+    assert [(d.field, d.also) for d in found] == [(place, ()) for place in ("input.one", "input.other", "output[0]", "output[1]")]
+
+
 def test_one_call_more_shifts_none_of_the_others() -> None:
     tape = recorded(looks, (1, ""), (2, ""), (3, ""), (4, ""))
     more = replayed(tape, looks, (1, ""), (2, ""), (9, ""), (3, ""), (5, ""), all_differences=True)

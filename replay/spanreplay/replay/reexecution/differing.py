@@ -141,7 +141,8 @@ def of_end(
         yield Difference(kind="outcome", run_id=run_id, step=seq, name=name, field="outcome", recorded=recorded, actual=actual)
     wanted, got = comparable(result), comparable(step.result)
     if wanted is not None and wanted != got and outcome == "ok":
-        yield from of_output(run_id, seq, name, wanted, got, comparing)[: None if comparing.all_differences else 1]
+        found = of_output(run_id, seq, name, wanted, got, comparing)
+        yield from each(found) if comparing.all_differences else found[:1]
 
 
 def of_leaving(run_id: str | None, found: Step, step: LiveStep) -> Difference:
@@ -194,6 +195,11 @@ def of_call(
     )
 
 
+def each(made: Sequence[Difference]) -> Iterator[Difference]:
+    """The differences of one value, each by itself: none names the others, which are told too."""
+    return (replace(difference, also=()) for difference in made)
+
+
 def told_again(made: Sequence[Difference], known: dict[tuple[str | None, ...], int]) -> Iterator[Difference]:
     """The differences of one step, each by itself; one that was told at an earlier step already names that step.
 
@@ -201,10 +207,10 @@ def told_again(made: Sequence[Difference], known: dict[tuple[str | None, ...], i
         made: the differences of one step.
         known: what was told so far; added to.
     """
-    for difference in made:
+    for difference in each(made):
         key = (difference.run_id, difference.field, difference.recorded, difference.actual)
         first = known.setdefault(key, difference.step or 0)
-        yield replace(difference, also=(), same_as=None if first == (difference.step or 0) else first)
+        yield replace(difference, same_as=None if first == (difference.step or 0) else first)
 
 
 def order_detail(step: LiveStep, missed: Missed) -> str:

@@ -41,7 +41,7 @@ from spanreplay.replay.reexecution.run_order import RunOrder
 from spanreplay.replay.reexecution.standing import duration_ns, forked_by, passes, sub_agent_of
 from spanreplay.replay.reexecution.stopped import WHY, was_stopped
 from spanreplay.replay.reexecution.tasks import StoppedTasks
-from spanreplay.replay.reexecution.timed_out import deadline_of
+from spanreplay.replay.reexecution.timed_out import stop_of
 from spanreplay.replay.reexecution.unmade import enter_unmade
 
 _NO_RUN: Final = "the record has no further run of this agent"
@@ -280,7 +280,7 @@ class RecordedCalls:
             made.append(differing.of_call(step, "order", None, recorded, asked, detail, None))
         if made and not self._comparing.all_differences:
             self._stop(step, made[0], recorded)
-        for difference in made:
+        for difference in differing.each(made):
             self.ledger.differ(difference)
 
     def _compare_end(
@@ -399,11 +399,11 @@ class RecordedCalls:
 
     def _timed_out(self, step: LiveStep, recorded: RecordedRun, missed: Missed, asked: str | None, there: Step | None) -> Answer | None:
         """Where a deadline around the call had expired by now when it was recorded, let it expire, and the call wait to be cancelled."""
-        deadline = deadline_of(step, recorded, missed, there) if self._part is None else None
-        if deadline is None:
+        stop = stop_of(step, recorded, missed, there) if self._part is None else None
+        if stop is None:
             return None
         step.scope.give_back(step.label, step.number)
-        deadline.expire()
+        stop.act()
 
         def beyond() -> BaseException:
             with self._lock:
@@ -412,7 +412,7 @@ class RecordedCalls:
                 except ReplayDivergence as error:
                     return error
 
-        return Answer(outcome="cancelled", beyond=beyond)
+        return Answer(outcome="cancelled", beyond=beyond, duration_ns=stop.pending_ns)
 
     def _going_on(self, step: LiveStep, recorded: RecordedRun, missed: Missed, asked: str | None, there: Step | None) -> Step | None:
         """The step that answers although the call differs, where all differences are asked for; they are entered."""

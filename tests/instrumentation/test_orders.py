@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures as cf
+import os
 import queue
 import random
 import threading
@@ -454,3 +455,14 @@ def test_the_form_that_is_kept() -> None:
 )
 def test_what_is_no_order_is_left_out(text: str) -> None:
     assert list(decoded([text])) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_leaves_to_its_parent_what_that_has_seen() -> None:
+    seen = Orders()
+    seen.add(("", "", "pool"), 1, (0,))
+    child = os.fork()
+    if child == 0:
+        os._exit(3 if seen else 0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert seen

@@ -6,17 +6,15 @@ that a replay can tell them again in that order.
 """
 
 import json
+import os
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from spanreplay.boundary.scope import Scope
 from spanreplay.content.canonical import canonical_json
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Channel: TypeAlias = tuple[str, str, str]
 """Path of the run in its process, causal path of the scope in the run, name."""
@@ -77,13 +75,8 @@ def _in_child() -> None:
         orders.clear()
 
 
-def follow_forks(register: "Callable[..., None]") -> None:
-    """Have a copy of the process begin with nothing pending.
-
-    Args:
-        register: ``os.register_at_fork``.
-    """
-    register(after_in_child=_in_child)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 def decoded(texts: Iterable[str]) -> Iterator[tuple[Channel, list[Item]]]:

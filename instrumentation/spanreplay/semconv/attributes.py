@@ -46,7 +46,6 @@ GEN_AI_EMBEDDINGS_DIMENSION_COUNT: Final = "gen_ai.embeddings.dimension.count"
 GEN_AI_AGENT_ID: Final = "gen_ai.agent.id"
 GEN_AI_AGENT_NAME: Final = "gen_ai.agent.name"
 GEN_AI_AGENT_VERSION: Final = "gen_ai.agent.version"
-GEN_AI_AGENT_DESCRIPTION: Final = "gen_ai.agent.description"
 GEN_AI_WORKFLOW_NAME: Final = "gen_ai.workflow.name"
 
 GEN_AI_TOOL_NAME: Final = "gen_ai.tool.name"
@@ -78,9 +77,6 @@ MCP_RESOURCE_URI: Final = "mcp.resource.uri"
 GEN_AI_INFERENCE_DETAILS_EVENT: Final = "gen_ai.client.inference.operation.details"
 
 OPENAI_API_TYPE: Final = "openai.api.type"
-OPENAI_REQUEST_SERVICE_TIER: Final = "openai.request.service_tier"
-OPENAI_RESPONSE_SERVICE_TIER: Final = "openai.response.service_tier"
-OPENAI_RESPONSE_SYSTEM_FINGERPRINT: Final = "openai.response.system_fingerprint"
 
 # ---- general OpenTelemetry ---------------------------------------------------------------------------------------
 ERROR_TYPE: Final = "error.type"
@@ -93,7 +89,6 @@ SERVER_PORT: Final = "server.port"
 SERVICE_NAME: Final = "service.name"
 DEPLOYMENT_ENVIRONMENT: Final = ("deployment.environment.name", "deployment.environment")
 """Of the resource: the name, and the one before it."""
-SERVICE_VERSION: Final = "service.version"
 SESSION_ID: Final = "session.id"
 USER_ID: Final = "user.id"
 HTTP_REQUEST_METHOD: Final = "http.request.method"
@@ -102,10 +97,8 @@ URL_FULL: Final = "url.full"
 PROCESS_PID: Final = "process.pid"
 PROCESS_EXECUTABLE_NAME: Final = "process.executable.name"
 PROCESS_COMMAND_ARGS: Final = "process.command_args"  # list, executable first
-PROCESS_EXIT_CODE: Final = "process.exit.code"
 PROCESS_WORKING_DIRECTORY: Final = "process.working_directory"
 NETWORK_TRANSPORT: Final = "network.transport"
-RPC_RESPONSE_STATUS_CODE: Final = "rpc.response.status_code"
 HOST_NAME: Final = "host.name"
 
 # ---- spanreplay: the run -----------------------------------------------------------------------------------------
@@ -163,11 +156,11 @@ STEP_ORDER: Final = "spanreplay.order"  # (J) in which jobs and results came bef
 STEP_PARENT: Final = "spanreplay.parent"
 """Span id of the step inside which this one ran, kept beside the OpenTelemetry parent, which a sampler can lose."""
 STEP_INPUT: Final = "spanreplay.input"  # (J) typed; absent where the standard attribute holds the same text
-STEP_INPUT_DIGEST: Final = "spanreplay.input.digest"
 STEP_RESULT: Final = "spanreplay.result"  # (J) typed; absent where the standard attribute holds the same text
 STEP_ERROR: Final = "spanreplay.error"  # (J) typed exception
 STEP_OUTCOME: Final = "spanreplay.outcome"
 STEP_ITEMS: Final = "spanreplay.items"  # (J) list of typed values a stream gave
+STEP_LEFT: Final = "spanreplay.left"  # (J) what a tool changed in place: arguments and self, before and after, typed
 STEP_LOSSY: Final = "spanreplay.lossy"  # (J) names of the values that could be kept as text only
 STEP_REDACTED: Final = "spanreplay.redacted"  # (J) attribute name to number of replacements
 STEP_EFFECT: Final = "spanreplay.effect"
@@ -212,7 +205,6 @@ ENVIRONMENT_DIGEST: Final = "spanreplay.environment.digest"
 """Of the variables that a child process was given; no value of them is kept."""
 CODE_COMMIT: Final = "vcs.ref.head.revision"
 DECISION: Final = "spanreplay.decision"  # (J) outcome, decider, policy, reason, arguments digest, when
-CREDENTIAL_FINGERPRINT: Final = "spanreplay.credential.fingerprint"
 
 # ---- spanreplay: the wire ----------------------------------------------------------------------------------------
 WIRE_REQUEST_HEADERS: Final = "spanreplay.wire.request.headers"  # (J) list of [name, value]

@@ -16,12 +16,6 @@ EXIT_INTERRUPTED: Final = 130
 """128 + SIGINT, as shells have it."""
 
 
-class Unreadable(click.ClickException):
-    """The input cannot be read: which file, which line, what was expected."""
-
-    exit_code = EXIT_UNREADABLE
-
-
 def exit_code_of(work: Callable[[], int | None], *, trace: bool) -> int:
     """Do ``work``; what it and the layers below raise becomes a message on stderr and an exit code.
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-URL_HELP: Final = "a URL such as jaeger+http://localhost:16686/TRACEID"
 _KEPT: Final = "spanreplay.fetching."
 _KEPT_TO_SEND: Final = "spanreplay.sending."
 _TO_ENDPOINT: Final = ("--bearer-token-env", "--ca")

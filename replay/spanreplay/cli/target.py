@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from spanreplay.replay.inputs.source import Opened
     from spanreplay.store.store import Store
 
-TARGET_HELP: Final = "TARGET is last, last~2, a run id or its beginning, a file or folder of traces, - for standard input, or FILE#RUN."
-
 _LAST: Final = re.compile(r"last(?:~(\d{1,9}))?")
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _NO_RECORDINGS: Final = frozenset({".md", ".rst", ".py", ".toml", ".ini", ".cfg", ".yaml", ".yml", ".html", ".xml", ".sh"})

@@ -1,7 +1,7 @@
 """Runs as the stable JSON of the command line (schema 1)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from spanreplay.replay.model import SCHEMA, Json, Run
 from spanreplay.replay.reading.fields import strict
@@ -24,18 +24,4 @@ def document(runs: Sequence[Run], *, format: str, spans: int, fidelity: Sequence
     made: dict[str, Json] = strict(
         {"schema": SCHEMA, "source": source, "runs": [{**run.to_json(), "behaviour": behaviour_hash(run)} for run in runs]}
     )
-    return made
-
-
-class Judged(Protocol):
-    """The result of a re-execution."""
-
-    def to_json(self) -> dict[str, Json]:
-        """As under ``replay`` in the document."""
-        ...
-
-
-def replay_document(judged: Judged) -> dict[str, Json]:
-    """What is under ``replay`` in the document where a command was re-executed."""
-    made: dict[str, Json] = strict(judged.to_json())
     return made

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -408,3 +409,10 @@ def test_a_text_that_is_no_json_is_what_was_said_and_is_not_cut(said: str) -> No
         assert told == []
         assert isinstance(step.output, dict)
         assert step.output["messages"] == [{"role": "assistant", "parts": [{"type": "text", "content": said}]}]
+
+
+@pytest.mark.parametrize(("flag", "grade"), [(True, "incomplete"), (False, "semantic"), ("true", "semantic")])
+def test_a_result_that_ag2_says_it_cut_is_cut(flag: Value, grade: str) -> None:
+    more: dict[str, Value] = {a.GEN_AI_TOOL_CALL_RESULT: "rain...[truncated]", "ag2.tool.result.truncated": flag}
+    record = tool(1)
+    assert read(replace(record, attributes={**record.attributes, **more})).grade == grade

@@ -640,3 +640,27 @@ def test_captured_spans(name: str) -> None:
     assert draft.output["messages"][0]["parts"][0]["content"].startswith("The weather in Paris")
     assert (draft.name, draft.usage["output_tokens"], draft.grade) == ("gpt-4", 52, "semantic")
     assert draft.input["params"] == {"temperature": 0.5, "top_p": 0.9, "max_completion_tokens": 200}
+
+
+def test_a_body_that_has_nothing_of_its_messages_does_not_hide_them() -> None:
+    said = {
+        **flat("input", {"role": "user", "content": "q"}),
+        **flat("output", {"role": "assistant", **call(0, "c1", "f", "{}")}),
+        "input.value": '{"model": "m", "messages": [{"message.role": "user", "message.content": "q"}]}',
+        "output.value": '{"choices": [{"finish_reason": "tool_use", "message": {"content": "", "role": "assistant"}}]}',
+    }
+    draft = read(told("LLM", said))
+    assert draft.input["messages"] == [{"role": "user", "parts": [{"type": "text", "content": "q"}]}]
+    assert [part["name"] for message in draft.output["messages"] for part in message["parts"]] == ["f"]
+
+
+@pytest.mark.parametrize(
+    "value", [{"id": "c", "name": "f", "response": {"n": 1}}, {"name": "g", "response": 1}, {"name": "f", "response": 1, "x": 2}]
+)
+def test_a_part_of_geminis_contents_is_the_result_in_it(value: dict[str, Any]) -> None:
+    draft = read(told("TOOL", {"tool.name": "f", "output.value": json.dumps(value), "output.mime_type": "application/json"}))
+    assert draft.output == {"result": {"n": 1} if "id" in value else value}
+
+
+def test_the_method_of_a_tool_is_the_tool() -> None:
+    assert read(told("TOOL", {"input.value": '{"kwargs": {"n": 1}}'}, name="add.__call__")).name == "add"

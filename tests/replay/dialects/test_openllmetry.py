@@ -310,3 +310,12 @@ def test_no_attribute_of_any_type_costs_a_span(kind: str | None, attributes: dic
     assert reading.fault is None
     (run,) = build_runs([record])
     json.dumps(run.to_json())
+
+
+def test_a_task_of_llamaindex_that_calls_a_tool_is_a_tool() -> None:
+    output = {"tool_name": "f", "tool_id": "c1", "tool_output": {"tool_name": "f", "raw_input": {}, "raw_output": 2, "is_error": False}}
+    said = {"tool.name": "f", "tool.arguments": '{"n": 1}', "traceloop.entity.output": json.dumps(output)}
+    draft = read(told("task", said))
+    assert (draft.kind, draft.name, draft.call_id) == ("tool_call", "f", "c1")
+    assert (draft.input, draft.output) == ({"arguments": {"n": 1}}, {"result": 2})
+    assert read(told("task", {"traceloop.entity.output": json.dumps(output)})).frame

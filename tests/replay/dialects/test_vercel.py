@@ -166,3 +166,19 @@ def test_the_session_of_version_7_is_in_the_runtime_context() -> None:
         seven("execute_tool", {a.GEN_AI_TOOL_NAME: "f", a.GEN_AI_TOOL_CALL_ARGUMENTS: '{"n":1}', a.GEN_AI_TOOL_CALL_RESULT: '"one"'})
     )
     assert (tool.name, tool.input, tool.output) == ("f", {"arguments": {"n": 1}}, {"result": "one"})
+
+
+@pytest.mark.parametrize(
+    ("more", "outcome"),
+    [
+        ({}, "ok"),
+        ({"events": (event("exception", {"exception.type": "Error", "exception.message": "down"}),)}, "error"),
+        ({"status_message": ""}, "error"),
+    ],
+)
+def test_the_failure_of_another_span_is_not_this_ones(more: dict[str, Any], outcome: str) -> None:
+    told: dict[str, Any] = {"status": STATUS_ERROR, "status_message": "down", **more}
+    attributes: dict[str, Value] = {a.GEN_AI_OPERATION_NAME: "chat", a.GEN_AI_REQUEST_MODEL: "m", "openinference.span.kind": "LLM"}
+    assert read(span(1, scope=SEVEN, attributes=attributes, **told)).outcome == outcome
+    plain = {name: value for name, value in attributes.items() if name.startswith("gen_ai.")}
+    assert read(span(1, scope=SEVEN, attributes=plain, **told)).outcome == "error"

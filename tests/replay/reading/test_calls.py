@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from spanreplay.replay.reading.calls import called_with, is_schema, literal, parameter_names, returned
+from spanreplay.replay.reading.calls import Returned, called_with, is_schema, literal, parameter_names, returned
 
 
 @pytest.mark.parametrize(
@@ -85,3 +85,23 @@ def test_a_python_literal_is_its_value(text: str, value: Any) -> None:
         assert isinstance(found, str | list)
     else:
         assert found == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "failed"),
+    [
+        ("status='success' result={'n': 1} error=None images=None", {"n": 1}, False),
+        ("status='success' result='two words' error=None", "two words", False),
+        ("status='failure' result=None error='no service' images=None", "no service", True),
+        ("status='success' result=<generator object f at 0x7f> error=None", None, False),
+        ("status='success' result='cut of", None, False),
+    ],
+)
+def test_what_agno_shows_of_a_call(text: str, value: Any, failed: bool) -> None:
+    assert returned(text) == Returned(text if value is None else value, None, failed)
+
+
+def test_what_llamaindex_tells_of_a_call() -> None:
+    output = {"blocks": [], "tool_name": "f", "raw_input": {}, "raw_output": {"n": 1}, "is_error": True}
+    assert returned({"tool_name": "f", "tool_kwargs": {}, "tool_id": "c1", "tool_output": output}) == Returned({"n": 1}, "c1", True)
+    assert returned({"tool_output": {"n": 1}}) == Returned({"tool_output": {"n": 1}})

@@ -11,7 +11,7 @@ from spanreplay.replay.outgoing import with_digests
 from spanreplay.replay.rebuilding.completeness import Gap, gaps, losses
 from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.semconv import attributes as a
-from spanreplay.spans.record import LogRecord, Record, Scope
+from spanreplay.spans.record import LogRecord, Record, Scope, SpanRecord
 
 
 def found(*records: Record) -> list[Gap]:
@@ -119,7 +119,7 @@ def test_what_another_instrumentation_tells_of_our_own_run_makes_it_no_worse() -
     assert found(*records) == []
 
 
-def told(number: int, start: int, *messages: Any, answer: Any) -> Record:
+def told(number: int, start: int, *messages: Any, answer: Any) -> SpanRecord:
     """A model call with these messages and this answer."""
     attributes = {
         a.GEN_AI_INPUT_MESSAGES: json.dumps(messages),
@@ -169,6 +169,52 @@ def test_a_turn_of_a_talk_without_its_span_is_a_gap_and_a_word_put_into_its_mout
     assert [gap.code for gap in found(agent(1, end=100), one, last)] == ["answer-without-span"]
     prefilled = told(4, 40, *talk[:4], answer={"type": "text", "content": "third"})
     assert found(agent(1, end=100), one, prefilled) == []
+
+
+def test_a_result_that_was_told_under_an_id_without_a_call_is_that_of_a_tool_that_ran() -> None:
+    first = [{"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "a result of some length"}]}]
+    ran = tool(3, 1, start=20, result='"a result of some length"')
+    last = told(4, 40, said("user", "q"), *first, answer={"type": "text", "content": "done"})
+    asked = told(2, 10, said("user", "q"), answer=searched("c1")[0]["parts"][0])
+    assert found(agent(1, end=100), asked, ran, last) == []
+    listed = found(agent(1, end=100), ran, last)
+    assert [(gap.code, gap.step) for gap in listed] == [("answer-without-span", 2)]
+    other = tool(3, 1, start=20, result='"another result"')
+    assert found(agent(1, end=100), other, last) == []
+
+
+def test_an_answer_in_words_that_names_a_tool_before_what_it_gave_is_one() -> None:
+    words = "Calling tools: [{'id': 'c1', 'function': {'name': 'search'}}]"
+    history = [said("user", "q"), said("assistant", words), said("user", "Observation: found it all")]
+    ran = tool(3, 1, start=20, result='"found it all"')
+    last = told(4, 40, *history, answer={"type": "text", "content": "done"})
+    asked = told(2, 10, said("user", "q"), answer={"type": "text", "content": words})
+    assert found(agent(1, end=100), asked, ran, last) == []
+    assert [(gap.code, gap.step) for gap in found(agent(1, end=100), ran, last)] == [("answer-without-span", 2)]
+    assert found(agent(1, end=100), tool(3, 1, start=20, result='"nothing at all"'), last) == []
+    assert found(agent(1, end=100), tool(3, 1, start=20, name="sort", result='"found it all"'), last) == []
+
+
+def test_a_call_that_was_told_what_came_of_calls_inside_it_is_several() -> None:
+    inner = tool(3, 2, start=20, call="c1")
+    whole = told(2, 10, said("user", "q"), *searched("c1"), answer={"type": "text", "content": "done"})
+    assert [(gap.code, gap.step) for gap in found(agent(1, end=100), replace(whole, end_ns=90), inner)] == [("answer-without-span", 1)]
+    begun = told(2, 10, said("user", "q"), answer=searched("c1")[0]["parts"][0])
+    assert [gap.code for gap in found(agent(1, end=100), replace(begun, end_ns=90), inner)] == []
+
+
+def test_traces_of_a_session_are_looked_at_together() -> None:
+    def traced(number: int, of: SpanRecord) -> Record:
+        attributes = {**of.attributes, a.GEN_AI_CONVERSATION_ID: "s"}
+        return replace(of, trace_id=f"{number:032x}", parent_span_id=None, attributes=attributes)
+
+    asked, first = said("user", "q"), searched("c1")
+    begins = traced(1, told(2, 10, asked, answer=first[0]["parts"][0]))
+    ran = traced(2, tool(3, start=20, call="c1"))
+    ends = traced(3, told(4, 40, asked, *first, answer={"type": "text", "content": "done"}))
+    assert [gap.code for gap in found(begins, ran, ends)] == ["call-not-run"]
+    assert [gap.code for gap in found(ran, ends)] == ["answer-without-span"]
+    assert found(ends) == [], "the other traces may never have been imported"
 
 
 def test_a_command_of_which_no_process_reported_in_is_not_whole() -> None:

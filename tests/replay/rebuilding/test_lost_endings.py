@@ -171,3 +171,27 @@ def test_a_tool_that_gives_what_another_tool_gave_needs_no_last_word(result: Any
     changed = [ran(3, result, **{**NESTED[2].attributes, a.GEN_AI_TOOL_CALL_RESULT: json.dumps(result)})]
     around = replace(NESTED[2], attributes=changed[0].attributes)
     assert codes(NESTED[0], NESTED[1], around, *NESTED[3:5], NESTED[6]) == []
+
+
+def spent(of: SpanRecord, given: int, made: int) -> SpanRecord:
+    return replace(of, attributes={**of.attributes, a.GEN_AI_USAGE_INPUT_TOKENS: given, a.GEN_AI_USAGE_OUTPUT_TOKENS: made})
+
+
+def test_an_agent_that_ends_with_a_result_and_used_more_tokens_than_its_calls_asked_once_more() -> None:
+    asked, ended, team = spent(FIRST, 10, 5), ran(3, ANSWER), agent(9, name="team", end=200)
+    inside = replace(root(), parent_span_id=team.span_id)
+    assert codes(team, spent(inside, 30, 10), asked, ended) == ["answer-without-span"]
+    assert codes(team, spent(inside, 10, 5), asked, ended) == [], "all of them"
+    assert codes(team, spent(inside, 30, 5), asked, ended) == [], "no other answer"
+    assert codes(team, spent(replace(root(None), parent_span_id=team.span_id), 30, 10), asked, ended) == [], (
+        "it may have ended without a word"
+    )
+
+
+def test_an_id_that_no_answer_asked_by_is_one_too_where_answers_have_none() -> None:
+    unnamed = told(chat(2, 1, start=10), asked=ASKED, answered=[{**ASKS, "id": None}])
+    first = told(tool(3, 1, start=20, call="c1", args='{"q": "weather"}'), **{a.GEN_AI_TOOL_CALL_RESULT: '"rain, dry"'})
+    second = told(tool(5, 1, start=30, call="c2", args='{"q": "wind"}'), **{a.GEN_AI_TOOL_CALL_RESULT: '"calm"'})
+    last = told(chat(4, 1, start=40), answered=text(ANSWER))
+    assert codes(root(), unnamed, first, last) == []
+    assert codes(root(), unnamed, first, second, last) == ["answer-without-span"]

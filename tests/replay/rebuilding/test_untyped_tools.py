@@ -99,3 +99,26 @@ def test_a_call_again_that_says_what_it_is_does_not_hide_the_one_before_that_fai
     run = one(asks(2, ("c1", "weather", PARIS)), untyped(3), asks(4, ("c2", "weather", PARIS)), again)
     assert inferred(run) == [3]
     assert [step.call_id for step in run.steps if step.kind == "tool_call"] == ["c1", "c2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "response", "expected"),
+    [
+        ("weather", PARIS, "warm", [3]),
+        ("weather", PARIS, "cold", []),
+        ("weather", {"city": "Oslo"}, "warm", []),
+        ("now", PARIS, "warm", []),
+    ],
+)
+def test_what_the_next_model_call_was_told_of_is_a_tool_where_none_before_is_recorded(
+    name: str, given: Any, response: str, expected: list[int]
+) -> None:
+    call = {"type": "tool_call", "id": "c1", "name": "weather", "arguments": PARIS}
+    told = [
+        {"role": "assistant", "parts": [call]},
+        {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": response}]},
+    ]
+    after = chat(4, 1, start=400, attributes={a.GEN_AI_INPUT_MESSAGES: json.dumps(told)})
+    run = one(untyped(3, given, name=name), after)
+    assert [int(step.span_id, 16) for step in run.steps if step.kind == "tool_call"] == expected
+    assert inferred(one(asks(2, ("c9", "other", {})), untyped(3, given, name=name), after)) == [], "one before asked for something else"

@@ -39,6 +39,10 @@ COMPLETION: Final = ("gen_ai.completion", "output.value", "output")
 _RUNS: Final = frozenset({"invoke_agent", "invoke_workflow", "handle_conversation_turn"})
 
 
+RESULT_TRUNCATED: Final = "ag2.tool.result.truncated"
+"""AG2's own, which keeps to the conventions."""
+
+
 class GenAiDialect:
     """Reads spans of the current ``gen_ai.*`` conventions."""
 
@@ -106,6 +110,8 @@ def _model(fields: Fields) -> tuple[Json, Json]:
 
 
 def _tool(fields: Fields) -> tuple[Json, Json]:
+    if fields.attributes.get(RESULT_TRUNCATED) is True:
+        fields.cut(a.GEN_AI_TOOL_CALL_RESULT, "the result was cut where it was recorded: max_tool_result_chars of AG2's telemetry")
     return _value(fields, "arguments", *ARGUMENTS), _value(fields, "result", *RESULT)
 
 

@@ -1,8 +1,9 @@
 """Answers of a model that a run's own requests show, and that no span gave: the span of that call is missing.
 
 Two things prove it. A later request of a conversation goes on from an earlier one, and between the two stand more answers than that of the
-earlier one: an answer in no span there was given by a call in no span. And a tool ran that no answer here asked for, while the next request
-tells that an answer did. What a conversation begins with is no proof: examples, and what was said before the run, are nobody's lost call.
+earlier one: an answer in no span there was given by a call in no span. And a tool ran that no answer here asked for, while the next
+request, or the one around it, tells that an answer did: by a call, by its result, or in words that name the tool before its result. What
+a conversation begins with is no proof: examples, and what was said before the run, are nobody's lost call.
 """
 
 from collections.abc import Iterator, Sequence

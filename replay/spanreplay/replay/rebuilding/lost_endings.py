@@ -1,9 +1,10 @@
 """Calls of a model that an agent's own span shows, or what ran for it, and that no span is of.
 
 Four things prove one. An agent, or one inside a tool, answered after tools whose results no model was told, and nothing here gave most of
-that answer. An agent used tokens, and no call of a model is inside it. An agent that ran several times has none inside one of them, and
-what it answered then, no model gave. A call or a hand-off ran under an id that no answer here asked by, while others here ran under the
-ids by which they were asked. That an agent merely has no model in it proves nothing: some are code.
+that answer, or it used more tokens than the calls in it. An agent used tokens, and no call of a model is inside it. An agent that ran
+several times has none inside one of them, and what it answered then, no model gave. A call or a hand-off ran under an id that no answer
+here asked by, while others here ran under the ids by which they were asked, or the answers have no ids. That an agent merely has no model
+in it proves nothing: some are code.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -189,7 +190,7 @@ def _texts(view: Json) -> Iterator[str]:
 def _unasked(run: Run, models: Sequence[Step], ids: frozenset[str]) -> Iterator[tuple[Step, str]]:
     """What ran under an id that no answer gave; nothing where ids are not those of answers, or the id is told as said before."""
     ran = [step for step in run.steps if step.kind in RAN and step.call_id is not None]
-    if not any(step.call_id in ids or step.requested_by is not None for step in ran):
+    if not any(step.call_id in ids or (not ids and step.requested_by is not None) for step in ran):
         return
     told = {call_id for view in (run.input, *(step.input for step in models)) for call_id in told_of(view)}
     first = models[0].seq if models else 0

@@ -1,7 +1,6 @@
 """``spanreplay export``."""
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -10,8 +9,8 @@ import click
 
 from spanreplay.cli.fetching import fetching
 from spanreplay.cli.joining import joining
-from spanreplay.cli.judged import write_whole
 from spanreplay.cli.options import WrongUse, common, many, print_bytes, print_json, say
+from spanreplay.cli.written_files import write_whole
 
 if TYPE_CHECKING:
     from spanreplay.cli.target import Loaded
@@ -84,7 +83,7 @@ def command(target: str, form: str, output: Path, call: str | None, store: Path 
     if output == _STDOUT:
         print_bytes(data)
         return
-    _write(output, data)
+    write_whole(output, data)
     runs = [r.run_id for r in loaded.siblings if not is_bare_command(r, loaded.siblings)]
     if as_json:
         print_json({"schema": 1, "file": str(output), "format": form, "spans": len(spans), "left_out": left_out, "runs": runs})
@@ -110,28 +109,11 @@ def _write_test(target: str, store: Path | None, output: Path, call: str | None,
         if path.exists():
             raise WrongUse(f"{path} is there already; name another file with -o, or delete it")
     document = otlp_json.encode(of_runs(loaded.records, loaded.siblings))
-    write_whole(made.recording, (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass"))
-    write_whole(output, made.text.encode())
+    write_whole(made.recording, (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass"), folder=True)
+    write_whole(output, made.text.encode(), folder=True)
     if as_json:
         runs = [run.run_id for run in loaded.runs]
         print_json({"schema": 1, "file": str(output), "format": PYTEST, "recording": str(made.recording), "runs": runs})
     else:
         say(f"{output}: {'run it with: pytest ' + str(output) if made.complete else 'fill in which agent to call'}")
         say(f"{made.recording}: its recording")
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all; what is there already and is no file, such as a pipe, is written to as it is."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(data)
-            return
-        try:
-            part.write_bytes(data)
-            part.replace(path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise WrongUse(f"{path} cannot be written: {error.strerror or error}") from error

@@ -1,7 +1,6 @@
 """Options of every command that judges runs for a CI system: ``--junit`` and ``--github``."""
 
 import functools
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from spanreplay.cli.options import WrongUse
 from spanreplay.cli.sections import under
+from spanreplay.cli.written_files import write_whole
 
 if TYPE_CHECKING:
     from spanreplay.replay.case import Case
@@ -44,7 +43,7 @@ class Reports:
         if self.junit is not None:
             from spanreplay.replay.reports import junit
 
-            write_whole(self.junit, junit.write(cases, name=name))
+            write_whole(self.junit, junit.write(cases, name=name), folder=True)
         if self.github:
             from spanreplay.replay.reports.github import annotations
 
@@ -64,22 +63,3 @@ def reporting(function: F) -> F:
     )
     github = click.option("--github", is_flag=True, help="Print annotations for GitHub Actions as well.")
     return cast("F", under("Result", junit, github)(gathered))
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all, and its folder if need be.
-
-    Raises:
-        WrongUse: it cannot be written.
-    """
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            part.write_bytes(data)
-            part.replace(path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise WrongUse(f"{path} cannot be written: {error.strerror or error}") from error

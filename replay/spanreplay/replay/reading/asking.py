@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from spanreplay.instrumentation.provider import recognise
 from spanreplay.replay.model import Json, Step
 from spanreplay.replay.reading.fields import decoded_json
+from spanreplay.replay.reading.live_calls import read_live
 from spanreplay.replay.reading.messages import definitions
 from spanreplay.replay.reading.parts import role_of
 from spanreplay.replay.reading.python_text import python_value
@@ -96,23 +96,19 @@ def live_request(asked: str, name: str) -> Request | None:
         asked: its matching form, JSON text with ``method``, ``url`` and ``body``.
         name: of the model.
     """
-    document = json.loads(asked)
-    if not isinstance(document, dict) or "body" not in document:
+    live = read_live(asked)
+    if live is None:
         return None
-    body = json.dumps(document["body"]).encode("utf-8", "surrogatepass")
-    found = recognise(str(document.get("method", "POST")), str(document.get("url", "")), "application/json", body)
-    if found is None:
-        return None
-    view = found[0].request(found[1]).attributes
+    view, body = live.view, live.body
     return _request(
         name,
         _value(view.get(names.GEN_AI_SYSTEM_INSTRUCTIONS)),
         _value(view.get(names.GEN_AI_INPUT_MESSAGES)),
         _value(view.get(names.GEN_AI_TOOL_DEFINITIONS)),
-        settings(document["body"]) if isinstance(document["body"], dict) else {},
-        others=other_settings(document["body"]) if isinstance(document["body"], dict) else {},
+        settings(body) if isinstance(body, dict) else {},
+        others=other_settings(body) if isinstance(body, dict) else {},
         all_settings=True,
-        provider=found[0].NAME,
+        provider=live.provider,
     )
 
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from spanreplay.content.canonical import canonical_json
-from spanreplay.instrumentation.provider import recognise
 from spanreplay.replay.model import Json, Step
+from spanreplay.replay.reading.live_calls import read_live
 from spanreplay.semconv import attributes as names
 
 _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -43,14 +43,10 @@ def live_meaning(asked: str, *, tools: bool) -> str | None:
         asked: JSON text with ``method``, ``url`` and ``body``.
         tools: compare the offered tools too.
     """
-    document = json.loads(asked)
-    if not isinstance(document, dict) or "body" not in document:
+    live = read_live(asked)
+    if live is None:
         return None
-    body = json.dumps(document["body"]).encode("utf-8", "surrogatepass")
-    found = recognise(str(document.get("method", "POST")), str(document.get("url", "")), "application/json", body)
-    if found is None:
-        return None
-    view = found[0].request(found[1]).attributes
+    view = live.view
     return _form(
         _value(view.get(names.GEN_AI_INPUT_MESSAGES)),
         _value(view.get(names.GEN_AI_SYSTEM_INSTRUCTIONS)),

@@ -1,16 +1,16 @@
 """Secrets that are recognised by the name beside them: members of JSON and of Python's ``repr``, URLs, forms."""
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
+from spanreplay.content._hints import Hint, preceded
 from spanreplay.content._names import header_says_secret
-from spanreplay.content._tokens import Hint, Span, preceded, quick, starts_word
+from spanreplay.content._tokens import Span, starts_word
 
 REPLACED: Final = re.compile(r"(?:\[|%5[Bb])redacted:([a-z][a-z_]*):[0-9a-f]{8}(?:\]|%5[Dd])")
 
-_ANCHORS: Final = (r"k[ei][yne](?<=key|ken|kie)(?<=[a-z_-]...)", r"pass(?:wor|w|phrase)d?", r"z(?<=authoriz)ation", r"c(?<=sec)ret")
+_ANCHORS: Final = (r"k[ei][yne](?<=key|ken|kie)(?<=[a-z_-]...)", r"pass(?:wor|w|phrase)d?", r"zation(?<=authorization)", r"cret(?<=secret)")
 """How the names end that nearly every policy holds. Each begins with a rare letter, so that the search runs almost like memchr."""
 
 _GAP: Final = r"(?:\s|\\++[nrt]){0,100}+"  # white space, and the line breaks of pretty JSON within JSON
@@ -43,11 +43,12 @@ class _Names:
             lengths = self._lengths.setdefault(name[-3:], [])
             if len(name) not in lengths:
                 lengths.append(len(name))
-        self._anchors = [_Anchor.of(anchor + follow) for anchor in anchors]
+        self.anchors = {Hint(anchor + follow): re.compile(anchor + follow) for anchor in anchors}
+        """Patterns, over bytes to ask whether, and over characters to ask where."""
 
-    def hits(self, low: bytes) -> "list[_Anchor]":
-        """Return the anchors that occur in a text, given as lower-case UTF-8."""
-        return [anchor for anchor in self._anchors if anchor.hint(low)]
+    def hits(self, hits: Collection[Hint]) -> list[re.Pattern[str]]:
+        """Return the anchors that occur in a text, of which all hints that it has are given."""
+        return [exact for hint, exact in self.anchors.items() if hint in hits]
 
     def before(self, lower: str, end: int) -> str | None:
         """Return the longest of the names that ends here."""
@@ -56,18 +57,6 @@ class _Names:
             if name in self._names:
                 return name
         return None
-
-
-@dataclass(frozen=True, slots=True)
-class _Anchor:
-    """One pattern, over bytes to ask whether, and over characters to ask where."""
-
-    hint: Hint
-    exact: re.Pattern[str]
-
-    @classmethod
-    def of(cls, pattern: str) -> "_Anchor":
-        return cls(quick(pattern), re.compile(pattern))
 
 
 class NamedFinder:
@@ -91,16 +80,18 @@ class NamedFinder:
         parameters = names | {name.lower() for name in query}
         endings = {name[-3:] for name in parameters if name}
         self._query = _Names(parameters, [preceded("=", endings)] if endings else [], "")
+        self.hints = (*self._members.anchors, *self._query.anchors)
+        """Without a hit of one of these there is no value, but for what a URL says of a user."""
 
-    def spans(self, text: str, low: bytes, *, is_cut: bool = False) -> Iterator[Span]:
+    def spans(self, text: str, hits: Collection[Hint], *, is_cut: bool = False) -> Iterator[Span]:
         """Find the values in a text.
 
         Args:
             text: The text.
-            low: The same as UTF-8, ASCII letters in lower case.
+            hits: Those of the hints that it has.
             is_cut: There is more of it: what may be a value and goes up to its end is found, too.
         """
-        members, parameters = self._members.hits(low), self._query.hits(low)
+        members, parameters = self._members.hits(hits), self._query.hits(hits)
         if members or parameters:
             lower = text.lower()
             if len(lower) != len(text):  # the only letter that grows is a dotted capital I
@@ -109,14 +100,14 @@ class NamedFinder:
                 yield from self._member_spans(text, lower, members, is_cut=is_cut)
             for anchor in parameters:
                 yield from self._parameter_spans(lower, anchor)
-        if b"@" in low:
+        if "@" in text:
             for match in _USERINFO.finditer(text):
                 if match[1] != "git" and not REPLACED.fullmatch(match[1]):
                     yield Span(match.start(1), match.end(1), "userinfo")
 
-    def _parameter_spans(self, lower: str, anchor: _Anchor) -> Iterator[Span]:
+    def _parameter_spans(self, lower: str, anchor: re.Pattern[str]) -> Iterator[Span]:
         done = 0
-        for match in anchor.exact.finditer(lower):
+        for match in anchor.finditer(lower):
             at = match.start()
             name = self._query.before(lower, at) if at >= done else None
             if name is None:
@@ -137,9 +128,9 @@ class NamedFinder:
         name = _HYPHENATED.search(lower, max(0, end - 64), end) if self._header_words else None
         return name[0] if name is not None and header_says_secret(name[0], self._header_words) else None
 
-    def _member_spans(self, text: str, lower: str, anchors: list[_Anchor], *, is_cut: bool) -> Iterator[Span]:
+    def _member_spans(self, text: str, lower: str, anchors: list[re.Pattern[str]], *, is_cut: bool) -> Iterator[Span]:
         done = 0
-        for name_end in sorted({match.end() for anchor in anchors for match in anchor.exact.finditer(lower)}):
+        for name_end in sorted({match.end() for anchor in anchors for match in anchor.finditer(lower)}):
             if name_end <= done:
                 continue
             own = self._own_header(lower, name_end)
@@ -166,7 +157,12 @@ def _by_beginning(names: Iterable[str]) -> list[str]:
     found: dict[str, list[str]] = {}
     for name in names:
         found.setdefault(name[:2], []).append(re.escape(name[2:]))
-    return [f"{re.escape(start)}(?:{'|'.join(rests)})" for start, rests in found.items()]
+    return [f"{_beginning(start)}(?:{'|'.join(rests)})" for start, rests in found.items()]
+
+
+def _beginning(start: str) -> str:
+    """Of ``x-…`` the hyphen is looked for: so are other secrets."""
+    return f"-(?<={re.escape(start)})" if start[1:] == "-" else re.escape(start)
 
 
 def _is_name(text: str, start: int, after: re.Match[str]) -> bool:

@@ -6,16 +6,13 @@ Every pattern is linear: possessive quantifiers, and a start that cannot begin a
 import base64
 import binascii
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
+
+from spanreplay.content._hints import Hint, preceded
 
 _AFTER_ESCAPE: Final = re.compile(r"(?:\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2})\Z")
-
-
-Hint: TypeAlias = Callable[[bytes], object]
-"""Gives something false of the UTF-8 bytes of a text, cheaply, where something is not in it."""
-_RARE: Final = frozenset(b"=@JZz_")
 
 
 class Span(NamedTuple):
@@ -24,31 +21,6 @@ class Span(NamedTuple):
     start: int
     end: int
     kind: str
-
-
-def quick(pattern: str) -> Hint:
-    """Return what tells whether a pattern matches somewhere in the UTF-8 bytes of a text.
-
-    A pattern that begins with a letter that many texts lack is not tried before the first one of these: where there is none, the
-    answer comes at the speed of ``memchr``, 20 times that of the regex engine.
-    """
-    search = re.compile(pattern.encode()).search
-    letter = pattern[:1].encode()
-    if letter[0] not in _RARE:
-        return search
-
-    def hint(data: bytes) -> object:
-        at = data.find(letter)
-        return at >= 0 and search(data, at)
-
-    return hint
-
-
-def preceded(mark: str, endings: Iterable[str]) -> str:
-    """Return the pattern of a mark after one of these endings. Their last characters are looked at first: most marks come after others."""
-    known = sorted({*endings})
-    last = "".join(sorted({re.escape(ending[-1]) for ending in known}))
-    return f"{mark}(?<=[{last}]{mark})(?:{'|'.join(f'(?<={re.escape(ending)}{mark})' for ending in known)})"
 
 
 def starts_word(text: str, at: int) -> bool:
@@ -132,8 +104,7 @@ class Token:
 
     Attributes:
         kind: Stands in the replacement, and in the policy.
-        hint: Without a hit the form is not there.
-        lower: The hint is for the bytes with ASCII letters in lower case.
+        hints: Without a hit of one of these the form is not there.
         pattern: The form; its last group, or the whole of it, is the secret.
         check: What a pattern cannot tell.
         glued: It may follow an underscore, as in ``KEY_ghp_…``.
@@ -142,31 +113,33 @@ class Token:
     """
 
     kind: str
-    hint: Hint
+    hints: tuple[Hint, ...]
     pattern: re.Pattern[str]
     check: Callable[[str], bool] = _any
-    lower: bool = False
     around: Callable[[str, int, int], bool] | None = None
     glued: bool = False
     anywhere: bool = False
 
 
-# The hints begin with one rare letter each: the regex engine then skips through a text almost at the speed of memchr.
 # After a hyphen or an underscore they read on first, as far as the shortest of these secrets goes: few words are so long, and what stands
 # before it is looked at last.
-_DASH: Final = quick(
-    r"-(?:----BEGIN|[A-Za-z0-9_.-]{10}(?:(?<=sk-.{10})|(?<=glpat-.{10})|(?<=gl[rd]t-.{10})|(?<=xox[a-z]-.{10})|(?<=xapp-.{10})"
-    r"|(?<=-HMAC-SHA25)|(?<=GOCSPX-.{10})|(?<=xai-.{10})|(?<=pplx-.{10})|(?<=nvapi-.{10})|(?<=pypi-A.{9})|(?<=tvly-.{10})))"
+_DASH: Final = (
+    Hint(
+        r"-(?:----begin|[a-z0-9_.-]{10}(?:(?<=sk-.{10})|(?<=glpat-.{10})|(?<=gl[rd]t-.{10})|(?<=xox[a-z]-.{10})|(?<=xapp-.{10})"
+        r"|(?<=-hmac-sha25)|(?<=gocspx-.{10})|(?<=xai-.{10})|(?<=pplx-.{10})|(?<=nvapi-.{10})|(?<=pypi-a.{9})|(?<=tvly-.{10})))"
+    ),
 )
-_UNDERSCORE: Final = quick(
-    r"_(?<=[hpasrvec][opusrfmtk1a82cis]_)[A-Za-z0-9_+/=]{15}(?:(?<=gh[opusr]_.{15})|(?<=hf_.{15})|(?<=npm_.{15})|(?<=github_pat_.{15})"
-    r"|(?<=[rs]k_live.{11})|(?<=[rs]k_test.{11})|(?<=do[opr]_v1_.{15})|(?<=shp[a-z][a-z]_.{15})|(?<=gsk_.{15})|(?<=r8_.{15})|(?<=whsec_.{15})"
-    r"|(?<=lsv2_[ps].{14})|(?<=lin_api_.{15}))"
+_UNDERSCORE: Final = (
+    Hint(
+        r"_(?<=[hpasrvec][opusrfmtk1a82cis]_)[a-z0-9_+/=]{15}(?:(?<=gh[opusr]_.{15})|(?<=hf_.{15})|(?<=npm_.{15})|(?<=github_pat_.{15})"
+        r"|(?<=[rs]k_live.{11})|(?<=[rs]k_test.{11})|(?<=do[opr]_v1_.{15})|(?<=shp[a-z][a-z]_.{15})|(?<=gsk_.{15})|(?<=r8_.{15})"
+        r"|(?<=whsec_.{15})|(?<=lsv2_[ps].{14})|(?<=lin_api_.{15}))"
+    ),
 )
-_CAPITAL_A: Final = quick(r"A(?:KIA|SIA|Iza)[A-Za-z0-9_-]{16}")
-_SENDGRID: Final = quick(r"SG\.[A-Za-z0-9_-]{16}")
-_J: Final = quick(r"J(?<=eyJ)[A-Za-z0-9_-]{6}")
-_B: Final = quick(r"b(?:earer|asic)\s")
+_CAPITAL_A: Final = (Hint(r"A(?:KIA|SIA|Iza)[A-Za-z0-9_-]{16}", exact=True),)
+_SENDGRID: Final = (Hint(r"SG\.[A-Za-z0-9_-]{16}", exact=True),)
+_J: Final = (Hint(r"J(?<=eyJ)[A-Za-z0-9_-]{6}", exact=True),)
+_B: Final = (Hint(r"b(?:earer|asic)\s"),)
 
 _NAMES: Final = (
     *(
@@ -195,15 +168,18 @@ _PASSWORDS: Final = (
     "senha",
 )
 """In some of the languages in which people tell each other."""
-_EQUALS: Final = quick(preceded("=", (*_ENDS, "pwd", "access_key ")))
-_COLON: Final = quick(preceded(":", _ENDS))
-_COLON_SAID: Final = quick(
-    rf":(?:{preceded(':', (*_PASSWORDS, *(f'{word} ' for word in _PASSWORDS), 'cookie'))[1:]}"
-    r"|//(?:hooks\.sl|api\.tel|(?:\w{1,20}\.)?disco))"
+_EQUALS: Final = (Hint(preceded("=", (*_ENDS, "pwd", "access_key "))),)
+_COLON: Final = (Hint(preceded(":", _ENDS)),)
+_COLON_SAID: Final = (
+    Hint(
+        rf":(?:{preceded(':', (*_PASSWORDS, *(f'{word} ' for word in _PASSWORDS), 'cookie'))[1:]}"
+        r"|//(?:hooks\.sl|api\.tel|(?:\w{1,20}\.)?disco))"
+    ),
 )
-_SAID_W: Final = quick(r"w(?<=[sn]w)(?:or[dt]|d) (?:is|was|are|ist|war|lautet|for|of|to|f..r|von|zu) ")
-_SAID_K: Final = quick(r"k(?:ey|en) (?:is|was|ist|lautet|for) ")
-_USER: Final = quick(r"-(?<=[ -]-)(?:u|user|proxy-user)[ =]")
+_SAYS: Final = " (?:is|was|are|ist|war|lautet|for|of|to|f..r|von|zu) "
+_SAID: Final = (Hint(rf"passw(?:or[dt]|d){_SAYS}"), Hint(rf"kennw(?:or[dt]|d){_SAYS}"))
+_SAID_K: Final = (Hint(r"k(?:ey|en) (?:is|was|ist|lautet|for) "),)
+_USER: Final = (Hint(r"-(?<=[ -]-)(?:u|user|proxy-user)[ =]"),)
 # They begin with the mark and look back for the name, first for its last letter: a name is tried nowhere else, which is many times faster.
 _NAMED_EQUALS: Final = re.compile(f"=(?<=[DdNnTtYy]=)(?:{'|'.join(f'(?<={name}=)' for name in _NAMES)}){_VALUE}")
 _NAMED_COLON: Final = re.compile(rf":(?<=[DdNnTtYy]:)(?:{'|'.join(f'(?<={name}:)' for name in _NAMES)})\s{{1,2}}(?:[Bb]asic\s)?{_VALUE}")
@@ -254,67 +230,66 @@ _START: Final = r"(?:(?<![A-Za-z0-9_-]eyJ)|(?<=\\[nrtbf]eyJ)|(?<=\\u[0-9a-fA-F]{
 TOKENS: Final[tuple[Token, ...]] = (
     Token(
         kind="private_key",
-        hint=_DASH,
+        hints=_DASH,
         pattern=re.compile(
             r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
             r"(?:(?:\\++[nr/]|[A-Za-z0-9+/=\s:,.]|-(?!----))*+-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
             r"|(?:(?:\\++[nr]|\s)*+[A-Za-z0-9+/=]{16,}+)++)"
         ),
     ),
-    Token(kind="anthropic_key", hint=_DASH, pattern=re.compile(r"sk-ant-[A-Za-z0-9_-]{8,}+"), check=_key_like, glued=True),
-    Token(kind="openai_key", hint=_DASH, pattern=re.compile(r"sk-(?!ant-)[A-Za-z0-9_-]{12,}+"), check=_key_like, glued=True),
-    Token(kind="slack_token", hint=_DASH, pattern=re.compile(r"x(?:ox[abeoprs]|app)-[A-Za-z0-9-]{10,}+"), glued=True),
+    Token(kind="anthropic_key", hints=_DASH, pattern=re.compile(r"sk-ant-[A-Za-z0-9_-]{8,}+"), check=_key_like, glued=True),
+    Token(kind="openai_key", hints=_DASH, pattern=re.compile(r"sk-(?!ant-)[A-Za-z0-9_-]{12,}+"), check=_key_like, glued=True),
+    Token(kind="slack_token", hints=_DASH, pattern=re.compile(r"x(?:ox[abeoprs]|app)-[A-Za-z0-9-]{10,}+"), glued=True),
     Token(
         kind="aws_signature",
-        hint=_DASH,
+        hints=_DASH,
         pattern=re.compile(r"AWS4-HMAC-SHA256\s{1,4}+(Credential=[^\s\"'\\]++(?:,?\s{0,2}(?:SignedHeaders|Signature)=[^\s\"'\\]++){0,2})"),
     ),
-    Token(kind="github_token", hint=_UNDERSCORE, pattern=re.compile(r"g(?:h[opusr]|ithub_pat)_[A-Za-z0-9_]{16,}+"), glued=True),
+    Token(kind="github_token", hints=_UNDERSCORE, pattern=re.compile(r"g(?:h[opusr]|ithub_pat)_[A-Za-z0-9_]{16,}+"), glued=True),
     Token(
         kind="gitlab_token",
-        hint=_DASH,
+        hints=_DASH,
         pattern=re.compile(r"gl(?:pat|rt|dt)-[A-Za-z0-9_.-]{16,}+"),
         check=_has_digit_or_capital,
         glued=True,
     ),
-    Token(kind="api_token", hint=_DASH, pattern=_HYPHENATED, check=_has_digit_or_capital, glued=True),
-    Token(kind="api_token", hint=_UNDERSCORE, pattern=_UNDERSCORED, check=_has_digit_or_capital, glued=True),
-    Token(kind="huggingface_token", hint=_UNDERSCORE, pattern=re.compile(r"hf_[A-Za-z0-9]{28,}+"), glued=True),
-    Token(kind="npm_token", hint=_UNDERSCORE, pattern=re.compile(r"npm_[A-Za-z0-9]{36,}+"), glued=True),
-    Token(kind="sendgrid_key", hint=_SENDGRID, pattern=re.compile(r"SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+"), glued=True),
-    Token(kind="stripe_key", hint=_UNDERSCORE, pattern=re.compile(r"[rs]k_(?:live|test)_[A-Za-z0-9]{10,}+"), glued=True),
-    Token(kind="aws_key", hint=_CAPITAL_A, pattern=re.compile(r"A(?:KIA|SIA)[A-Z0-9]{16}(?![A-Za-z0-9])"), glued=True),
-    Token(kind="google_key", hint=_CAPITAL_A, pattern=re.compile(r"AIza[A-Za-z0-9_-]{30,}+"), glued=True),
-    Token(kind="aws_secret", hint=_CAPITAL_A, pattern=_BESIDE_AWS_KEY, check=_random_like, glued=True),
-    Token(kind="aws_secret", hint=_EQUALS, pattern=_AWS_SECRET, check=_random_like, lower=True, anywhere=True),
-    Token(kind="cookie", hint=_COLON_SAID, pattern=_COOKIES, lower=True, anywhere=True),
-    Token(kind="webhook", hint=_COLON_SAID, pattern=_WEBHOOK, lower=True, anywhere=True),
-    Token(kind="password", hint=_COLON_SAID, pattern=_COLON_PASSWORD, check=_password_like, lower=True, anywhere=True),
-    Token(kind="password", hint=_SAID_W, pattern=_SAID_PASSWORD, check=_password_like, lower=True, anywhere=True),
-    Token(kind="named", hint=_SAID_K, pattern=_SAID_KEY, check=_password_like, lower=True, anywhere=True),
-    Token(kind="password", hint=_EQUALS, pattern=_CONNECTION, check=_no_code, around=_beside_settings, lower=True, anywhere=True),
-    Token(kind="password", hint=_USER, pattern=_CURL_USER, around=_of_curl, anywhere=True),
+    Token(kind="api_token", hints=_DASH, pattern=_HYPHENATED, check=_has_digit_or_capital, glued=True),
+    Token(kind="api_token", hints=_UNDERSCORE, pattern=_UNDERSCORED, check=_has_digit_or_capital, glued=True),
+    Token(kind="huggingface_token", hints=_UNDERSCORE, pattern=re.compile(r"hf_[A-Za-z0-9]{28,}+"), glued=True),
+    Token(kind="npm_token", hints=_UNDERSCORE, pattern=re.compile(r"npm_[A-Za-z0-9]{36,}+"), glued=True),
+    Token(kind="sendgrid_key", hints=_SENDGRID, pattern=re.compile(r"SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+"), glued=True),
+    Token(kind="stripe_key", hints=_UNDERSCORE, pattern=re.compile(r"[rs]k_(?:live|test)_[A-Za-z0-9]{10,}+"), glued=True),
+    Token(kind="aws_key", hints=_CAPITAL_A, pattern=re.compile(r"A(?:KIA|SIA)[A-Z0-9]{16}(?![A-Za-z0-9])"), glued=True),
+    Token(kind="google_key", hints=_CAPITAL_A, pattern=re.compile(r"AIza[A-Za-z0-9_-]{30,}+"), glued=True),
+    Token(kind="aws_secret", hints=_CAPITAL_A, pattern=_BESIDE_AWS_KEY, check=_random_like, glued=True),
+    Token(kind="aws_secret", hints=_EQUALS, pattern=_AWS_SECRET, check=_random_like, anywhere=True),
+    Token(kind="cookie", hints=_COLON_SAID, pattern=_COOKIES, anywhere=True),
+    Token(kind="webhook", hints=_COLON_SAID, pattern=_WEBHOOK, anywhere=True),
+    Token(kind="password", hints=_COLON_SAID, pattern=_COLON_PASSWORD, check=_password_like, anywhere=True),
+    Token(kind="password", hints=_SAID, pattern=_SAID_PASSWORD, check=_password_like, anywhere=True),
+    Token(kind="named", hints=_SAID_K, pattern=_SAID_KEY, check=_password_like, anywhere=True),
+    Token(kind="password", hints=_EQUALS, pattern=_CONNECTION, check=_no_code, around=_beside_settings, anywhere=True),
+    Token(kind="password", hints=_USER, pattern=_CURL_USER, around=_of_curl, anywhere=True),
     Token(
         kind="jwt",
-        hint=_J,
+        hints=_J,
         pattern=re.compile(rf"eyJ{_START}[A-Za-z0-9_-]{{6,}}+\.[A-Za-z0-9_-]{{6,}}+\.[A-Za-z0-9_-]*+(?:\.[A-Za-z0-9_-]++){{0,2}}"),
     ),
     Token(
         kind="jwt",
-        hint=_J,
+        hints=_J,
         pattern=re.compile(r"eyJ(?<=[A-Za-z]_eyJ)[A-Za-z0-9_-]{6,512}+\.[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]*+"),
         glued=True,
     ),
     Token(
         kind="bearer",
-        hint=_B,
+        hints=_B,
         pattern=re.compile(r"[Bb](?:earer|EARER)\s{1,4}+((?:[A-Za-z0-9._~+/=-]++|\\++/)++)"),
         check=_bearer_like,
-        lower=True,
     ),
-    Token(kind="named", hint=_EQUALS, pattern=_NAMED_EQUALS, check=_value_like, lower=True, anywhere=True),
-    Token(kind="named", hint=_COLON, pattern=_NAMED_COLON, check=_value_like, lower=True, anywhere=True),
-    Token(kind="basic", hint=_B, pattern=re.compile(r"[Bb](?:asic|ASIC)\s{1,4}+([A-Za-z0-9+/]{4,}+={0,2})"), check=_basic_like, lower=True),
+    Token(kind="named", hints=_EQUALS, pattern=_NAMED_EQUALS, check=_value_like, anywhere=True),
+    Token(kind="named", hints=_COLON, pattern=_NAMED_COLON, check=_value_like, anywhere=True),
+    Token(kind="basic", hints=_B, pattern=re.compile(r"[Bb](?:asic|ASIC)\s{1,4}+([A-Za-z0-9+/]{4,}+={0,2})"), check=_basic_like),
 )
 """Every form, in the order in which they are named in a policy."""
 
@@ -329,18 +304,17 @@ class TokenFinder:
     def __init__(self, kinds: Iterable[str]) -> None:
         wanted = frozenset(kinds)
         self._tokens = tuple(token for token in TOKENS if token.kind in wanted)
-        self._hints = tuple({token.hint: token.lower for token in self._tokens}.items())
+        self.hints = tuple({hint: None for token in self._tokens for hint in token.hints})
+        """Without a hit of one of these there is none."""
 
-    def spans(self, text: str, raw: bytes, low: bytes) -> list[Span]:
+    def spans(self, text: str, hits: Collection[Hint]) -> list[Span]:
         """Find them in a text.
 
         Args:
             text: The text.
-            raw: The same as UTF-8.
-            low: The same as UTF-8, ASCII letters in lower case.
+            hits: Those of the hints that it has.
         """
-        hits = [hint for hint, lower in self._hints if hint(low if lower else raw)]
-        return [span for token in self._tokens if token.hint in hits for span in _found(text, token)] if hits else []
+        return [span for token in self._tokens if any(hint in hits for hint in token.hints) for span in _found(text, token)]
 
 
 def _may_begin(text: str, at: int, token: Token) -> bool:

@@ -14,14 +14,17 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import quote, quote_plus, unquote
 
 from spanreplay.content._arguments import secret_places
 from spanreplay.content._fields import REPLACED, NamedFinder
+from spanreplay.content._hints import Hints
 from spanreplay.content._histories import LONG, Histories
 from spanreplay.content._names import WORDS, header_says_secret, option_says_secret
 from spanreplay.content._tokens import TOKENS, Span, TokenFinder
+
+T = TypeVar("T")
 
 MIN_SECRET: Final = 8
 """Shorter values are never learnt: they would be found everywhere."""
@@ -48,6 +51,8 @@ _CACHE_SECRET: Final = 1024
 _CACHE_ENTRIES: Final = 256
 _CACHE_CHARACTERS: Final = 4_000_000
 _CACHE_TEXT: Final = 65_536
+_CACHE_NAMES: Final = 4096
+_CACHE_NAME: Final = 256
 _SCHEME: Final = re.compile(r"(?:bearer|basic|token)\s+", re.IGNORECASE)
 _CREDENTIAL_NAME: Final = re.compile(
     r"(?:\A|_)(?:API_?KEY|ACCESS_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASS|PASSPHRASE|CREDENTIALS?|PAT|AUTH|SECRET_KEY_BASE|PGPASSWORD)"
@@ -134,7 +139,15 @@ def _as_json(policy: RedactionPolicy) -> str:
 
 
 _finder_of: Final = lru_cache(maxsize=64)(NamedFinder)
-"""A finder is a compiled expression and nothing else."""
+_hints_of: Final = lru_cache(maxsize=64)(Hints)
+"""Both are compiled expressions and nothing else."""
+
+
+def _remember(known: dict[str, T], name: str, found: T) -> T:
+    """Keep what was found of a name: programs use few, again and again."""
+    if len(known) < _CACHE_NAMES and len(name) <= _CACHE_NAME:
+        known[name] = found
+    return found
 
 
 class _Answers:
@@ -168,8 +181,11 @@ class Redactor:
         self._headers = frozenset(name.lower() for name in policy.headers)
         self._members = self._headers | {name.lower() for name in policy.members}
         self._tokens = TokenFinder(policy.patterns)
+        self._hints = _hints_of(self._tokens.hints + self._finder.hints)
         self._learnt: tuple[str, ...] = ()
         self._answers = _Answers()
+        self._kinds: dict[str, str | None] = {}
+        self._secret_headers: dict[str, bool] = {}
         self._replacements: dict[tuple[str, str], str] = {}
         self._lock = threading.RLock()  # the collector can end a step, and so redact, while it is held
 
@@ -238,6 +254,12 @@ class Redactor:
 
         ``http.request.header.x-api-key``, as instrumentations of HTTP name what they record, says what the header does.
         """
+        try:
+            return self._kinds[name]
+        except KeyError:
+            return _remember(self._kinds, name, self._kind_of(name))
+
+    def _kind_of(self, name: str) -> str | None:
         lower = name.lower()
         if lower in self._members:
             return "header" if lower in self._headers else "member"
@@ -283,7 +305,11 @@ class Redactor:
         return [self.text(argument)[0] for argument in kept]
 
     def _is_secret(self, header: str) -> bool:
-        return header.lower() in self._headers or header_says_secret(header, self.policy.header_words)
+        try:
+            return self._secret_headers[header]
+        except KeyError:
+            says = header.lower() in self._headers or header_says_secret(header, self.policy.header_words)
+            return _remember(self._secret_headers, header, says)
 
     def _replacement(self, kind: str, secret: str) -> str:
         known = self._replacements.get((kind, secret))  # the credentials of a service come with each of its requests
@@ -315,9 +341,8 @@ class Redactor:
         return self._replace(text[:size], spans) if spans else (text[:size], 0)
 
     def _spans(self, text: str, learnt: tuple[str, ...], *, is_cut: bool = False) -> tuple[list[Span], list[str]]:
-        raw = text.encode("utf-8", "surrogatepass")
-        low = raw.lower()
-        spans = [*self._tokens.spans(text, raw, low), *self._finder.spans(text, low, is_cut=is_cut)]
+        hits = self._hints.of(text)
+        spans = [*self._tokens.spans(text, hits), *self._finder.spans(text, hits, is_cut=is_cut)] if hits or "@" in text else []
         return spans, [form for form in learnt if form in text]
 
     def _redact(self, text: str, learnt: tuple[str, ...]) -> tuple[str, int]:

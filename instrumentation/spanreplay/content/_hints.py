@@ -1,0 +1,107 @@
+"""Where in a text a secret may be, found out in few searches: most texts hold none, and a search for each form would read them as often.
+
+A hint is a pattern over the UTF-8 bytes of a text that begins with one plain letter, a rare one where there is a choice: what stands before
+it is looked back at. The regex engine then skips through a text almost at the speed of ``memchr``, 20 times that of trying the pattern
+everywhere. Hints that begin with the same letter are one search.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+_RARE: Final = frozenset(b"=@JZz_")
+"""Letters that many texts lack. Where there is none, ``find`` says so at the speed of ``memchr``."""
+_SHORT: Final = 400
+"""Bytes up to which one search for all hints at once is faster than one a letter."""
+_NONE: Final[frozenset["Hint"]] = frozenset()
+
+
+class Hint(NamedTuple):
+    """Without a match of it a form of secret is not in a text."""
+
+    pattern: str
+    """Its first letter stands for itself. It may match too much, never too little."""
+    exact: bool = False
+    """It is for the bytes as they are; else for those with ASCII letters in lower case."""
+
+
+def preceded(mark: str, endings: Iterable[str]) -> str:
+    """Return the pattern of a mark after one of these endings. Their last characters are looked at first: most marks come after others."""
+    parts: dict[tuple[bool, bool], list[str]] = {}
+    for ending in sorted({*endings}):
+        parts.setdefault((ending.isascii(), ending.endswith(" ")), []).append(ending)
+    return f"{mark}(?:{'|'.join(_after_one(mark, part) for part in parts.values())})"
+
+
+def _after_one(mark: str, endings: list[str]) -> str:
+    seen = min(3, *map(_plain, endings))
+    guard = "".join(f"[{''.join(sorted({re.escape(ending[place]) for ending in endings}))}]" for place in range(-seen, 0))
+    return f"(?<={guard}{mark})(?:{'|'.join(f'(?<={re.escape(ending)}{mark})' for ending in endings)})"
+
+
+def _plain(ending: str) -> int:
+    """Return how many characters at its end are one byte each."""
+    return next((at for at, char in enumerate(reversed(ending)) if not char.isascii()), len(ending))
+
+
+class Hints:
+    """Finds out which of some hints are in a text.
+
+    Args:
+        hints: which to look for.
+    """
+
+    def __init__(self, hints: Iterable[Hint]) -> None:
+        known = tuple(dict.fromkeys(hints))
+        self._groups, self._exact = _groups(known, exact=False), _groups(known, exact=True)
+        self._any = _searching([hint.pattern for hint in known if not hint.exact])
+        self._any_exact = _searching([hint.pattern for hint in known if hint.exact])
+
+    def of(self, text: str) -> frozenset[Hint]:
+        """Return those that are there."""
+        raw = text.encode("utf-8", "surrogatepass")
+        low = raw.lower()
+        if len(raw) <= _SHORT and not self._any(low) and not self._any_exact(raw):
+            return _NONE
+        found = [hint for search, group in self._groups if search(low) for hint in group.those(low)]
+        found += [hint for search, group in self._exact if search(raw) for hint in group.those(raw)]
+        return frozenset(found)
+
+
+class _Group:
+    """Hints that begin with the same letter."""
+
+    __slots__ = ("_each",)
+
+    def __init__(self, hints: Iterable[Hint]) -> None:
+        self._each = [(hint, re.compile(hint.pattern.encode()).search) for hint in hints]
+
+    def those(self, data: bytes) -> list[Hint]:
+        """Return those that match."""
+        return [hint for hint, search in self._each if search(data)]
+
+
+def _groups(hints: Iterable[Hint], *, exact: bool) -> tuple[tuple[Callable[[bytes], object], _Group], ...]:
+    """Return the groups, each with what tells whether one of them matches."""
+    parted: dict[bytes, list[Hint]] = {}
+    for hint in hints:
+        if hint.exact is exact:
+            parted.setdefault(hint.pattern.removeprefix("\\").encode()[:1], []).append(hint)
+    return tuple((_one_of(letter, group), _Group(group)) for letter, group in parted.items())
+
+
+def _one_of(letter: bytes, hints: list[Hint]) -> Callable[[bytes], object]:
+    search = _searching([hint.pattern for hint in hints])
+    return _after(letter, search) if letter[0] in _RARE else search
+
+
+def _searching(patterns: list[str]) -> Callable[[bytes], object]:
+    return re.compile("|".join(patterns).encode() if patterns else rb"(?!)").search
+
+
+def _after(letter: bytes, search: Callable[..., object]) -> Callable[[bytes], object]:
+    def found(data: bytes) -> object:
+        at = data.find(letter)
+        return at >= 0 and search(data, at)
+
+    return found

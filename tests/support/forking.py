@@ -13,7 +13,7 @@ import pytest
 
 from spanreplay.boundary.call import StepStarted
 from spanreplay.instrumentation import agent_run, tool
-from spanreplay.recording import control
+from spanreplay.recording import control, in_progress
 from spanreplay.replay.model import Run
 from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.replay.reexecution import keeping
@@ -169,9 +169,9 @@ class Scene:
     def __init__(self, agent: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
         self.agent = agent
         self.writer = writer = MemoryWriter()
-        for module in (control, keeping):
+        for module in (in_progress, keeping):
             monkeypatch.setattr(module, "get_writer", lambda *_, **__: writer)
-        monkeypatch.setattr(control, "compact_at_end", lambda *_: None)
+        monkeypatch.setattr(in_progress, "compact_at_end", lambda *_: None)
         monkeypatch.setattr(keeping, "make_folder", lambda _: None)
         control.start(store="not-there")
         try:

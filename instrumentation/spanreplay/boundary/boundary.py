@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar, cast
 
 from spanreplay.boundary import loops
-from spanreplay.boundary.call import Answer, Call, OutcomeName, Turn
+from spanreplay.boundary.call import Answer, Call, Held, OutcomeName, Turn
 from spanreplay.boundary.scope import Scope, current_scope, process
 from spanreplay.boundary.step import Step
 from spanreplay.content import codec
@@ -65,6 +65,8 @@ def call(scope: Scope, call: Call, invoke: Callable[[], T]) -> T:
     if answer is not None:
         return cast("T", give(step, answer))
     try:
+        if step.call.held is not None:
+            step.call.held.begin()
         with step.body():
             value = invoke()
     except BaseException as error:
@@ -86,6 +88,8 @@ async def acall(scope: Scope, call: Call, invoke: Callable[[], Awaitable[T]]) ->
     try:
         if step.unsettled and scope.session.settling is not None:
             await scope.session.settling.wait()
+        if step.call.held is not None:
+            step.call.held.begin()
         with step.body():
             value = await invoke()
     except BaseException as error:
@@ -159,6 +163,8 @@ def unreadable(answer: Answer, error: CodecError) -> BaseException:
 
 def _hand_over(step: Step, answer: Answer, turn: Turn | None) -> object:
     try:
+        if answer.left is not None and step.call.held is not None:
+            _change(step.call.held, answer.left, answer)
         value = _recorded_value(step, answer)
     except CodecError as error:
         stop = unreadable(answer, error)
@@ -173,6 +179,16 @@ def _hand_over(step: Step, answer: Answer, turn: Turn | None) -> object:
     finally:
         if turn is not None:
             turn.given()
+
+
+def _change(held: Held, left: str, answer: Answer) -> None:
+    """Change again what the tool changed; what is no record of that, or does not fit what is there, changes nothing more."""
+    try:
+        alone = held.change(left)
+    except Exception as error:  # noqa: BLE001 — objects of any kind, and a text that anybody may have written
+        alone = [f"{type(error).__name__}: {error}"]
+    if alone and answer.left_alone is not None:
+        answer.left_alone(alone)
 
 
 def _recorded_value(step: Step, answer: Answer) -> object:

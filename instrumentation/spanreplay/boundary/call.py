@@ -70,6 +70,9 @@ class Call:
     failing: Callable[[BaseException], Awaitable[object]] | None = None
     """What the framework makes of an exception that the tool raises, for a seam that is above that: gives the result, or raises."""
 
+    held: "Held | None" = None
+    """What the tool may change in place."""
+
     def __post_init__(self) -> None:
         name: object = self.name
         if not isinstance(name, str):  # a number, an enum: whatever a program calls its tools
@@ -77,6 +80,22 @@ class Call:
                 self.name = str(name)
             except Exception:  # noqa: BLE001 — telemetry never breaks the agent
                 self.name = f"<{type(name).__name__}>"
+
+
+class Held(Protocol):
+    """What a tool may change in place, and a replay then changes again."""
+
+    def begin(self) -> None:
+        """The tool begins to run."""
+        ...
+
+    def left(self) -> str | None:
+        """What it has changed since, as typed JSON; ``None`` where it has not begun, or has changed nothing."""
+        ...
+
+    def change(self, left: str) -> list[str]:
+        """Change what :meth:`left` told; gives the names of what was left alone."""
+        ...
 
 
 class Exchange(Protocol):
@@ -138,6 +157,10 @@ class Answer:
     cancelled, and now is not."""
     injected: BaseException | None = None
     """The tool is to fail with this: what the call gives is what the framework makes of it."""
+    left: str | None = None
+    """What the tool changed in place, see :class:`Held`."""
+    left_alone: Callable[[list[str]], None] | None = None
+    """Told what of that was not changed again, as the agent had changed it itself."""
     unreadable: Callable[[str], BaseException] | None = None
     """Makes what to raise when the recorded value cannot be read, from the reason."""
 

@@ -11,7 +11,7 @@ from spanreplay.semconv import attributes as names
 if TYPE_CHECKING:
     from spanreplay.boundary.session import Session
 
-_EXACT: Final = frozenset({names.STEP_INPUT, names.STEP_RESULT, names.STEP_ITEMS})
+_EXACT: Final = frozenset({names.STEP_INPUT, names.STEP_RESULT, names.STEP_ITEMS, names.STEP_LEFT})
 _CONTENT: Final = _EXACT | {
     names.GEN_AI_INPUT_MESSAGES,
     names.GEN_AI_OUTPUT_MESSAGES,

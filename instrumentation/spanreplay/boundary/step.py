@@ -385,6 +385,10 @@ class Step:
                 more[names.RUN_OUTPUT] = text
             else:
                 writing.put_typed(more, result, text, names.STEP_RESULT, self.call.result_attribute)
+        if self.call.held is not None:
+            left = self.call.held.left() if self.answer is None else self.answer.left
+            if left is not None:
+                more[names.STEP_LEFT] = writing.text(names.STEP_LEFT, left)
         untaped = self.run.untaped_json() if self.starts_run and self.run is not None else None
         if untaped is not None:
             more[names.RUN_UNTAPED] = writing.text(names.RUN_UNTAPED, untaped)

@@ -14,6 +14,7 @@ from spanreplay.boundary.layers import is_inner_layer
 from spanreplay.boundary.scope import Scope, process
 from spanreplay.content import codec
 from spanreplay.content.canonical import canonical_json, digest
+from spanreplay.instrumentation.changed_in_place import Held
 from spanreplay.semconv import attributes as names
 
 P = ParamSpec("P")
@@ -104,6 +105,7 @@ class ToolInfo:
         """The call as the Boundary takes it."""
         arguments = self.arguments(args, kwargs)
         encoded = codec.encode(arguments)
+        held = Held(arguments, args[0] if self._first == "self" and args else None)
         attributes: Mapping[str, Any] = self.attributes
         asked = claim(scope, self.name, encoded.text)
         if asked is not None:
@@ -122,6 +124,7 @@ class ToolInfo:
             signature=self.signature,
             streams=self.streams,
             layer=_LAYER,
+            held=held or None,
         )
 
     def _key(self, scope: Scope, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:

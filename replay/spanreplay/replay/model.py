@@ -125,6 +125,8 @@ class Step:
     """The step of the run forked from in place of which it was live."""
     changed: Json = None
     """What a fork changed of the call or of its result, by key."""
+    typed_left: str | None = None
+    """What the tool changed in place."""
     typed_sent: str | None = None
     """What a fork sent in place of ``typed_input``, as typed JSON text."""
     injected: str | None = None

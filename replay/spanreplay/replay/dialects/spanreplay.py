@@ -81,6 +81,8 @@ def _step(span: SpanRecord, fields: Fields, kind: Kind) -> StepDraft:
     )
     reasons = [*(reason for _, reason in findings), *damage, *([reason] if reason is not None else []), *wire_reasons]
     grades: list[Grade] = [best, *(grade for grade, _ in findings)]
+    if a.STEP_LEFT in left_off:
+        grades.append("semantic")
     if damage:
         grades.append("incomplete")
     if span.attributes.get(a.STEP_ATTESTED) is True:
@@ -124,6 +126,7 @@ def _step(span: SpanRecord, fields: Fields, kind: Kind) -> StepDraft:
         answered_from=_answered_from(fields),
         stands_for=fields.integer(a.STEP_STANDS_FOR),
         changed=fields.json(a.STEP_CHANGED),
+        typed_left=_typed(fields, a.STEP_LEFT),
         typed_sent=_typed(fields, a.STEP_SENT),
         injected=fields.text(a.STEP_INJECTED),
         parent_span=fields.identifier(a.STEP_PARENT),

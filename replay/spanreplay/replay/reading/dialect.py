@@ -97,6 +97,7 @@ class StepDraft:
     answered_from: tuple[str, int] | None = None
     stands_for: int | None = None
     changed: Json = None
+    typed_left: str | None = None
     typed_sent: str | None = None
     injected: str | None = None
 

@@ -20,6 +20,7 @@ ANSWERS: Final = frozenset(
         a.STEP_RESULT,
         a.STEP_ITEMS,
         a.STEP_ERROR,
+        a.STEP_LEFT,
         a.GEN_AI_TOOL_CALL_RESULT,
         a.GEN_AI_OUTPUT_MESSAGES,
         a.RUN_OUTPUT,

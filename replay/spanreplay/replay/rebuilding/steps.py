@@ -48,8 +48,9 @@ def ordered(assembly: Assembly) -> Ordered:
     moments = {moment.key: moment for moment in _moments(assembly)}
     shown = [*assembly.folded.steps, *assembly.decided]
     parents = {key: outer for key in shown if (outer := next(_outers(assembly, key), None)) is not None}
-    early = skewed(assembly.folded.steps.values(), parents)
-    causes = (*causes_of_ties(assembly, parents), *((answer, key) for key, answer in early.items()))
+    skew = skewed(assembly.folded.steps.values(), parents)
+    early, late = skew.early, skew.late
+    causes = (*causes_of_ties(assembly, parents), *((answer, key) for key, answer in early.items()), *late.items())
     laid = _arranged(assembly, moments, parents, causes)
     if ties := tuple(asked_in_turn(laid.steps, laid.links, moments)):
         laid = _arranged(assembly, moments, parents, (*causes, *ties))
@@ -64,7 +65,10 @@ def ordered(assembly: Assembly) -> Ordered:
         attempt = again.get(step.seq)
         reasons = [*_reasons(assembly, step), *([links.reasons[step.seq]] if step.seq in links.reasons else [])]
         if asking is not None and links.requested_by.get(step.seq) == seq[asking]:
-            reasons.append(_skew(step, seq[asking], assembly.folded.steps[asking].start_ns))
+            reasons.append(_early(step, seq[asking], assembly.folded.steps[asking].start_ns))
+        telling = late.get(step.key)
+        if telling is not None and step.seq < seq[telling]:
+            reasons.append(_late(step, seq[telling], assembly.folded.steps[telling].start_ns))
         made.append(
             _step(
                 step,
@@ -72,7 +76,11 @@ def ordered(assembly: Assembly) -> Ordered:
                 requested_by=step.requested_by if step.requested_by is not None else links.requested_by.get(step.seq),
                 attempt=step.draft.attempt if attempt is None else attempt.number,
                 retry_of=step.retry_of if attempt is None else attempt.retry_of,
-                overlaps=tuple(seq[o] for o in beside.beside.get(step.key, ()) if o != asking and early.get(o) != step.key),
+                overlaps=tuple(
+                    seq[o]
+                    for o in beside.beside.get(step.key, ())
+                    if o not in (asking, telling) and step.key not in (early.get(o), late.get(o))
+                ),
                 reasons=tuple(replace(reason, step=step.seq) for reason in reasons),
             )
         )
@@ -140,7 +148,13 @@ def _clock(span: SpanRecord) -> str:
     return "/".join(resource.identifier(name) or "" for name in (a.HOST_NAME, a.SERVICE_NAME, a.PROCESS_PID))
 
 
-def _skew(call: Placed, answer: int, started_ns: int) -> Reason:
+def _late(call: Placed, telling: int, started_ns: int) -> Reason:
+    after = duration(started_ns, call.started_ns)
+    detail = f"by the clock it began {after} after step {telling}, which was told its result: clocks differ, and it is put before that step"
+    return Reason(code=CLOCK_SKEW, detail=detail)
+
+
+def _early(call: Placed, answer: int, started_ns: int) -> Reason:
     early = duration(call.started_ns, started_ns)
     detail = f"by the clock it began {early} before step {answer}, whose answer asks for it: clocks differ, and it is put after that step"
     return Reason(code=CLOCK_SKEW, detail=detail)
@@ -312,6 +326,7 @@ def _step(
         answered_from=draft.answered_from,
         stands_for=draft.stands_for,
         changed=draft.changed,
+        typed_left=draft.typed_left,
         typed_sent=draft.typed_sent,
         injected=draft.injected,
         wire=draft.wire,

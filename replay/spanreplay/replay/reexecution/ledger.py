@@ -128,6 +128,8 @@ class Totals:
     """Names of temporary files that somebody had, ``recorded``, and those that were given instead, ``actual``."""
     unmade: list[Mapping[str, Any]] = field(default_factory=list)
     """Exceptions of another class than recorded, see :mod:`spanreplay.replay.reexecution.unmade`: run, step, name, error, why."""
+    alone: list[Mapping[str, Any]] = field(default_factory=list)
+    """What tools had changed in place and was not changed again, as the agent has changed it itself: run, step, names."""
     telemetry_dropped: int = 0
     runs_matched: set[str] = field(default_factory=set)
     differences: list[Difference] = field(default_factory=list)
@@ -227,6 +229,7 @@ _EVENTS: Final[Mapping[str, Callable[[Totals, Mapping[str, Any]], None]]] = {
     "relaxed": lambda totals, _: setattr(totals, "order_relaxed", totals.order_relaxed + 1),
     "taken": lambda totals, facts: totals.taken.append(facts),
     "unmade": lambda totals, facts: totals.unmade.append(facts),
+    "alone": lambda totals, facts: totals.alone.append(facts),
     "telemetry": lambda totals, facts: setattr(totals, "telemetry_dropped", totals.telemetry_dropped + facts.get("count", 1)),
     "difference": lambda totals, facts: totals.differences.append(Difference.of(facts)),
     "crashed": lambda totals, facts: totals.crashes.append(facts),

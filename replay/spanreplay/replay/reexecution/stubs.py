@@ -312,6 +312,8 @@ class RecordedCalls:
             result=answer_meaning(found) if recorded.by_meaning and found.kind == "model_call" else found.typed_result,
             error=found.typed_error,
             items=found.typed_items,
+            left=found.typed_left,
+            left_alone=lambda names: self.ledger.enter("alone", run=recorded.run.run_id, step=found.seq, names=names),
             exchange=found.wire,
             duration_ns=duration_ns(found),
             turn=keeper.turn(found.seq),

@@ -67,6 +67,9 @@ class Verdict:
     versions: Comparison | None = None
     """The recorded versions against the present ones; ``None`` where the record has none."""
 
+    alone: tuple[Mapping[str, Any], ...] = ()
+    """What tools had changed in place and was not changed again: run, step, ``names``."""
+
     unmade: tuple[Mapping[str, Any], ...] = ()
     """Exceptions of another class than recorded: run, step, name, ``error``, the class, and ``why``."""
 
@@ -137,6 +140,7 @@ class Verdict:
             "telemetry_dropped": self.telemetry_dropped,
             "processes": self.processes,
             "isolation": self.isolation,
+            "left_alone": [dict(facts) for facts in self.alone],
             "unmade": [dict(facts) for facts in self.unmade],
             "missing_state": list(self.missing_state),
             "live": [dict(call) for call in self.live],
@@ -185,6 +189,7 @@ def verdict(
         telemetry_dropped=totals.telemetry_dropped,
         processes=totals.processes,
         isolation=isolation,
+        alone=tuple(totals.alone),
         unmade=tuple(totals.unmade),
         missing_state=missing_state(of_command, isolation) if differences else (),
         unreached=tuple((r.run_id, s.seq) for r in runs for s in unreached(r, totals)),

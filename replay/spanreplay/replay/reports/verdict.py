@@ -68,6 +68,9 @@ def _notes(verdict: Verdict, runs: Sequence[Run]) -> list[Line]:
         [Piece(safe(f"note: refused, as a library's probe and no attempt: {notice.get('action')} {notice.get('target')}"), DIM)]
         for notice in verdict.notices
     ]
+    for facts in verdict.alone:
+        what = ", ".join(facts["names"][:_NAMED])
+        lines.append([Piece(safe(f"note: not changed again, as it is not what the tool of step {facts['step']} was given then: {what}"))])
     if not any(difference.cause_kind == "error_class" for difference in verdict.differences):
         lines += [[Piece(safe(f"note: {told(facts)}"))] for facts in verdict.unmade]
     lines += [[Piece(safe(f"note: a difference may come from missing state: {text}"))] for text in verdict.missing_state]

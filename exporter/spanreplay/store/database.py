@@ -191,7 +191,7 @@ class Database:
         with _threads_guard:
             lock = _threads.setdefault(key, threading.Lock())
         if not lock.acquire(timeout=self._wait_s):
-            raise LockedStoreError(f"another thread of this process has held {self.path} for more than {self._wait_s:g} s.")
+            raise LockedStoreError(f"another thread of this process has held {self.path} for more than {self._wait_s:g} s. Wait for it.")
         try:
             yield
         finally:

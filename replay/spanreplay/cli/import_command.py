@@ -169,7 +169,7 @@ def _import(into: "Store", source: str, opened: "Opened") -> _Done:
         added = import_records(into, read, report.losses, advance)
     where, run = _of_archive(source)
     if run and not (added.new or added.same or added.changed or added.beside or added.rejected):
-        raise WrongUse(f"{where} has no run whose id begins with {run!r}")
+        raise WrongUse(f"{where} has no run whose id begins with {run!r}; spanreplay show {where} shows those that it has")
     return _Done(
         source=source,
         format=opened.format,

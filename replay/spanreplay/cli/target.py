@@ -257,7 +257,9 @@ def _tell_pruned(name: str, path: Path) -> None:
     if gone:
         run_id, pruned_ns, by = gone[0]
         when = datetime.fromtimestamp(pruned_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M UTC")
-        raise WrongUse(f"run {run_id} was pruned from {path} on {when} by {by}")
+        raise WrongUse(
+            f"run {run_id} was pruned from {path} on {when} by {by}. If it was archived before, name it as ARCHIVE#{short_id(run_id)}"
+        )
 
 
 def _from_source(where: str, name: str) -> Loaded:
@@ -306,7 +308,7 @@ def in_archive(where: str, name: str) -> str:
         return name
     found = latest_run(where, int(last[1] or 0))
     if found is None:
-        raise WrongUse(f"{name}: the archive {where} has no such run")
+        raise WrongUse(f"{name}: the archive {where} has no such run; spanreplay show {where} shows those that it has")
     return found
 
 

@@ -117,7 +117,7 @@ def as_json(folder: ArchiveFolder, text: str, kind: type[_T]) -> _T:
     except (ValueError, TypeError, RecursionError):
         found = None
     if not isinstance(found, kind):
-        raise ArchiveError(f"{folder.location}: the list of runs does not have the form that spanreplay writes")
+        raise ArchiveError(f"{folder.location}: the list of runs does not have the form that spanreplay writes. Restore it from a copy.")
     return found
 
 
@@ -132,7 +132,9 @@ def check_marker(folder: ArchiveFolder, marker: bytes) -> None:
     except (ValueError, KeyError, TypeError):
         version = None
     if version != VERSION:
-        raise ArchiveError(f"{folder.location} is an archive of version {version!r}; this spanreplay knows version {VERSION}.")
+        raise ArchiveError(
+            f"{folder.location} is an archive of version {version!r}; this spanreplay knows version {VERSION}. Use the one that wrote it."
+        )
 
 
 def _read(

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
@@ -22,6 +23,9 @@ _ENVIRONMENT: Final = re.compile(
 """Names of variables that are kept: what shapes a run and is no secret by its nature. Values are redacted like any text."""
 
 HASH_SEED: Final = "PYTHONHASHSEED"
+
+PROXY: Final = "spanreplay.replay.proxy.serving"
+"""The module that stands before a command that is not Python's: what it is started with names that command, after ``--``."""
 
 _PASSING: Final = re.compile(
     r"SPANREPLAY_.*|OTEL_.*|SSH_.*|XDG_.*|DBUS_.*|TERM(_.*)?|PYTEST_.*|GIT_.*|LESS.*|LS_COLORS|HIST.*|PS\d|_|SHLVL|PWD|OLDPWD|PATH|PYTHONPATH"
@@ -52,8 +56,11 @@ def definition(redactor: Redactor) -> str:
 
     ``argv``, ``files`` (those that ``argv`` names, by their digests), ``cwd``, ``python``, ``platform``, ``timezone``, ``image`` of the
     container, ``environment`` (allow-listed variables), ``credentials`` (names of the variables that held one, never a value) and
-    ``versions``. Equal commands have equal ones.
+    ``versions``. Equal commands have equal ones. In the process of a proxy, ``argv`` is the command that it stands before, empty if it
+    knows none, and ``proxy`` has its ``upstreams``.
     """
+    served = served_command(sys.orig_argv)
+    argv = sys.orig_argv if served is None else served[0]
 
     def clean(text: str) -> str:
         return redactor.text(text)[0]
@@ -62,7 +69,7 @@ def definition(redactor: Redactor) -> str:
     cwd = _cwd()
     return canonical_json(
         {
-            "argv": redactor.arguments(sys.orig_argv),
+            "argv": redactor.arguments(argv),
             "cwd": None if cwd is None else str(cwd),
             "python": {"version": sys.version.split()[0], "implementation": sys.implementation.name, "executable": sys.executable},
             "platform": {
@@ -73,7 +80,7 @@ def definition(redactor: Redactor) -> str:
             },
             "timezone": timezone(),
             "image": _image(os.environ),
-            "files": {} if cwd is None else files(cwd, sys.orig_argv),
+            "files": {} if cwd is None else files(cwd, argv),
             "environment": {
                 name: clean(value)
                 for name, value in sorted(os.environ.items())
@@ -81,8 +88,22 @@ def definition(redactor: Redactor) -> str:
             },
             "credentials": credential_names(os.environ),
             "versions": versions(cwd),
+            **({} if served is None else {"proxy": {"upstreams": [clean(url) for url in served[1]]}}),
         }
     )
+
+
+def served_command(arguments: Sequence[str]) -> tuple[list[str], list[str]] | None:
+    """The command that a proxy stands before, and the upstreams it was given; ``None`` for what is no proxy.
+
+    Args:
+        arguments: ``sys.orig_argv``.
+    """
+    if list(arguments[1:3]) != ["-m", PROXY]:
+        return None
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    upstreams = [value for option, value in pairwise(arguments[:end]) if option == "--upstream"]
+    return list(arguments[end + 1 :]), upstreams
 
 
 def timezone() -> str | None:
@@ -260,7 +281,10 @@ def _cwd() -> Path | None:
 
 
 def program() -> str:
-    """A short name for what runs: the script or module, without folders."""
+    """A short name for what runs: the script or module, without folders; before what a proxy stands."""
+    served = served_command(sys.orig_argv)
+    if served is not None:
+        return Path(served[0][0]).name if served[0] else "proxy"
     arguments = sys.orig_argv[1:]
     while arguments and arguments[0].startswith("-"):
         option = arguments.pop(0)

@@ -6,10 +6,9 @@ import sys
 import tempfile
 import threading
 import urllib.request
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -85,7 +84,7 @@ def _needed() -> None:
 def _model(
     argv: list[str], target: str | None, given: tuple[str, ...], port: int, name: str | None, store: Path | None, *, as_json: bool
 ) -> int:
-    from spanreplay.replay.proxy.upstreams import UpstreamError, upstreams
+    from spanreplay.replay.proxy.upstreams import UpstreamError, addresses, upstreams
 
     loaded = _load(target, store) if target is not None else None
     if loaded is not None:
@@ -98,12 +97,22 @@ def _model(
     with tempfile.TemporaryDirectory(prefix="spanreplay-proxy-") as folder:
         beside = Beside(argv, found, Path(folder) / "ready.json", replaying=loaded is not None)
         served = beside.server(port, name or (Path(argv[0]).name if argv else "proxy"))
-        with beside:
+        with beside, _unset(addresses("", found)):
             if loaded is None:
                 _record(served, store_path(store).absolute(), beside, as_json=as_json)
                 return beside.exit_code or 0
             code = _replay(served, loaded, beside, as_json=as_json)
     return code
+
+
+@contextmanager
+def _unset(variables: Iterable[str]) -> Iterator[None]:
+    """The proxy's own process gets its upstreams by name: where they were found is nothing that a replay could miss."""
+    before = {name: os.environ.pop(name) for name in variables if name in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(before)
 
 
 @dataclass
@@ -120,10 +129,11 @@ class Beside:
 
     def server(self, port: int, name: str) -> list[str]:
         """The command line of the proxy's process."""
-        from spanreplay.replay.proxy.serving import MODULE
+        from spanreplay.recording.definition import PROXY
 
         options = [option for upstream in self.upstreams for option in ("--upstream", str(upstream))]
-        return [sys.executable, "-m", MODULE, "--name", name, "--port", str(port), "--ready", str(self.ready), *options]
+        options += ["--name", name, "--port", str(port), "--ready", str(self.ready)]
+        return [sys.executable, "-m", PROXY, *options, "--", *self.argv]
 
     def __enter__(self) -> None:
         self._thread = threading.Thread(target=self._run, name="spanreplay-proxy", daemon=True)
@@ -221,14 +231,10 @@ def _load(target: str, store: Path | None) -> "Loaded":
 
 def _recorded_upstreams(loaded: "Loaded") -> tuple[str, ...]:
     """Those that the proxy had when it recorded."""
-    from spanreplay.replay.proxy.serving import MODULE
-
     definition = next((run.definition for run in loaded.siblings if run.is_command and isinstance(run.definition, dict)), {})
-    argv = definition.get("argv")
-    words = [word for word in argv if isinstance(word, str)] if isinstance(argv, list) else []
-    if MODULE not in words:
-        return ()
-    return tuple(value for option, value in pairwise(words) if option == "--upstream")
+    proxy = definition.get("proxy")
+    upstreams = proxy.get("upstreams") if isinstance(proxy, dict) else None
+    return tuple(text for text in upstreams if isinstance(text, str)) if isinstance(upstreams, list) else ()
 
 
 # ---- MCP ----------------------------------------------------------------------------------------------------------

@@ -52,6 +52,8 @@ def own_command(recorded: Recorded) -> tuple[list[str], str | None]:
     if definition is None or not isinstance(argv, list) or not argv:
         named = "the run" if not recorded.runs else f"run {short_id(recorded.runs[0].run_id)}"
         raise WrongUse(f"{named} has no recorded command; give one after --")
+    if "proxy" in definition:
+        raise WrongUse(f"the run was recorded from between: spanreplay proxy --replay TARGET -- {shlex.join(map(str, argv))}")
     cwd = definition.get("cwd")
     return [str(word) for word in argv], cwd if isinstance(cwd, str) else None
 

@@ -45,7 +45,7 @@ def pytest_module(path: Path, run: Run, siblings: Sequence[Run], *, call: str | 
     recording = f"{RECORDINGS}/{name}.json"
     definition = next((r.definition for r in siblings if r.is_command and isinstance(r.definition, dict)), {})
     argv = definition.get("argv")
-    words = [str(word) for word in argv] if isinstance(argv, list) and argv else []
+    words = [str(word) for word in argv] if isinstance(argv, list) and "proxy" not in definition else []
     alone = sum(bool(r.steps) or not r.is_command for r in siblings) == 1
     imports: list[str] = []
     if call is not None:

@@ -51,6 +51,12 @@ def test_an_agent_of_another_process(spanreplay: CommandLine, monkeypatch: pytes
     assert "Paris." in said[0][0]
     kept = b"".join(path.read_bytes() for path in spanreplay.store.rglob("*") if path.is_file())
     assert b"sk-0123456789abcdef" not in kept
+    asked = spanreplay("replay", "last", "--rerun", "--yes")
+    assert (asked.code, "spanreplay proxy --replay TARGET -- " in asked.err) == (2, True), asked
+    changed = spanreplay("proxy", "--replay", "last", "--", *agent[:-1], "ho", spanreplay.folder / "again")
+    assert changed.code == 1, changed
+    assert "cause: the arguments" in changed.out
+    assert "called at" not in changed.out, "the proxy made the call, which the agent asked for from outside"
 
 
 def messages() -> bytes:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from spanreplay.content.redaction import RedactionPolicy, Redactor
 from spanreplay.recording.code import code_of
-from spanreplay.recording.definition import definition, marks
+from spanreplay.recording.definition import PROXY, definition, marks, program
 from spanreplay.replay.model import Run
 from spanreplay.replay.outgoing import view_of
 from spanreplay.replay.reexecution.causes import Causes
@@ -69,6 +70,20 @@ def edited(recorded: Run, *path: str, to: Any) -> Run:
         place = place[key]
     place[path[-1]] = to
     return replace(recorded, definition=made)
+
+
+def test_a_proxy_is_the_command_that_it_stands_before(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    (repository.folder / "agent.mjs").write_text("ask('formally')")
+    before = ["python", "-m", PROXY, "--upstream", "openai=http://there/v1", "--ready", "/scratch/1", "--"]
+    monkeypatch.setattr(sys, "orig_argv", [*before, "node", "agent.mjs", "--upstream", "no=more"])
+    was = command(repository)
+    assert was.definition["argv"] == ["node", "agent.mjs", "--upstream", "no=more"]
+    assert was.definition["proxy"] == {"upstreams": ["openai=http://there/v1"]}
+    assert (list(was.definition["files"]), program()) == (["agent.mjs"], "node")
+    monkeypatch.setattr(sys, "orig_argv", [word.replace("/scratch/1", "/scratch/2") for word in sys.orig_argv])
+    assert kinds(compared(was, repository)) == []
+    monkeypatch.setattr(sys, "orig_argv", before)  # which is not known beforehand
+    assert "argv" not in [kind for kind, _ in kinds(compared(was, repository))]
 
 
 def test_each_change_is_named_by_itself(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,12 @@ from spanreplay.replay.isolation.known import TELEMETRY
 IMPORT_WRITER: Final = "<frozen importlib._bootstrap_external>"
 """``co_filename`` of the code that writes ``.pyc`` files."""
 
-_SCRIPT: Final = (f"{os.sep}bin{os.sep}spanreplay", f"{os.sep}Scripts{os.sep}spanreplay")
+_PROGRAMS: Final = (
+    f"{os.sep}bin{os.sep}spanreplay",
+    f"{os.sep}Scripts{os.sep}spanreplay",
+    f"{os.sep}spanreplay{os.sep}replay{os.sep}proxy{os.sep}serving.py",
+)
+"""Ends of the names of files of ours whose module is ``__main__``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +70,8 @@ def read(frame: FrameType | None) -> Caller:
 
 
 def is_ours(module: str, file: str) -> bool:
-    """Whether a frame is spanreplay's own: a module of it, or its console script. The demo's agent stands for a user's."""
-    return (module.startswith("spanreplay.") and module != "spanreplay.cli.demo_agent") or file.endswith(_SCRIPT)
+    """Whether a frame is spanreplay's own: a module of it, its console script, or the proxy. The demo's agent stands for a user's."""
+    return (module.startswith("spanreplay.") and module != "spanreplay.cli.demo_agent") or file.endswith(_PROGRAMS)
 
 
 def user_line(frame: FrameType | None) -> str | None:

@@ -1,27 +1,27 @@
 """The model proxy as a program of its own: ``python -m spanreplay.replay.proxy.serving``, recorded and replayed as any other.
 
-It says where it is in a file, and goes when told so with the word it left there.
+It says where it is in a file, and goes when told so with the word it left there. What follows ``--`` is the command that it stands before,
+which somebody else starts: a run's definition tells of that, see :func:`spanreplay.recording.definition.served_command`.
 """
 
 import argparse
 import asyncio
 import json
+import logging
 import os
 import secrets
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import uvicorn
 
 from spanreplay.boundary.boundary import here
 from spanreplay.instrumentation.manual import agent_run
+from spanreplay.recording.definition import PROXY
 from spanreplay.replay.proxy.http_app import ModelProxy
 from spanreplay.replay.proxy.upstreams import upstreams
-
-MODULE: Final = "spanreplay.replay.proxy.serving"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +43,12 @@ def read_ready(file: Path) -> Ready | None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve until told to stop."""
-    parser = argparse.ArgumentParser(prog=MODULE)
+    parser = argparse.ArgumentParser(prog=PROXY)
     parser.add_argument("--name", required=True)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--ready", type=Path, required=True)
     parser.add_argument("--upstream", action="append", default=[])
+    parser.add_argument("command", nargs="*")
     given = parser.parse_args(arguments)
     with agent_run(given.name):
         asyncio.run(_serve(given.port, given.ready, given.upstream))
@@ -63,6 +64,7 @@ async def _serve(port: int, ready: Path, given: Sequence[str]) -> None:
     settings = uvicorn.Config(
         proxy, loop="asyncio", http="h11", ws="none", lifespan="off", log_level="error", access_log=False, timeout_graceful_shutdown=5
     )
+    logging.getLogger("uvicorn.error").addFilter(_is_a_fault)
     server = uvicorn.Server(settings)
     listener.listen(128)
     _tell(ready, f"http://127.0.0.1:{listener.getsockname()[1]}", token)
@@ -70,6 +72,11 @@ async def _serve(port: int, ready: Path, given: Sequence[str]) -> None:
         await server.serve(sockets=[listener])
     finally:
         await proxy.close()
+
+
+def _is_a_fault(record: logging.LogRecord) -> bool:
+    """A response that ends before its time ends so because the other side's did, and is kept as that."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], ConnectionAbortedError)
 
 
 def _tell(ready: Path, url: str, token: str) -> None:

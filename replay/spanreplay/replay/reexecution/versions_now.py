@@ -288,8 +288,9 @@ def _without_image(name: str, value: str | None) -> str | None:
 
 
 def _command(was: Json, now: Json, equal: list[str]) -> Iterator[Change]:
-    before, after = (" ".join(map(str, _list(_at(side, "argv"))[1:])) for side in (was, now))
-    yield from _plain("argv", before, after, "arguments", equal)
+    before, after = (_list(_at(side, "argv")) for side in (was, now))
+    if before and after:  # a proxy may know of no command
+        yield from _plain("argv", " ".join(map(str, before[1:])), " ".join(map(str, after[1:])), "arguments", equal)
     yield from _plain("cwd", _at(was, "cwd"), _at(now, "cwd"), "working folder", equal)
 
 

@@ -81,7 +81,7 @@ async def acall(scope: Scope, call: Call, invoke: Callable[[], Awaitable[T]]) ->
     step = begin(scope, call, gathers=True)
     if step is None:
         return await invoke()
-    step.awaits = True
+    step.will_be_awaited()
     answer = step.ask()
     if answer is not None:
         return cast("T", await agive(step, answer))

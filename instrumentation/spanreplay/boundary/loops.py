@@ -80,6 +80,12 @@ def is_running() -> bool:
     return asyncio._get_running_loop() is not None or _trio() is not None
 
 
+def running() -> object | None:
+    """The event loop that runs in this thread."""
+    trio = _trio()
+    return asyncio._get_running_loop() if trio is None else trio.lowlevel.current_trio_token()
+
+
 def who() -> Hashable:
     """Who runs now, to be compared: a weak reference to the task, else the number of the thread."""
     if asyncio._get_running_loop() is not None:

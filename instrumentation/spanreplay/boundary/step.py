@@ -11,7 +11,7 @@ from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, Status, StatusCode
 
-from spanreplay.boundary import spans
+from spanreplay.boundary import cancelled, spans
 from spanreplay.boundary.body import Body
 from spanreplay.boundary.call import INTENT_EFFECTS, Answer, Call, OutcomeName, StepEnded, StepEvent, StepStarted
 from spanreplay.boundary.contents import digests_json, for_span
@@ -212,6 +212,12 @@ class Step:
         return span
 
     # ---- while it runs ------------------------------------------------------------------------------------------
+
+    def will_be_awaited(self) -> None:
+        """Who asks for the answer can wait to be cancelled, on an event loop."""
+        self.awaits = True
+        if self.session.orders is not None:
+            cancelled.watch(self.scope)
 
     def body(self) -> Body:
         """A context manager: what is called inside belongs to this step."""

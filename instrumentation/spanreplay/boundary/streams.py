@@ -248,7 +248,7 @@ class AsyncStream(Generic[T]):
             self._begun = True
             step = begin(*self._begin)
             if step is not None:
-                step.awaits = True
+                step.will_be_awaited()
             answer = None if step is None else step.ask()
             if step is not None and answer is not None:
                 self._body = cast("Source[T]", _AsyncReplayed(step, answer))

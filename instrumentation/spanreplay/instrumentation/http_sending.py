@@ -101,7 +101,7 @@ async def asend(sender: Sender, read: Callable[[], Awaitable[bytes]], transmit: 
     exchange = _begun(sender, body) if course is Course.STEP else course
     if not isinstance(exchange, Exchange):
         return cast("R", await _awaited(sender.drop())) if exchange is Course.DROP else await transmit()
-    exchange.step.awaits = True
+    exchange.step.will_be_awaited()
     answer = exchange.step.ask()
     if answer is not None:
         exchange.answered(answer)

@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import gc
 from collections.abc import Awaitable, Callable
 
 import anyio
 import pytest
 
 from spanreplay.instrumentation import agent_run, tool
+from spanreplay.instrumentation.shims import deadlines
 from support.taped import Tape, recorded, replayed, told
 
 LIMIT_S = 0.03
@@ -17,6 +19,7 @@ limit_s = LIMIT_S
 recording = True
 asked = "b"
 before = False
+cancels = True
 
 
 @tool(effect="read")
@@ -113,7 +116,71 @@ async def beside_a_client() -> str:
     return await by_timeout()
 
 
-FORMS = [by_timeout, by_wait_for, by_move_on_after, by_fail_after, in_tasks_below, nested, again, beside_a_client]
+async def of_a_task_that_was_there() -> str:
+    task = asyncio.create_task(several())
+    await asyncio.sleep(0)
+    try:
+        return await asyncio.wait_for(task, limit_s)
+    except TimeoutError:
+        return await look("late")
+
+
+async def around_tasks_that_were_there() -> str:
+    tasks = [asyncio.create_task(several()) for _ in range(2)]
+    try:
+        async with asyncio.timeout(limit_s):
+            await asyncio.gather(*tasks)
+    except TimeoutError:
+        return await look("late")
+    return "done"
+
+
+def in_trio(form: Callable[[], Awaitable[str]]) -> Callable[[], Awaitable[str]]:
+    """The form, in a thread that runs trio, which has a call that goes by trio."""
+
+    async def in_thread() -> str:
+        trio = pytest.importorskip("trio")
+        return await asyncio.to_thread(trio.run, form)
+
+    in_thread.__name__ = form.__name__
+    return in_thread
+
+
+@in_trio
+async def by_trio() -> str:
+    import trio  # type: ignore[import-not-found, unused-ignore]
+
+    async def both(number: int) -> None:
+        await look(f"a {number}")
+        if recording:
+            await trio.sleep_forever()
+        await look("b")
+
+    with trio.move_on_after(limit_s):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(both, 1)
+            nursery.start_soon(both, 2)
+    try:
+        with trio.fail_after(limit_s):
+            await both(3)
+    except trio.TooSlowError:
+        return await look("late")
+    return "done"
+
+
+FORMS = [
+    by_timeout,
+    by_wait_for,
+    by_move_on_after,
+    by_fail_after,
+    in_tasks_below,
+    nested,
+    again,
+    beside_a_client,
+    of_a_task_that_was_there,
+    around_tasks_that_were_there,
+    by_trio,
+]
 
 
 def agent(form: Callable[[], Awaitable[str]]) -> Callable[[], Awaitable[None]]:
@@ -126,7 +193,7 @@ def agent(form: Callable[[], Awaitable[str]]) -> Callable[[], Awaitable[None]]:
 
 @pytest.fixture(autouse=True)
 def _as_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("recording", True), ("asked", "b"), ("before", False), ("limit_s", LIMIT_S)):
+    for name, value in (("recording", True), ("asked", "b"), ("before", False), ("cancels", True), ("limit_s", LIMIT_S)):
         monkeypatch.setattr(f"{__name__}.{name}", value)
 
 
@@ -163,3 +230,59 @@ def test_a_change_before_the_deadline_is_a_difference(form: Callable[[], Awaitab
     result = replayed(tape, agent(form))
     assert not result.equal
     assert told(result)[0][0] != "unreached"
+
+
+async def cancelled_between_calls() -> str:
+    task = asyncio.create_task(several())
+    await asyncio.sleep(0)
+    await look("main")
+    if cancels:
+        task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    return await look("end")
+
+
+async def given_up_after_a_wait() -> str:
+    tasks = [asyncio.create_task(several()) for _ in range(2)]
+    done, pending = await asyncio.wait(tasks, timeout=LIMIT_S)
+    for task in pending:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    return await look(f"{len(done)} {len(pending)}")
+
+
+@pytest.mark.parametrize("form", [cancelled_between_calls, given_up_after_a_wait], ids=lambda form: form.__name__)
+def test_a_task_that_was_cancelled_makes_no_call_that_it_never_made(
+    form: Callable[[], Awaitable[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tape = record(form, monkeypatch)
+    result = replayed(tape, agent(form))
+    assert told(result) == []
+    assert (result.verdict.matched, result.verdict.recorded) == (len(tape.paths) - 1,) * 2
+
+
+def test_a_task_that_is_not_cancelled_any_more_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    tape = record(cancelled_between_calls, monkeypatch)
+    monkeypatch.setattr(f"{__name__}.cancels", False)
+    monkeypatch.setattr("spanreplay.boundary.boundary.CANCEL_GRACE_S", 0.01)
+    assert [kind for kind, *_ in told(replayed(tape, agent(cancelled_between_calls)))] == ["never_recorded"]
+
+
+def test_a_change_before_the_cancellation_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    tape = record(cancelled_between_calls, monkeypatch)
+    monkeypatch.setattr(f"{__name__}.before", True)
+    result = replayed(tape, agent(cancelled_between_calls))
+    assert [(kind, field) for kind, _, _, field in told(result)] == [("input", "arguments.name")]
+
+
+def test_what_is_entered_and_never_left_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        with agent_run("agent"):
+            for _ in range(3):
+                await asyncio.timeout(LONG_S).__aenter__()
+
+    recorded(main)
+    gc.collect()
+    assert not deadlines._entered
+    assert not deadlines._to_expire

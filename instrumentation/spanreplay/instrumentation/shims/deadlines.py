@@ -2,7 +2,8 @@
 
 A replay answers calls at once, so the time of a block (``asyncio.timeout``, ``asyncio.wait_for``, ``anyio.move_on_after``) may not be over
 where it was when it was recorded. Deadlines of a task or thread are told apart by the function that enters them and the order in which it
-does: those of HTTP clients are not entered in a replay.
+does: those of HTTP clients are not entered in a replay. A call is inside of a deadline where the task was started inside, or is waited for
+there, as in ``wait_for(task)``.
 """
 
 import asyncio
@@ -12,21 +13,27 @@ import sys
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import Any, Final
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 import wrapt
 
+from spanreplay.boundary import loops
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.orders import Channel, channel_of
 from spanreplay.boundary.scope import Scope
+from spanreplay.instrumentation.shims.jobs import path_of
 from spanreplay.instrumentation.shims.patching import Patches
 
 _NAME: Final = "deadlines"
-_BETWEEN: Final = frozenset({"asyncio", "anyio", "contextlib", "spanreplay"})
+_BETWEEN: Final = frozenset({"asyncio", "anyio", "contextlib", "spanreplay", "trio"})
 """Packages that enter a deadline for somebody else."""
 _PARTS: Final = 3
 _ANYIO: Final = "anyio._backends._asyncio"
+_TRIO: Final = "trio._core._run"
+_CHAIN: Final = 1000
+"""Tasks that are looked at, one waiting for the other."""
 _patches = Patches()
-_hooked = False
+_hooked: Final[set[str]] = set()
 
 
 class Deadline:
@@ -46,7 +53,11 @@ class Deadline:
         self._number = scope.next(f"!deadline {self._by}")
         self.over = False
         """It has expired, or the program has left it."""
-        self.loop = asyncio._get_running_loop()
+        self.loop = loops.running()
+        task = None if asyncio._get_running_loop() is None else asyncio.current_task()
+        self._task = None if task is None else ref(task)
+        self.awaits: object = None
+        """What else the task waits for inside."""
         self.place = self._recorded(scope)
         """Where in the order of the recorded steps it expired; ``None`` where it did not."""
 
@@ -65,10 +76,24 @@ class Deadline:
     def awaited(self) -> bool:
         """Expired when it was recorded, not yet here, and is one of the loop that runs."""
         told = self._session.told_orders
-        return not self.over and self.place is not None and told is not None and not told.released and self._is_here()
+        if self.over or self.place is None or told is None or told.released:
+            return False
+        return self.loop is not None and self.loop is loops.running()
 
-    def _is_here(self) -> bool:
-        return self.loop is not None and self.loop is asyncio._get_running_loop()
+    def waits_for(self, path: str) -> bool:
+        """Whether the task that has entered it waits, itself or by others, for a task of asyncio that makes the call at ``path``."""
+        task = None if self._task is None else self._task()
+        left: list[Any] = [getattr(task, "_fut_waiter", None), self.awaits]
+        for _ in range(_CHAIN):
+            left = [at for at in left if at is not None]
+            if not left:
+                return False
+            at = left.pop()
+            at_path = path_of(at)
+            if at_path is not None and path.startswith(at_path + "/"):
+                return True
+            left += [getattr(at, "_fut_waiter", None), *getattr(at, "_children", ())]
+        return False
 
     def expire(self) -> None:
         """Let it expire now."""
@@ -92,13 +117,20 @@ def _function() -> str:
 
 _inside: ContextVar[tuple[Deadline, ...]] = ContextVar("spanreplay.deadlines", default=())
 """Those that expired when they were recorded; tasks started inside of them are so too."""
-_entered: Final[dict[int, Deadline]] = {}
-"""By the identity of what the program has entered."""
+_entered: Final["WeakKeyDictionary[Any, Deadline]"] = WeakKeyDictionary()
+"""By what the program has entered."""
+_to_expire: Final["WeakSet[Deadline]"] = WeakSet()
+"""Those that the program is inside of and that expired when they were recorded."""
 
 
-def awaited() -> Deadline | None:
-    """Of the deadlines around a call that is made here: the first that had expired when it was recorded and has not yet here."""
-    found = [deadline for deadline in _inside.get() if deadline.awaited]
+def awaited(path: str) -> Deadline | None:
+    """Of the deadlines around a call that is made here: the first that had expired when it was recorded and has not yet here.
+
+    Args:
+        path: of the call.
+    """
+    inside = _inside.get()
+    found = [one for one in tuple(_to_expire) if one.awaited and (one in inside or one.waits_for(path))]
     return min(found, key=lambda one: one.place or 0, default=None)
 
 
@@ -112,6 +144,7 @@ def _enter(expire: Callable[[], object]) -> Deadline | None:
     deadline = Deadline(scope, channel, expire)
     if deadline.place is not None:
         _inside.set((*_inside.get(), deadline))
+        _to_expire.add(deadline)
     return deadline
 
 
@@ -119,6 +152,7 @@ def _leave(deadline: Deadline | None) -> None:
     if deadline is not None:
         deadline.over = True
         if deadline.place is not None:
+            _to_expire.discard(deadline)
             _inside.set(tuple(one for one in _inside.get() if one is not deadline))
 
 
@@ -132,10 +166,10 @@ def _now() -> float:
 def _entering(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def enter(self: Any) -> Any:
-        _entered.pop(id(self), None)
-        deadline = None if self.when() is None else _enter(lambda: self.reschedule(_now()))
+        _entered.pop(self, None)
+        deadline = None if self.when() is None else _enter(_acting(self, lambda one: one.reschedule(_now())))
         if deadline is not None:
-            _entered[id(self)] = deadline
+            _entered[self] = deadline
         return original(self)
 
     return enter
@@ -144,7 +178,7 @@ def _entering(original: Callable[..., Any]) -> Callable[..., Any]:
 def _leaving(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def leave(self: Any, *raised: Any) -> Any:
-        _leave(_entered.pop(id(self), None))
+        _leave(_entered.pop(self, None))
         return original(self, *raised)
 
     return leave
@@ -153,7 +187,7 @@ def _leaving(original: Callable[..., Any]) -> Callable[..., Any]:
 def _expiring(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def _on_timeout(self: Any) -> Any:
-        deadline = _entered.get(id(self))
+        deadline = _entered.get(self)
         if deadline is not None:
             deadline.expired()
         return original(self)
@@ -182,6 +216,7 @@ def _limiting(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             if deadline.place is not None:
                 given.append(asyncio.ensure_future(fut))
+                deadline.awaits = given[0]
             return await original(given[0] if given else fut, timeout)
         except TimeoutError as error:
             if isinstance(error.__cause__, asyncio.CancelledError):
@@ -204,12 +239,12 @@ def _limiting(original: Callable[..., Any]) -> Callable[..., Any]:
 def _entering_scope(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def enter(self: Any) -> Any:
-        _entered.pop(id(self), None)
+        _entered.pop(self, None)
         if self.deadline == math.inf:  # that of a group of tasks
             return original(self)
-        deadline = _enter(lambda: setattr(self, "deadline", _now()))
+        deadline = _enter(_acting(self, lambda one: setattr(one, "deadline", _now())))
         if deadline is not None:
-            _entered[id(self)] = deadline
+            _entered[self] = deadline
         return original(self)
 
     return enter
@@ -218,7 +253,7 @@ def _entering_scope(original: Callable[..., Any]) -> Callable[..., Any]:
 def _cancelling(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def cancel(self: Any, *args: Any, **kwargs: Any) -> Any:
-        deadline = _entered.get(id(self))
+        deadline = _entered.get(self)
         if deadline is not None and _now() >= self.deadline:
             deadline.expired()
         return original(self, *args, **kwargs)
@@ -235,19 +270,67 @@ def _anyio(module: Any) -> None:
         _patches.replace(module.CancelScope, "cancel", _cancelling)
 
 
+# ---- trio -------------------------------------------------------------------------------------------------------
+
+
+def _entering_in_trio(original: Callable[..., Any], now: Callable[[], float]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def enter(self: Any) -> Any:
+        limited = min(self._deadline, getattr(self, "_relative_deadline", math.inf)) < math.inf
+        deadline = _enter(_acting(self, lambda one: setattr(one, "deadline", now()))) if limited and not self._has_been_entered else None
+        if deadline is not None:
+            _entered[self] = deadline
+        return original(self)
+
+    return enter
+
+
+def _cancelling_in_trio(original: Callable[..., Any], now: Callable[[], float]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def cancel(self: Any, *args: Any, **kwargs: Any) -> Any:
+        deadline = _entered.get(self)
+        if deadline is not None and now() >= self._deadline:
+            deadline.expired()
+        return original(self, *args, **kwargs)
+
+    return cancel
+
+
+def _trio(module: Any) -> None:
+    from spanreplay.instrumentation import shims
+
+    kind, now = getattr(module, "CancelScope", None), getattr(module, "current_time", None)
+    known = getattr(kind, "__slots__", ())
+    if shims._installed and now is not None and {"_deadline", "_has_been_entered", "__weakref__"} <= set(known):
+        _patches.replace(kind, "__enter__", functools.partial(_entering_in_trio, now=now))
+        _patches.replace(kind, "__exit__", _leaving)
+        _patches.replace(kind, "_cancel" if hasattr(kind, "_cancel") else "cancel", functools.partial(_cancelling_in_trio, now=now))
+
+
+def _acting(entered: Any, act: Callable[[Any], object]) -> Callable[[], object]:
+    """What does something with what the program has entered, and does not keep it."""
+    known = ref(entered)
+
+    def acts() -> object:
+        there = known()
+        return None if there is None else act(there)
+
+    return acts
+
+
 def install() -> None:
-    """Patch asyncio, and anyio when it is there or comes."""
-    global _hooked  # noqa: PLW0603 — a post-import hook cannot be taken back
+    """Patch asyncio, and anyio and trio when they are there or come."""
     _patches.replace(asyncio.Timeout, "__aenter__", _entering)
     _patches.replace(asyncio.Timeout, "__aexit__", _leaving)
     _patches.replace(asyncio.Timeout, "_on_timeout", _expiring)
     if sys.version_info < (3, 12):
         _patches.rebind(asyncio.tasks, "wait_for", _limiting, everywhere=True)
-    if _ANYIO in sys.modules:
-        _anyio(sys.modules[_ANYIO])
-    elif not _hooked:
-        wrapt.register_post_import_hook(_anyio, _ANYIO)
-        _hooked = True
+    for name, patch in ((_ANYIO, _anyio), (_TRIO, _trio)):
+        if name in sys.modules:
+            patch(sys.modules[name])
+        elif name not in _hooked:
+            wrapt.register_post_import_hook(patch, name)
+            _hooked.add(name)
 
 
 def uninstall() -> None:

@@ -1,16 +1,35 @@
-"""A call that was never made, as its agent had run into a deadline before it: see :mod:`spanreplay.instrumentation.shims.deadlines`."""
+"""A call that was never made, as its agent had run into a deadline before it, or its task was cancelled.
 
+See :mod:`spanreplay.instrumentation.shims.deadlines` and :mod:`spanreplay.boundary.cancelled`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from spanreplay.boundary import cancelled
 from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.instrumentation.shims import deadlines
-from spanreplay.instrumentation.shims.deadlines import Deadline
 from spanreplay.replay.model import Step
 from spanreplay.replay.reexecution.forks import scope_of
 from spanreplay.replay.reexecution.matched import Missed
 from spanreplay.replay.reexecution.matching import RecordedRun
 
 
-def deadline_of(step: LiveStep, recorded: RecordedRun, missed: Missed, there: Step | None) -> Deadline | None:
-    """The deadline that is to expire instead of the call being a difference; ``None`` where it is one.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """What stopped a task when it was recorded, and is still to come here.
+
+    Attributes:
+        act: brings it about now; it comes by itself where this does nothing.
+        pending_ns: for how long it may take to come by itself.
+    """
+
+    act: Callable[[], object]
+    pending_ns: int = 0
+
+
+def stop_of(step: LiveStep, recorded: RecordedRun, missed: Missed, there: Step | None) -> Stop | None:
+    """What is to stop the task instead of the call being a difference; ``None`` where it is one.
 
     Args:
         step: the call, whose caller can be cancelled.
@@ -20,11 +39,13 @@ def deadline_of(step: LiveStep, recorded: RecordedRun, missed: Missed, there: St
     """
     if not step.awaits or missed.claim is not None or missed.kind == "not_replayable":
         return None
-    deadline = deadlines.awaited()
-    if deadline is None or deadline.place is None:
-        return None
     to_come = [] if there is None else [there]
     to_come += recorded.index.in_scope(scope_of(step.path))
-    if any(recorded.free(one) and one.seq_start is not None and one.seq_start <= deadline.place for one in to_come):
-        return None  # before the deadline the record has other calls there, which are missing
-    return deadline
+    left = [one.seq_start for one in to_come if recorded.free(one) and one.seq_start is not None]
+    deadline = deadlines.awaited(step.path)
+    if deadline is not None and deadline.place is not None and all(seq > deadline.place for seq in left):
+        return Stop(act=deadline.expire)
+    if left:
+        return None  # the record has other calls there, which are missing
+    ended = cancelled.recorded(step.scope)
+    return None if ended is None else Stop(act=lambda: None, pending_ns=ended[1] * 1_000_000)

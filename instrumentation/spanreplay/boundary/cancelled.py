@@ -1,0 +1,44 @@
+"""Which tasks of asyncio ended by being cancelled is kept: what they would have called next was never called, however fast a replay is."""
+
+import asyncio
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from spanreplay.boundary.orders import Channel, channel_of
+
+if TYPE_CHECKING:
+    from spanreplay.boundary.scope import Scope
+    from spanreplay.boundary.session import Session
+
+_NAME: Final = "cancelled"
+
+
+def watch(scope: "Scope") -> None:
+    """Keep whether the task that runs here, and has made a call in this scope, ends by being cancelled."""
+    if scope.session.orders is None or _NAME in scope.memo:
+        return
+    scope.memo[_NAME] = True
+    task = asyncio.current_task() if asyncio._get_running_loop() is not None else None
+    channel = None if task is None else channel_of(scope, _NAME)
+    if task is not None and channel is not None:
+        task.add_done_callback(partial(_ended, scope.session, channel, time.monotonic()))
+
+
+def _ended(session: "Session", channel: Channel, began: float, task: "asyncio.Task[Any]") -> None:
+    if task.cancelled() and session.orders is not None:
+        session.orders.add(channel, int((time.monotonic() - began) * 1000), (session.latest,))
+
+
+def recorded(scope: "Scope") -> tuple[int, int] | None:
+    """Where in the order of the recorded steps the task of this scope was cancelled, and how many milliseconds after its first call there.
+
+    ``None`` where it was not, or nothing is told of that.
+    """
+    told = scope.session.told_orders
+    channel = None if told is None or told.released else channel_of(scope, _NAME)
+    left = None if told is None or channel is None else told.left(channel)
+    if not left:
+        return None
+    ms, members = left[0]
+    return (members[0], ms) if len(members) == 1 and isinstance(members[0], int) else None

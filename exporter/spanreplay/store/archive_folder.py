@@ -11,19 +11,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from spanreplay.store.confined import confined
 from spanreplay.store.errors import StoreError
 
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _NOT_OURS: Final = frozenset({"http", "https", "grpc", "grpcs"})
 """Of back ends that are asked, not of folders."""
-_CONFIG: Final = {
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "memory_limit": "512MB",
-    "python_enable_replacements": "false",
-    "temp_directory": "",
-    "threads": "1",
-}
 _BATCH: Final = 100
 
 
@@ -137,20 +130,10 @@ class ArchiveFolder:
         duckdb = importlib.import_module("duckdb")
         files = [self._place(name) for name in names]
         try:
-            connection = duckdb.connect(":memory:", config=_CONFIG)
-            try:
-                if self._remote is not None:
-                    connection.register_filesystem(self._remote)
-                quoted = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
-                connection.execute(f"SET allowed_paths = [{quoted}]")  # a setting takes no parameter
-                connection.execute("SET enable_progress_bar = false")
-                connection.execute("SET enable_external_access = false")
-                connection.execute("SET lock_configuration = true")
+            with confined(files, filesystem=self._remote) as connection:
                 cursor = connection.execute(sql, [files, *parameters])
                 while rows := cursor.fetchmany(_BATCH):
                     yield from rows
-            finally:
-                connection.close()
         except duckdb.Error as error:
             gone = [name for name in names if not self._is_there(name)]
             if gone:

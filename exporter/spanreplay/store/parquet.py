@@ -5,17 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from spanreplay.store.confined import confined
 from spanreplay.store.errors import StoreError
 
 BATCH: Final = 100
-_CONFIG: Final = {
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "memory_limit": "512MB",
-    "python_enable_replacements": "false",
-    "temp_directory": "",
-    "threads": "1",
-}
 
 
 class ParquetError(StoreError):
@@ -38,13 +31,7 @@ def rows(path: Path, *, batch: int = BATCH) -> Iterator[dict[str, Any]]:
     duckdb = importlib.import_module("duckdb")
     file = str(path.resolve())
     try:
-        connection = duckdb.connect(":memory:", config=_CONFIG)
-        try:
-            quoted = file.replace("'", "''")
-            connection.execute(f"SET allowed_paths = ['{quoted}']")  # a setting takes no parameter
-            connection.execute("SET enable_progress_bar = false")
-            connection.execute("SET enable_external_access = false")
-            connection.execute("SET lock_configuration = true")
+        with confined([file]) as connection:
             relation = connection.read_parquet(file)
             names = list(relation.columns)
             picked = [_picked(duckdb, name, str(kind)) for name, kind in zip(names, relation.types, strict=True)]
@@ -53,8 +40,6 @@ def rows(path: Path, *, batch: int = BATCH) -> Iterator[dict[str, Any]]:
             while found := cursor.fetchmany(batch):
                 for row in found:
                     yield {name: value for name, value in zip(names, row, strict=True) if value is not None}
-        finally:
-            connection.close()
     except duckdb.Error as error:
         raise ParquetError(str(error).replace(file, path.name).splitlines()[0][:300]) from None
     except (RuntimeError, ValueError) as error:  # DuckDB's binding to Python fails so at a column whose name is no UTF-8

@@ -175,6 +175,56 @@ def test_a_call_that_the_clock_puts_before_its_request_is_joined_by_its_id(ahead
     assert not any(step.overlaps for step in run.steps), "nothing runs beside the answer that asks for it"
 
 
+@pytest.mark.parametrize("call_id", ["c1", None])
+@pytest.mark.parametrize("result", ['"found"', None])
+@pytest.mark.parametrize("behind", [150, 450, -450])
+def test_a_call_that_the_clock_puts_elsewhere_is_between_what_asked_for_it_and_what_was_told(
+    behind: int, result: str | None, call_id: str | None
+) -> None:
+    error = None if result is not None else {"status": STATUS_ERROR, "status_message": "no such city here"}
+    asked = asks(2, ("c1", "f", {"n": 1}), start=500, end=600)
+    call = tool(3, 1, name="f", call=call_id, args='{"n":1}', result=result, start=610 + behind, end=620 + behind, **(error or {}))
+    told = "found" if result is not None else "failed: no such city here"
+    last = chat(4, 1, start=700, end=800, attributes={a.GEN_AI_INPUT_MESSAGES: _answered("c1", told)})
+    after = chat(5, 1, start=900, end=950, attributes={a.GEN_AI_INPUT_MESSAGES: _answered("c1", told)})
+    (run,) = build_runs([span(1, start=0, end=9000, attributes=agent(1).attributes), asked, call, last, after])
+    assert [int(step.span_id, 16) for step in run.steps] == [2, 3, 4, 5]
+    assert (asked_by(run, 3), run.steps[1].call_id) == (2, "c1")
+    assert len(reasons(run, "clock-skew")) == 1
+    assert not any(3 in (int(run.steps[o - 1].span_id, 16) for o in step.overlaps) for step in run.steps if step.seq in (1, 3))
+
+
+def _answered(call_id: str, result: str) -> str:
+    part = {"type": "tool_call_response", "id": call_id, "response": result}
+    return json.dumps([{"role": "tool", "parts": [part]}])
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        pytest.param(
+            [asks(2, ("c1", "f", {})), tells(3, ("c1", 1)), tool(4, 1, name="f", call="c1", start=410), asks(5, ("c1", "f", {}))],
+            id="asked for again",
+        ),
+        pytest.param(
+            [
+                asks(2, ("c1", "f", {})),
+                tool(3, 1, name="f", call="c1", start=300),
+                tells(4, ("c1", 1)),
+                tool(5, 1, name="f", call="c1", start=510),
+            ],
+            id="ran again",
+        ),
+        pytest.param(
+            [asks(2, ("c1", "f", {})), tells(3, ("c1", "another")), tool(4, 1, name="f", start=410)],
+            id="another result",
+        ),
+    ],
+)
+def test_what_may_have_run_after_the_request_that_tells_of_it_did(records: Sequence[Record]) -> None:
+    assert not reasons(one(*records), "clock-skew")
+
+
 @pytest.mark.parametrize(
     "records",
     [

@@ -50,6 +50,7 @@ def ordered(assembly: Assembly) -> Ordered:
     parents = {key: outer for key in shown if (outer := next(_outers(assembly, key), None)) is not None}
     skew = skewed(assembly.folded.steps.values(), parents)
     early, late = skew.early, skew.late
+    moments |= _moved(late, moments)
     causes = (*causes_of_ties(assembly, parents), *((answer, key) for key, answer in early.items()), *late.items())
     laid = _arranged(assembly, moments, parents, causes)
     if ties := tuple(asked_in_turn(laid.steps, laid.links, moments)):
@@ -141,6 +142,29 @@ def _moment(key: SpanKey, span: SpanRecord, parent: SpanKey | None, draft: StepD
         clock=clock,
         tie=f"{key.span_id}{key.trace_id}",
     )
+
+
+def _moved(late: Mapping[SpanKey, SpanKey], moments: Mapping[SpanKey, Moment[SpanKey]]) -> dict[SpanKey, Moment[SpanKey]]:
+    """The calls that began too late, and what is inside them, as if they had ended when the model was told their results."""
+    inside: dict[SpanKey | None, list[SpanKey]] = {}
+    for key, moment in moments.items() if late else ():
+        inside.setdefault(moment.parent, []).append(key)
+    found: dict[SpanKey, Moment[SpanKey]] = {}
+    shifts: dict[SpanKey, int] = {}
+    for call, telling in late.items():
+        ended = moments[call].end_ns
+        behind = (moments[call].start_ns if ended is None else ended) - moments[telling].start_ns
+        shifts[telling] = max(shifts.get(telling, 0), behind)
+    for call, telling in late.items():
+        shift = shifts[telling]
+        waiting = [call]
+        while waiting:
+            key = waiting.pop()
+            moment = moments[key]
+            end = None if moment.end_ns is None else moment.end_ns - shift
+            found[key] = replace(moment, start_ns=moment.start_ns - shift, end_ns=end)
+            waiting += (one for one in inside.get(key, ()) if one not in found)
+    return found
 
 
 def _clock(span: SpanRecord) -> str:

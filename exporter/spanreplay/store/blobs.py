@@ -36,15 +36,24 @@ def key_of(digest: str) -> int | None:
     return int(found[1], 16) if found else None
 
 
-def select_blobs(connection: "Connection", digests: Iterable[str], what: What) -> list[tuple[Any, ...]]:
-    """Content that is there: the digest, and what is asked for beside it."""
-    wanted = {*digests}
-    keys = {digest: key_of(digest) for digest in wanted}
+def select_blobs(
+    connection: "Connection", digests: Iterable[str], what: What, keys: Mapping[str, int | None] | None = None
+) -> list[tuple[Any, ...]]:
+    """Content that is there: the digest, and what is asked for beside it.
+
+    Args:
+        connection: may read.
+        digests: of what content.
+        what: is asked for.
+        keys: the :func:`key_of` each of the digests, where these are at hand.
+    """
+    if keys is None:
+        keys = {digest: key_of(digest) for digest in digests}
     others = [digest for digest, key in keys.items() if key is None]
     found: list[tuple[Any, ...]] = []
-    if len(others) < len(wanted):
+    if len(others) < len(keys):
         rows = _by_key(connection, [*{key for key in keys.values() if key is not None}], what)
-        found = [row for row in rows if row[0] in wanted]
+        found = [row for row in rows if row[0] in keys]
     if others:
         found += connection.execute(_BY_DIGEST[what], [others]).fetchall()
     return found

@@ -54,6 +54,21 @@ _to_readable: Final = encoder(ascii_only=False, allow_nan=False)
 _to_sorted: Final = encoder(sort_keys=True, allow_nan=False)
 
 
+class WrittenMap(dict[str, Json]):
+    """The form of a map whose JSON is at hand as it was written, and need not be made again."""
+
+    __slots__ = ("text",)
+    text: str
+    """Compact JSON with its characters as they are."""
+
+
+def written_map(form: Mapping[str, Json], text: str) -> WrittenMap:
+    """A map, and its JSON."""
+    made = WrittenMap(form)
+    made.text = text
+    return made
+
+
 class ContentLostError(OSError):
     """Content could not be kept, so nothing may refer to it."""
 
@@ -74,7 +89,7 @@ def to_json(form: Json) -> str:
 
 def to_readable_json(form: Json) -> str:
     """Compact JSON with its characters as they are, as in a database column."""
-    return _to_readable(form)
+    return form.text if type(form) is WrittenMap else _to_readable(form)
 
 
 def to_sorted_json(form: Json) -> str:
@@ -257,11 +272,21 @@ def map_pairs(form: Json) -> list[tuple[Json, Json]]:
 def merge_maps(first: Json, second: Json) -> Json:
     """The form of a map that has the pairs of both; the second wins."""
     if "$map" not in first and "$map" not in second:
-        return {**first, **second}
+        return _merged(first, second)
     pairs = {to_sorted_json(key): (key, value) for key, value in (*map_pairs(first), *map_pairs(second))}
     if all(isinstance(key, str) and key[:1] != "$" for key, _ in pairs.values()):
         return dict(pairs.values())
     return {"$map": [list(pair) for pair in pairs.values()]}
+
+
+def _merged(first: dict[str, Json], second: dict[str, Json]) -> dict[str, Json]:
+    both = {**first, **second}
+    if type(second) is WrittenMap:
+        if len(both) == len(second) and [*both] == [*second]:
+            return second
+        if type(first) is WrittenMap and first and second and len(both) == len(first) + len(second):
+            return written_map(both, f"{first.text[:-1]},{second.text[1:]}")
+    return both
 
 
 def decode_text(form: Json, content: Mapping[str, bytes | str]) -> str:

@@ -12,6 +12,7 @@ from spanreplay.store.encoding import (
     Json,
     Keep,
     MissingContentError,
+    WrittenMap,
     decode_map,
     decode_text,
     decode_value,
@@ -201,7 +202,9 @@ def check_form(form: Form) -> None:
         if kinds is not None and type(value) not in kinds:
             raise ValueError(f"{key} is {value!r}")
     for key in (EVENTS, LINKS):
-        for item in form.get(key, ()):
+        if key not in form:
+            continue
+        for item in form[key]:
             if type(item) is not dict or type(item.get(TIME, 0)) is not int:
                 raise ValueError(f"{key} holds {item!r}")
 
@@ -214,7 +217,7 @@ _FIELD_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     END: (int,),
     STATUS: (int,),
     MESSAGE: (str, dict),
-    ATTRIBUTES: (dict,),
+    ATTRIBUTES: (dict, WrittenMap),
     EVENTS: (list,),
     LINKS: (list,),
     RESOURCE: (str,),

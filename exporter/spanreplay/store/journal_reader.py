@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final, Self
 from zlib import crc32
 
-from spanreplay.store.form import Form
+from spanreplay.store.encoding import Json, written_map
+from spanreplay.store.form import ATTRIBUTES, Form
 
 JOURNAL_VERSION: Final = 2
 """What is written. Version 1 had no ``text`` records."""
@@ -22,9 +23,13 @@ SPARE: Final = "spare"
 
 _CRC_DIGITS: Final = 8
 _decode: Final = json.JSONDecoder().decode
+_scan: Final = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # it has been there since Python 2.6
 _TEXT: Final = '{"t":"text","d":"'
 _TEXT_BYTES: Final = _TEXT.encode("ascii")
 _TEXT_AT: Final = _CRC_DIGITS + 1 + len(_TEXT)
+_ATTRIBUTES: Final = f',"{ATTRIBUTES}":'
+_PLACE: Final = 0
+"""What stands where the attributes were while the rest of a line is read: theirs is never a number."""
 
 
 class JournalReader(Iterator[tuple[int, Form]]):
@@ -59,7 +64,7 @@ class JournalReader(Iterator[tuple[int, Form]]):
         while self.offset < self._end and (line := self._file.readline()).endswith(b"\n"):
             self.offset += len(line)
             form = parse_line(line)
-            if form is not None and _is_what_it_says(form):
+            if form is not None:
                 if SPARE in form:
                     continue
                 return self.offset, form
@@ -79,16 +84,32 @@ def read_journal(path: Path, offset: int = 0) -> JournalReader:
 
 
 def parse_line(line: bytes) -> Form | None:
-    """The record of one line, ``None`` if the line is not what was written."""
+    """The record of one line, ``None`` if the line, or the content in it, is not what was written.
+
+    The attributes of a span, where they are as a database column has them, are a :class:`~spanreplay.store.encoding.WrittenMap`.
+    """
     try:
         if int(line[:_CRC_DIGITS], 16) != crc32(line[_CRC_DIGITS + 1 : -1]) or line[_CRC_DIGITS : _CRC_DIGITS + 1] != b" ":
             return None
         if line.startswith(_TEXT_BYTES, _CRC_DIGITS + 1):
             return _text_form(line)
-        form = _decode(line[_CRC_DIGITS + 1 :].decode())
-    except (ValueError, RecursionError):
+        form = _form(line[_CRC_DIGITS + 1 :].decode())
+    except (ValueError, RecursionError, StopIteration):
         return None
-    return form if isinstance(form, dict) and isinstance(form.get(TYPE), str) else None
+    return form if isinstance(form, dict) and isinstance(form.get(TYPE), str) and _is_what_it_says(form) else None
+
+
+def _form(text: str) -> Json:
+    start = text.find(_ATTRIBUTES)
+    if start < 0 or "\\u" in text:  # characters beyond ASCII are escaped here, and not in a column
+        return _decode(text)
+    start += len(_ATTRIBUTES)
+    attributes, end = _scan(text, start)
+    form, _ = _scan(f"{text[:start]}{_PLACE}{text[end:]}", 0)
+    if type(form) is not dict or form.get(ATTRIBUTES) != _PLACE or type(attributes) is not dict:  # it was that of an event
+        return _decode(text)
+    form[ATTRIBUTES] = written_map(attributes, text[start:end])
+    return form
 
 
 def _is_what_it_says(form: Form) -> bool:
@@ -115,5 +136,7 @@ def _text_form(line: bytes) -> Form | None:
     end = line.find(b'"', _TEXT_AT)
     if end < 0 or line[end + 1 : end + 2] != b"}":
         return None
-    text = line[end + 2 : -1]
-    return {TYPE: "blob", "d": line[_TEXT_AT:end].decode("ascii"), "text": text.decode(), "n": len(text)}
+    digest, data = line[_TEXT_AT:end].decode("ascii"), line[end + 2 : -1]
+    if digest != "sha256:" + sha256(data).hexdigest():
+        return None
+    return {TYPE: "blob", "d": digest, "text": data.decode(), "n": len(data)}

@@ -81,10 +81,15 @@ class Batch:
                 return digest
             else:
                 check_form(record)
-                _check_dropped(record.get(DROPPED, (0, 0, 0)))
-                _check_ids(record, TRACE, SPAN)
-                self._spans.setdefault((record[TRACE], record[SPAN]), []).append((record, process))
-                self._belongs_to(record[TRACE])
+                if DROPPED in record:
+                    _check_dropped(record[DROPPED])
+                key = record[TRACE], record[SPAN]
+                known = self._spans.get(key)
+                if known is None:
+                    _check_ids(record, TRACE, SPAN)
+                    known = self._spans[key] = []
+                known.append((record, process))
+                self._belongs_to(key[0])
         except (KeyError, TypeError, ValueError):
             self.rejected += 1
         return None
@@ -194,7 +199,8 @@ class Batch:
     def _load_blobs(self, connection: "Connection") -> None:
         if not self._blobs:
             return
-        known = {digest for (digest,) in select_blobs(connection, self._blobs, "digest")}
+        keys = {digest: blob[-1] for digest, blob in self._blobs.items()}
+        known = {digest for (digest,) in select_blobs(connection, keys, "digest", keys)}
         in_order = chain(chain.from_iterable(self._by_trace.values()), self._waiting)
         append(connection, "blobs", [self._blobs[digest] for digest in in_order if digest not in known], BLOB_COLUMNS)
 
@@ -295,9 +301,9 @@ def mark_stale(connection: "Connection", trace_ids: set[str], generation: int) -
 
 def _blob_of(record: Form) -> _Blob:
     digest = record["d"]
-    if not isinstance(digest, str) or not is_id(digest):
-        raise ValueError(digest)
     key = key_of(digest)
+    if key is None and not is_id(digest):
+        raise ValueError(digest)
     if record[TYPE] == "resource":
         text = record["json"]
         return digest, len(text.encode()), RESOURCE_MEDIA, text, None, None, key

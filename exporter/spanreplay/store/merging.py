@@ -32,7 +32,9 @@ def apply(versions: list[Version], record: Form, process: str | None) -> Effect:
         Whether the span was unknown, known just so, or known otherwise; and whether what is known otherwise was recorded here.
     """
     kind = record[TYPE]
-    form = {key: value for key, value in record.items() if key not in (TYPE, LOST, "origin")}
+    form = dict(record)
+    for key in (TYPE, LOST, "origin"):
+        form.pop(key, None)
     if record.get(LOST):
         dropped = form.get(DROPPED, (0, 0, 0))
         form[DROPPED] = [dropped[0] + record[LOST], dropped[1], dropped[2]]
@@ -76,6 +78,9 @@ def _may_equal(known: Version, whole: Version) -> bool:
 
 
 def _add_whole(versions: list[Version], whole: Version) -> Effect:
+    if not versions:
+        versions.append(whole)
+        return "new"
     if any(version.started and _may_equal(version, whole) and version.digest == whole.digest for version in versions):
         return "same"
     recorded = [] if _is_recorded(whole) else [version for version in versions if _is_recorded(version)]

@@ -66,6 +66,11 @@ COLUMNS: Final = (
 
 _SMALL: Final = 2**15
 _BIG: Final = 2**63
+_NONE_DROPPED: Final = (0, 0, 0)
+_HOT_COLUMNS: Final = len(HOT_TEXTS) + len(HOT_INTEGERS)
+_SHAPES: Final = 2048
+_hot_places: Final[dict[tuple[str, ...], list[tuple[int, str]]]] = {}
+"""Which of these columns attributes of some names may fill, and from which of them: those of most spans are those of the one before."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -102,42 +107,44 @@ def row_of(version: Version, service: str | None) -> tuple[Any, ...]:
     exact: dict[str, Json] = {}
     attributes = form.get(ATTRIBUTES, {})
     scope = form.get(SCOPE, {})
-    dropped = form.get(DROPPED, (0, 0, 0))
+    dropped = form.get(DROPPED, _NONE_DROPPED)
     end = _number(form, END, _BIG, exact, None)
-    row = {
-        "trace_id": form[TRACE],
-        "span_id": form[SPAN],
-        "parent_span_id": form.get(PARENT),
-        "name": _text(form, NAME, exact),
-        "kind": _number(form, KIND, _SMALL, exact, 0),
-        "start_ns": _number(form, START, _BIG, exact, end or 0),
-        "end_ns": end,
-        "status": _number(form, STATUS, _SMALL, exact, 0),
-        "status_message": _text(form, MESSAGE, exact),
-        "process": version.process,
-        "service": service,
-        "attributes": to_readable_json(attributes) if attributes else None,
-        "events": to_readable_json(form[EVENTS]) if form.get(EVENTS) else None,
-        "links": to_readable_json(form[LINKS]) if form.get(LINKS) else None,
-        "resource": form.get(RESOURCE),
-        "scope": _plain_text(scope.get(NAME)),
-        "scope_version": _plain_text(scope.get(VERSION)),
-        "scope_json": None if _is_plain_scope(scope) else to_readable_json(scope),
-        "trace_state": _text(form, STATE, exact),
-        "flags": _number(form, FLAGS, _BIG, exact, 0),
-        "origin": version.origin,
-        "complete": version.started and END in form,
-        "started": version.started,
-        "digest": version.digest,
-    }
-    if all(abs(count) < _BIG for count in dropped):
-        row["dropped_attributes"], row["dropped_events"], row["dropped_links"] = dropped
-    else:
+    name, kind = _text(form, NAME, exact), _number(form, KIND, _SMALL, exact, 0)
+    start = _number(form, START, _BIG, exact, end or 0)
+    status, message = _number(form, STATUS, _SMALL, exact, 0), _text(form, MESSAGE, exact)
+    state, flags = _text(form, STATE, exact), _number(form, FLAGS, _BIG, exact, 0)
+    if dropped is not _NONE_DROPPED and not all(abs(count) < _BIG for count in dropped):
         exact[DROPPED] = dropped
-    if exact:
-        row["exact"] = to_readable_json(exact)
-    row.update(_hot(attributes if "$map" not in attributes else _plain_pairs(attributes)))
-    return tuple(map(row.get, COLUMNS))
+        dropped = (None, None, None)
+    return (
+        form[TRACE],
+        form[SPAN],
+        form.get(PARENT),
+        name,
+        kind,
+        start,
+        end,
+        status,
+        message,
+        version.process,
+        service,
+        *_hot(attributes if "$map" not in attributes else _plain_pairs(attributes)),
+        to_readable_json(attributes) if attributes else None,
+        to_readable_json(form[EVENTS]) if form.get(EVENTS) else None,
+        to_readable_json(form[LINKS]) if form.get(LINKS) else None,
+        form.get(RESOURCE),
+        _plain_text(scope.get(NAME)),
+        _plain_text(scope.get(VERSION)),
+        None if _is_plain_scope(scope) else to_readable_json(scope),
+        state,
+        flags,
+        *dropped,
+        to_readable_json(exact) if exact else None,
+        version.origin,
+        version.started and END in form,
+        version.started,
+        version.digest,
+    )
 
 
 def version_of(row: Mapping[str, Any], *, current: bool) -> Version:
@@ -221,15 +228,25 @@ def _plain_pairs(attributes: Json) -> dict[str, Json]:
     return {key: value for key, value in map_pairs(attributes) if isinstance(key, str)}
 
 
-def _hot(attributes: Mapping[str, Json]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for column, sources in HOT_TEXTS.items():
-        for source in sources:
-            if isinstance(value := attributes.get(source), str):
+def _hot(attributes: Mapping[str, Json]) -> list[Any]:
+    """The values of the columns of :data:`HOT_TEXTS` and :data:`HOT_INTEGERS`."""
+    names_there = tuple(attributes)
+    places = _hot_places.get(names_there)
+    if places is None:
+        if len(_hot_places) >= _SHAPES:
+            _hot_places.clear()
+        places = _hot_places[names_there] = [
+            (column, source)
+            for column, sources in enumerate((*HOT_TEXTS.values(), *HOT_INTEGERS.values()))
+            for source in sources
+            if source in attributes
+        ]
+    found: list[Any] = [None] * _HOT_COLUMNS
+    for column, source in places:
+        value = attributes[source]
+        if column >= len(HOT_TEXTS):
+            if type(value) is int and -_BIG <= value < _BIG:
                 found[column] = value
-                break
-    for column, sources in HOT_INTEGERS.items():
-        value = attributes.get(sources[0])
-        if type(value) is int and -_BIG <= value < _BIG:
+        elif found[column] is None and isinstance(value, str):
             found[column] = value
     return found

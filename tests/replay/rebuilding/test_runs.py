@@ -2,6 +2,7 @@ import json
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from spanreplay.replay.rebuilding.runs import build_runs, index, load_command, l
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_ERROR, LogRecord, Record, SpanRecord
 from spanreplay.store.rows import RunRow, StepRow
+from spanreplay.store.store import Store
 
 OTHER_TRACE = "1" * 32
 OTHER_RUN = "2" * 32
@@ -46,6 +48,14 @@ def test_a_named_run_spans_traces_and_processes() -> None:
     assert run.trace_ids == (TRACE, OTHER_TRACE)
     assert [step.span_id for step in run.steps] == [sid(2), sid(3)]
     assert run.steps[1].parent_seq == 1, "spanreplay.parent holds across traces"
+
+
+def test_a_run_whose_id_no_column_takes_spoils_no_other(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store", create=True) as store:
+        store.add([own_root(1, seq=1, attributes={a.RUN_ID: "\ud800-1"}), own_root(2, seq=1, trace=OTHER_TRACE)], origin="import")
+        assert index(store) == 2
+        assert {run.run_id for run in store.find_runs()} == {"?-1", RUN}
+        assert load_run(store, "?-1").run_id == "?-1"
 
 
 def test_a_foreign_span_belongs_to_the_run_around_it() -> None:

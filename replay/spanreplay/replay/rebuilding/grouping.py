@@ -92,7 +92,7 @@ def group(forest: Forest, readings: Mapping[SpanKey, Reading]) -> list[Group]:
     Spans that name a run belong to it, in whatever trace or process they are. Others belong to the run of the nearest span around them
     that names one, to the only run of their trace, or, in a trace without named runs, to the run that the trace is.
     """
-    named = {key: run for key, span in forest.spans.items() if (run := Fields(span.attributes).identifier(RUN_ID)) is not None}
+    named = {key: _kept(run) for key, span in forest.spans.items() if (run := Fields(span.attributes).identifier(RUN_ID)) is not None}
     of_trace: dict[str, dict[str, None]] = {}
     for key, run in named.items():
         of_trace.setdefault(key.trace_id, {})[run] = None
@@ -116,6 +116,11 @@ def group(forest: Forest, readings: Mapping[SpanKey, Reading]) -> list[Group]:
         else:  # only what is around several runs: shown with the first of them
             members[next(iter(of_trace[trace_id])), True].extend(keys)
     return [Group(run_id=run, keys=tuple(keys), named=own) for (run, own), keys in members.items()]
+
+
+def _kept(run_id: str) -> str:
+    """An id that the store takes: without lone surrogates."""
+    return run_id if run_id.isascii() else run_id.encode("utf-8", "replace").decode()
 
 
 def _inherited(forest: Forest, named: Mapping[SpanKey, str]) -> dict[SpanKey, str]:

@@ -77,7 +77,7 @@ def _unmet(unmet: Mapping[str, Any], *, whole: bool) -> Line:
         case "fault":
             what = f"the fault {value} at step {step}"
         case "set":
-            what = f"a call to change {value} in" if step is None else f"step {step}, to give the {value} of"
+            what = f"a call whose {value} was to be changed" if step is None else f"step {step}, whose {value} was to be given"
         case "decide":
             what = f"step {step}, decided as {value}"
         case "only":

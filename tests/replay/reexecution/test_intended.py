@@ -25,8 +25,12 @@ def did(*live: dict[str, Any], left: bool = True) -> Totals:
     ("policy", "call", "told"),
     [
         ({"at": 2, "faults": (Fault(kind="error", step=4),)}, {"step": 4, "injected": "error"}, "the fault error at step 4"),
-        ({"at": 2, "changes": {"result": 1}}, {"step": 2, "changed": ["result"]}, "step 2, to give the result of"),
-        ({"models": True, "changes": {"model": "a"}}, {"name": "model_call a", "changed": ["model"]}, "a call to change model in"),
+        ({"at": 2, "changes": {"result": 1}}, {"step": 2, "changed": ["result"]}, "step 2, whose result was to be given"),
+        (
+            {"models": True, "changes": {"model": "a"}},
+            {"name": "model_call a", "changed": ["model"]},
+            "a call whose model was to be changed",
+        ),
         ({"finish": True, "decisions": (Decision(step=5, choice="again"),)}, {"step": 5}, "step 5, decided as again"),
         ({"only": 3}, {"step": 3}, "step 3, to be live"),
         ({"live": ("look",)}, {}, "a call of look, to be live"),
@@ -62,7 +66,10 @@ def test_nothing_is_told_where_nothing_was_to_be_live() -> None:
 
 @pytest.mark.parametrize(
     ("policy", "told"),
-    [({"live": ("look",)}, "a call of look, to be live"), ({"at": 2, "refuse": ("look",)}, "step 2, from where on it was to be live")],
+    [
+        ({"live": ("look",)}, "a call of look, to be live"),
+        ({"at": 2, "refuse": ("look",)}, "step 2, from where on it was to be live"),
+    ],
 )
 def test_what_was_come_to_and_refused_is_not_said_to_be_never_reached(policy: dict[str, Any], told: str) -> None:
     totals = did(left=False)
@@ -72,3 +79,13 @@ def test_what_was_come_to_and_refused_is_not_said_to_be_never_reached(policy: di
     assert f"reached, and refused: {told}" in text
     assert "never reached" not in text
     assert [unmet["refused"] for unmet in judged.to_json()["never_reached"]] == [True]
+
+
+def test_a_change_that_does_not_fit_is_no_action_on_the_outside_and_was_made_in_no_call() -> None:
+    totals = did({"name": "model_call a", "changed": ["messages.9"]})
+    apply(totals, "withdrawn", {"run": "r", "step": None, "name": "model_call a"})
+    apply(totals, "refused", {"event": "call", "action": "change", "target": "a", "text": "model call at a.py:1: no"})
+    text = render_verdict(verdict(totals, (), policy=Policy(at=2, changes={"messages.9": "x"})), (), colour=False)
+    assert "reached, and refused: a call whose messages.9 was to be changed" in text
+    assert "1 change refused" in text
+    assert ("on the outside" in text, "changed:" in text, "live:" in text) == (False, False, False)

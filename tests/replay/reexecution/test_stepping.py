@@ -136,6 +136,15 @@ def test_the_window_takes_what_lies_outside_out_of_the_totals() -> None:
     assert Stepping.from_json(Stepping(since=2, until=3, break_at=2).to_json()) == Stepping(since=2, until=3, break_at=2)
 
 
+def test_what_was_told_before_the_window_is_told_in_it() -> None:
+    runs = runs_of(SIMPLE)
+    ledger = Ledger()
+    for step, same_as in ((1, None), (2, 1), (3, 1)):
+        ledger.differ(Difference(kind="input", run_id=runs[0].run_id, step=step, name="it", field="x", same_as=same_as))
+    window(runs, ledger.totals, Stepping(since=2), [runs[0].run_id])
+    assert [(d.step, d.same_as) for d in ledger.totals.differences] == [(2, None), (3, 2)]
+
+
 @pytest.mark.parametrize(("stopped", "left"), [(2, [("r", 2), ("came", 1)]), (None, [("r", 2), ("came", 3), ("never", 3)])])
 def test_other_runs_are_judged_as_far_as_they_came(stopped: int | None, left: list[tuple[str, int]]) -> None:
     (first, *_) = runs_of(SIMPLE)

@@ -25,6 +25,8 @@ def never_reached(policy: Policy, totals: Totals) -> tuple[Unmet, ...]:
 
 def _is_of(unmet: Unmet, refusal: Mapping[str, Any]) -> bool:
     """Is a refused call the one that something was to happen to?"""
+    if unmet["what"] == "set" and unmet["step"] is None:
+        return refusal.get("action") == "change"
     if unmet["what"] != "live":
         return unmet["step"] is not None and unmet["step"] == refusal.get("step")
     return refusal["target"] == unmet["value"] or (unmet["value"] == "models" and str(refusal["text"]).startswith("model call "))

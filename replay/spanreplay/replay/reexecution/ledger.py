@@ -42,6 +42,10 @@ CALL: Final = "call"
 """``event`` of a refusal of a live call, which no audit event told of."""
 
 
+CHANGE: Final = "change"
+"""``action`` of a refusal of what the user has chosen for a live call, as it does not fit it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
     """One place where the replay and the record part."""
@@ -216,6 +220,14 @@ def _one_more(totals: Totals, facts: Mapping[str, Any]) -> None:
     totals.differences[:] = [*kept, replace(extra, evidence=first.evidence)]
 
 
+def _withdrawn(totals: Totals, facts: Mapping[str, Any]) -> None:
+    """A live call was refused after all: what was to be changed in it cannot be."""
+    for at in range(len(totals.live) - 1, -1, -1):
+        if all(totals.live[at][key] == facts[key] for key in ("run", "step", "name")):
+            del totals.live[at]
+            return
+
+
 def _covered(totals: Totals, facts: Mapping[str, Any]) -> None:
     totals.covered.setdefault(facts["run"], set()).update(facts["steps"])
 
@@ -225,6 +237,7 @@ _EVENTS: Final[Mapping[str, Callable[[Totals, Mapping[str, Any]], None]]] = {
     "used": _used,
     "covered": _covered,
     "one_more": _one_more,
+    "withdrawn": _withdrawn,
     "run": lambda totals, facts: totals.runs_matched.add(facts["run"]),
     "relaxed": lambda totals, _: setattr(totals, "order_relaxed", totals.order_relaxed + 1),
     "taken": lambda totals, facts: totals.taken.append(facts),

@@ -21,7 +21,7 @@ from spanreplay.replay.reexecution.chosen import chosen
 from spanreplay.replay.reexecution.contradictions import targets_of
 from spanreplay.replay.reexecution.cut import cut_at, cut_of, is_passed, may_have_acted, run_of
 from spanreplay.replay.reexecution.foreign import ForeignRun
-from spanreplay.replay.reexecution.ledger import Ledger
+from spanreplay.replay.reexecution.ledger import CHANGE, Ledger
 from spanreplay.replay.reexecution.matched import Found, Missed
 from spanreplay.replay.reexecution.matching import RecordedRun
 from spanreplay.replay.reexecution.policy import RESULT, Fault, Policy, PolicyError
@@ -261,7 +261,7 @@ class Live:
         try:
             return chosen(text, step, like)
         except PolicyError as error:
-            raise closed.refused(step, str(error), self._ledger, action="change", expected=expected) from error
+            raise closed.refused(step, str(error), self._ledger, action=CHANGE, expected=expected) from error
 
     # ---- mixes --------------------------------------------------------------------------------------------------
 
@@ -296,7 +296,7 @@ class Live:
                 self._ledger.enter("used", run=recorded.run.run_id, step=expected.seq, by="path")
             return Course()
         self._allow(step, expected)
-        changed = self._change(step)
+        changed = self._change(step, at)
         if recorded is not None and expected is not None:
             recorded.used.add(expected.seq)
             covered = recorded.cover(expected)
@@ -328,7 +328,7 @@ class Live:
             why = f"{step.call.name} is of an MCP server {where}"
             raise closed.refused(step, why, self._ledger, action="connect")
 
-    def _change(self, step: LiveStep) -> dict[str, Any]:
+    def _change(self, step: LiveStep, at: "Standing | None" = None) -> dict[str, Any]:
         """Have the request of a model call changed on its way; tells what is changed."""
         wanted = {key: value for key, value in self.policy.changes.items() if key != RESULT}
         if not wanted or step.call.kind != _MODEL:
@@ -336,17 +336,20 @@ class Live:
         provider = step.call.attributes.get(names.WIRE_PROVIDER)
         if not isinstance(provider, str):
             why = f"{', '.join(wanted)} of {step.call.name} cannot be changed: it is asked in this process, not over HTTP; change the agent"
-            raise closed.refused(step, why, self._ledger, action="change")
+            raise closed.refused(step, why, self._ledger, action=CHANGE)
         try:
             made = overrides.rewrite(wanted, provider)
         except PolicyError as error:
-            raise closed.refused(step, str(error), self._ledger, action="change") from error
+            raise closed.refused(step, str(error), self._ledger, action=CHANGE) from error
 
         def rewritten(target: str, body: bytes) -> tuple[str, bytes]:
             try:
                 return made(target, body)
             except PolicyError as error:
-                raise closed.refused(step, str(error), self._ledger, action="change") from error
+                if at is not None:
+                    seq = None if at.expected is None else at.expected.seq
+                    self._ledger.enter("withdrawn", run=at.run_id, step=seq, name=f"{step.call.kind} {step.call.name}")
+                raise closed.refused(step, str(error), self._ledger, action=CHANGE) from error
 
         step.rewrite = rewritten
         return wanted

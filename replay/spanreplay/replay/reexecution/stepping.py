@@ -6,7 +6,7 @@
 Numbers are those of the one run that is asked for; other runs of its command are answered as ever, and judged as far as they came.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Protocol, Self
 
@@ -15,7 +15,7 @@ from spanreplay.boundary.errors import ControlSignal
 from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reexecution.errors import ReplayDivergence
-from spanreplay.replay.reexecution.ledger import Ledger, Totals, unreached
+from spanreplay.replay.reexecution.ledger import Difference, Ledger, Totals, unreached
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,10 +173,20 @@ def window(runs: Sequence[Run], totals: Totals, stepping: Stepping, focus: Colle
                 seen[run.run_id] &= inside
         outside = {s.seq for s in run.steps} - inside
         begun = stepping.since > 1  # what the run itself was asked comes before its first step
-        totals.differences = [
+        kept = [
             d
             for d in totals.differences
             if d.run_id != run.run_id or (d.step not in outside and not (begun and d.step is None and d.kind == "input"))
         ]
+        totals.differences = list(_told_inside(kept))
         judged.append(replace(run, steps=steps))
     return judged
+
+
+def _told_inside(differences: Sequence[Difference]) -> Iterator[Difference]:
+    """What was told at a step that is not judged is told at the first that is."""
+    first: dict[tuple[str | None, ...], int | None] = {}
+    for difference in differences:
+        known = first.setdefault((difference.run_id, difference.field, difference.recorded, difference.actual), difference.step)
+        again = difference.same_as is not None and known != difference.step
+        yield replace(difference, same_as=known if again else None)

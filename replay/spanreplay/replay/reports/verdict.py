@@ -7,7 +7,7 @@ from spanreplay.replay.forked_lines import kept_lines, live_lines, ran_live
 from spanreplay.replay.isolation.refusal import FILES
 from spanreplay.replay.lines import BAD, DIM, GOOD, LOUD, Line, Piece, rendered
 from spanreplay.replay.model import GRADE_ORDER, GRADE_WORDS, Grade, Run
-from spanreplay.replay.reexecution.ledger import Difference
+from spanreplay.replay.reexecution.ledger import CHANGE, Difference
 from spanreplay.replay.reexecution.unmade import told
 from spanreplay.replay.reexecution.verdict import Verdict
 from spanreplay.replay.showing import safe
@@ -44,8 +44,13 @@ def render_verdict(verdict: Verdict, runs: Sequence[Run], *, colour: bool | None
     lines.append([Piece(f"{number} difference{'' if number == 1 else 's'}", BAD if number else GOOD)])
     if calls := sum(not difference.name.startswith("agent ") for difference in verdict.drift):
         lines.append([Piece(f"{calls} live call{'' if calls == 1 else 's'} gave something else", BAD)])
-    if verdict.refusals:
-        lines.append([Piece(f"{len(verdict.refusals)} action{'' if len(verdict.refusals) == 1 else 's'} on the outside refused", BAD)])
+    changes = sum(refusal.get("action") == CHANGE for refusal in verdict.refusals)
+    for refused, what in (
+        (len(verdict.refusals) - changes, ("action on the outside", "actions on the outside")),
+        (changes, ("change", "changes")),
+    ):
+        if refused:
+            lines.append([Piece(f"{refused} {what[refused > 1]} refused", BAD)])
     grades = {run.grade for run in runs}
     worst: Grade | None = next((grade for grade in GRADE_ORDER[::-1] if grade in grades), None)
     if worst is not None and worst != "exact":

@@ -1,6 +1,7 @@
 """``spanreplay proxy``."""
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -246,10 +247,13 @@ def _mcp(argv: list[str], target: str | None, name: str | None, store: Path | No
     if target is None and not argv:
         raise click.UsageError("give the MCP server's command after --, or --replay and a recorded run")
     proxy = McpProxy([] if target is not None else argv, sys.stdin.buffer, sys.stdout.buffer)
-    if target is None:
-        return _recorded_mcp(proxy.run, argv, name, store)
-    loaded = _load(target, store)
-    return _replayed_mcp(proxy.run, loaded, name)
+    before = signal.signal(signal.SIGTERM, lambda *_: proxy.leave())  # with which clients end a server that takes its time
+    try:
+        if target is None:
+            return _recorded_mcp(proxy.run, argv, name, store)
+        return _replayed_mcp(proxy.run, _load(target, store), name)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _recorded_mcp(run: Callable[[], int], argv: list[str], name: str | None, store: Path | None) -> int:

@@ -134,7 +134,23 @@ def test_what_the_server_asks_is_passed_on_and_named(argv: list[str]) -> None:
     assert [(u["what"], u["target"]) for u in run.untaped] == [("request of an MCP server passed on", "roots/list")]
 
 
-def test_a_server_that_ends_leaves_no_request_waiting(tmp_path: Path) -> None:
+def test_where_the_server_ends_the_client_sees_it_in_a_replay_too() -> None:
     argv = [sys.executable, "-S", "-c", "import sys; sys.stdin.readline()"]
-    tape = recorded(lambda: agent(argv, ("tools/call", {"name": "slow", "arguments": {}})))
+    asked = ("tools/call", {"name": "late", "arguments": {}})
+    live: list[Any] = []
+    tape = recorded(lambda: live.append(agent(argv, asked)))
     assert [s[names.STEP_OUTCOME] for s in tape.steps if s[names.STEP_KIND] == "tool_call"] == ["error"]
+    again = replayed(tape, lambda: agent([], asked))
+    assert again.value == live[0] == ([], []), "no answer, and the end of the pipe"
+    assert again.verdict.equal
+
+
+def test_a_client_that_leaves_waits_for_nothing(argv: list[str]) -> None:
+    tape = recorded(lambda: agent(argv, ("tools/call", {"name": "slow", "arguments": {}})))
+    assert [s[names.STEP_OUTCOME] for s in tape.steps if s[names.STEP_KIND] == "tool_call"] == ["cancelled"]
+
+
+def test_one_that_is_told_to_end_ends_its_server(argv: list[str]) -> None:
+    client = Client(argv)
+    threading.Timer(0, client.proxy.leave).start()
+    assert client.talk() == []

@@ -2,7 +2,8 @@
 
 In a replay there is no server: every request is answered from the record. Transport: one JSON-RPC message a line,
 <https://modelcontextprotocol.io/specification/2025-06-18/basic/transports#stdio>. Notifications pass; what the server asks (sampling,
-elicitation, roots) passes too and is named, as it cannot be asked in a replay.
+elicitation, roots) passes too and is named, as it cannot be asked in a replay. Where the server ends, so does the proxy: the client sees it
+as it would without one.
 """
 
 import asyncio
@@ -23,6 +24,7 @@ from spanreplay.boundary.step import Step
 from spanreplay.instrumentation import mcp_requests
 from spanreplay.instrumentation.mcp_requests import Server
 from spanreplay.instrumentation.shims import untaped
+from spanreplay.replay.proxy.lines import Lines
 
 MAX_LINE: Final = 64 * 2**20
 """Bytes of a message above which the other side is not listened to any more."""
@@ -30,6 +32,10 @@ ASKED_BY_SERVER: Final = "request of an MCP server passed on"
 
 _PATIENCE_S: Final = 5
 _INTERNAL: Final = -32603
+
+
+class ServerEndedError(ConnectionError):
+    """The server ended without an answer; the client got none either, and saw its pipe end."""
 
 
 class RequestFailedError(Exception):
@@ -74,7 +80,7 @@ class McpProxy:
 
     def __init__(self, argv: Sequence[str], reads: IO[bytes], writes: IO[bytes]) -> None:
         self._argv = list(argv)
-        self._reads = reads
+        self._lines = Lines(reads, MAX_LINE)
         self._writes = writes
         self._lock = threading.Lock()
         self._server = Server()
@@ -82,9 +88,18 @@ class McpProxy:
         self._child: subprocess.Popen[bytes] | None = None
         self._workers: list[threading.Thread] = []
         self._scope: Scope | None = None
+        self._has_left = False
+        self._has_ended = False
+
+    def leave(self) -> None:
+        """The client has told this process to end: so has the server, and :meth:`run` comes to its end."""
+        self._lines.leave()
+        if self._child is not None:
+            with suppress(OSError):
+                self._child.terminate()
 
     def run(self) -> int:
-        """Serve until the client closes its end; returns the server's exit code, 0 in a replay.
+        """Serve until the client closes its end, or the server ends; returns the server's exit code, 0 in a replay.
 
         Raises:
             OSError: the server cannot be started.
@@ -96,8 +111,9 @@ class McpProxy:
                 self._child = subprocess.Popen(self._argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 — the user's own
             listener = threading.Thread(target=self._listen, name="spanreplay-mcp", daemon=True)
             listener.start()
-        while line := self._reads.readline(MAX_LINE):
+        for line in self._lines:
             self._from_client(line)
+        self._has_left = not self._has_ended
         code = 0
         if self._child is not None and listener is not None:
             code = self._close(self._child)
@@ -106,6 +122,7 @@ class McpProxy:
                 self._child.stdout.close()
         for worker in self._workers:
             worker.join(_PATIENCE_S)
+        self._lines.close()
         return code
 
     def _close(self, child: subprocess.Popen[bytes]) -> int:
@@ -178,6 +195,8 @@ class McpProxy:
             result = boundary.give(step, answer)
         except asyncio.CancelledError:  # the client gave it up, and got no answer
             return
+        except ServerEndedError:
+            self._lines.leave()
         except RequestFailedError as failed:
             self._reply(request_id, error=failed.error)
         except (Exception, ControlSignal) as error:  # noqa: BLE001 — the client must not wait for ever
@@ -190,8 +209,9 @@ class McpProxy:
         waiting.came.wait()
         step, message = waiting.step, waiting.message
         if message is None:
-            if step is not None:
-                step.fail(asyncio.CancelledError() if waiting.cancelled else ConnectionError("the server ended without an answer"))
+            if step is not None:  # a client that has closed its end waits no more
+                ended = self._has_ended and not waiting.cancelled
+                step.fail(ServerEndedError("the server ended without an answer") if ended else asyncio.CancelledError())
             return
         result = message.get("result")
         self._server.learn(waiting.method, result)
@@ -217,8 +237,10 @@ class McpProxy:
             if isinstance(method, str) and "id" in message:
                 untaped.note(ASKED_BY_SERVER, method)
             self._write(line)
+        self._has_ended = not self._has_left
         for left in list(self._waiting.values()):
             left.came.set()
+        self._lines.leave()
 
     def _reply(self, request_id: Any, **answered: Any) -> None:
         self._write(json.dumps({"jsonrpc": "2.0", "id": request_id, **answered}, ensure_ascii=False).encode() + b"\n")

@@ -49,6 +49,8 @@ _GROUP_BYTES: Final = 128_000_000
 _MEMORY_FOR_MUCH: Final = 200_000_000
 """Bytes that a transaction of the usual size needs at most."""
 _USUAL_BYTES: Final = 16_000_000
+_LARGE: Final = 4_000_000
+"""Bytes from which on a transaction goes straight into the database: through its log, all of it would be written twice."""
 _TIMES: Final = 6
 """How many times over what is more than usual has to fit into memory: one value is never divided."""
 _SMALL_FILE: Final = 16_000_000
@@ -125,9 +127,11 @@ class Database:
 
     def _set_up(self, connection: "Connection", *, much: bool, size: int) -> None:
         """How checkpoints go: after little was written a few small groups of rows are put together, so that none pile up."""
+        # One thread takes less time of processors than two, and what is written in batches waits for Python anyway.
+        connection.execute(f"SET threads = 1; SET checkpoint_threshold = '{1_000 if much else _LARGE}B'")
         if much:
             memory = _MEMORY_FOR_MUCH + _TIMES * max(0, size - _USUAL_BYTES)
-            connection.execute(f"SET threads = 1; SET checkpoint_threshold = '1KB'; SET memory_limit = '{memory}B'")
+            connection.execute(f"SET memory_limit = '{memory}B'")
         together = not much and (self.path.stat().st_size < _SMALL_FILE or _largest_group(connection) < _GROUP_BYTES)
         connection.execute(f"SET max_vacuum_tasks = {2 if together else 0}")
 

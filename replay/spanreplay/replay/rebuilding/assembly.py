@@ -187,4 +187,5 @@ def notes(forest: Forest, readings: Mapping[SpanKey, Reading]) -> dict[SpanKey, 
         found.update((key, f"ran inside {tool.span_id}") for key, tool in assembly.placing.inside.items())
         if assembly.root is not None:
             found[assembly.root] = "the run"
+    found.update((copy, f"the same span as {kept.span_id}") for kept, copies in forest.copies.items() for copy in copies)
     return found

@@ -51,6 +51,10 @@ def grade(assembly: Assembly, root: RunDraft | None, steps: Sequence[Step]) -> t
         reasons += [Reason(code=UNTAPED, detail=untaped(what)) for what in root.untaped]
         told = assembly.root_step.reasons if assembly.root_step is not None else ()
         reasons += [reason for reason in told if reason.code == DOUBLED]
+        if assembly.root is not None and (copies := forest.copies.get(assembly.root)):
+            reasons.append(
+                Reason(code=DOUBLED, detail=f"the run came twice, under other span ids too (span {copies[0].span_id}); counted once")
+            )
     elif assembly.roots:
         names = ", ".join(forest.spans[key].span_id for key in assembly.roots)
         reasons.append(Reason(code=SEVERAL_ROOTS, detail=f"no span is around all others; outermost agents: {names}"))

@@ -97,6 +97,7 @@ def _run(assembly: Assembly, losses: Mapping[str, int], source_losses: Losses) -
         graded = "incomplete"
     reasons = (*missing, *reasons, *also)
     of_spans = len(assembly.folded.steps) + (named is not None)
+    copies = sum(len(forest.copies.get(key, ())) for key in keys) if forest.copies else 0
     return Run(
         run_id=assembly.group.run_id,
         trace_ids=tuple(dict.fromkeys(key.trace_id for key in keys)),
@@ -115,7 +116,7 @@ def _run(assembly: Assembly, losses: Mapping[str, int], source_losses: Losses) -
         artifacts=draft.artifacts,
         versions=run_versions(draft.versions, steps, draft.definition, draft.code),
         steps=steps,
-        unclassified_spans=len(keys) - of_spans,
+        unclassified_spans=len(keys) - of_spans + copies,
         orphan_spans=sum(key in forest.orphans for key in keys),
         path=draft.path,
         command_id=draft.command_id or next((c for s in spans if (c := Fields(s.attributes).identifier(RUN_COMMAND_ID))), None),

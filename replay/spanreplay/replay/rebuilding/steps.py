@@ -9,7 +9,7 @@ from spanreplay.boundary.call import OutcomeName
 from spanreplay.replay.model import Reason, Step
 from spanreplay.replay.reading.dialect import StepDraft
 from spanreplay.replay.reading.fields import Fields
-from spanreplay.replay.reasons import CLOCK_SKEW, MISSING_PARENT
+from spanreplay.replay.reasons import CLOCK_SKEW, DOUBLED, MISSING_PARENT
 from spanreplay.replay.rebuilding.asked import as_asked
 from spanreplay.replay.rebuilding.assembly import Assembly
 from spanreplay.replay.rebuilding.links import Links, Request, linked
@@ -286,6 +286,9 @@ def _place_decision(assembly: Assembly, key: SpanKey, seq: int, parent_seq: int 
 
 def _reasons(assembly: Assembly, step: Placed) -> Iterator[Reason]:
     yield from step.draft.reasons
+    copies = assembly.forest.copies.get(step.key)
+    if copies:
+        yield Reason(code=DOUBLED, detail=f"its span came under another id too (span {copies[0].span_id}), alike in all else; counted once")
     missing = assembly.forest.orphans.get(step.key)
     if missing is not None:
         yield Reason(code=MISSING_PARENT, detail=f"its parent, span {missing}, is not here; kept under the run")

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from spanreplay.replay.reading.pending import settled
 from spanreplay.replay.reading.streamed import completed
+from spanreplay.replay.rebuilding.twins import twins
 from spanreplay.semconv.attributes import STEP_PARENT
 from spanreplay.spans.record import LogRecord, Record, SpanRecord, Value
 
@@ -42,6 +43,8 @@ class Forest:
     """Spans whose parent was ignored because it is inside them."""
     duplicates: int
     """Records beyond the first of a span."""
+    copies: Mapping[SpanKey, tuple[SpanKey, ...]]
+    """Of spans that came under other ids too, those ids; no spans of the forest."""
     logs: Mapping[SpanKey, tuple[LogRecord, ...]]
     """Log records by the span they were written in, in order of time; the span may be absent."""
     loose_logs: tuple[LogRecord, ...]
@@ -81,8 +84,14 @@ def build(records: Iterable[Record]) -> Forest:
             duplicates += 1
             spans[key] = merged(known, span)
     spans.update(completed(spans))
+    copied = twins(spans)
+    copies: dict[SpanKey, tuple[SpanKey, ...]] = {}
+    for copy, kept in sorted(copied.items()):
+        copies[kept] = (*copies.get(kept, ()), copy)
+        del spans[copy]
+        logs.setdefault(kept, []).extend(replace(log, span_id=kept.span_id) for log in logs.pop(copy, ()))
 
-    parents, orphans = _parents(spans)
+    parents, orphans = _parents(spans, copied)
     cycles = _cut_loops(spans, parents)
     children: dict[SpanKey, list[SpanKey]] = {}
     for key, parent in parents.items():
@@ -95,6 +104,7 @@ def build(records: Iterable[Record]) -> Forest:
         orphans=orphans,
         cycles=cycles,
         duplicates=duplicates,
+        copies=copies,
         logs={key: _told_once(entries) for key, entries in logs.items()},
         loose_logs=_told_once(loose),
     )
@@ -166,13 +176,14 @@ def _told_once(logs: Iterable[LogRecord]) -> tuple[LogRecord, ...]:
     return tuple(found)
 
 
-def _parents(spans: Mapping[SpanKey, SpanRecord]) -> tuple[dict[SpanKey, SpanKey], dict[SpanKey, str]]:
+def _parents(spans: Mapping[SpanKey, SpanRecord], copied: Mapping[SpanKey, SpanKey]) -> tuple[dict[SpanKey, SpanKey], dict[SpanKey, str]]:
     parents: dict[SpanKey, SpanKey] = {}
     orphans: dict[SpanKey, str] = {}
     for key, span in spans.items():
         wanted = span.parent_span_id
         if wanted and wanted.strip("0"):
             parent = SpanKey(span.trace_id, wanted)
+            parent = copied.get(parent, parent)
             if parent in spans:
                 parents[key] = parent
                 continue

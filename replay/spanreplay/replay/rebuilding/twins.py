@@ -28,13 +28,15 @@ def twins(spans: Mapping[K, SpanRecord]) -> dict[K, K]:
     Args:
         spans: of some traces; only those of one trace are compared.
     """
-    at: dict[tuple[str, int, int | None, str], list[K]] = {}
+    first: dict[tuple[str, int, int | None, str], K] = {}
+    at: dict[K, list[K]] = {}
     for key, span in spans.items():
-        at.setdefault((span.trace_id, span.start_ns, span.end_ns, span.name), []).append(key)
+        known = first.setdefault((span.trace_id, span.start_ns, span.end_ns, span.name), key)
+        if known is not key:
+            at.setdefault(known, [known]).append(key)
     like: dict[K, list[K]] = {}
     for keys in at.values():
-        if len(keys) > 1:
-            like.update(_alike_in(spans, sorted(keys)[:_ALIKE]))
+        like.update(_alike_in(spans, sorted(keys)[:_ALIKE]))
     found: dict[K, K] = {}
     if like:
         trees = _Trees(spans, {spans[key].trace_id for key in like})

@@ -95,7 +95,7 @@ def _recording_of(item: pytest.Item) -> Path | None:
     if mark is None:
         return None
     if len(mark.args) != 1 or mark.kwargs.keys() - {_ALLOW_WRITE, _IGNORE} or not isinstance(mark.args[0], str):
-        raise pytest.UsageError(f'{item.nodeid}: the mark takes one path, as in @pytest.mark.spanreplay("runs/refund.json")')
+        pytest.fail('the mark takes one path, as in @pytest.mark.spanreplay("runs/refund.json")', pytrace=False)
     return item.path.parent / mark.args[0]
 
 
@@ -162,7 +162,7 @@ def _replaying(runs: "list[Run]", *, where: Path | None, allow_write: list[Path]
     try:
         execution = Replayer(runs, allow_write=allow_write, ignore=ignore).execution(whole_process=True)
     except PatternError as error:
-        raise pytest.UsageError(f"{_IGNORE}: {error}") from error
+        pytest.fail(f"{_IGNORE}: {error}", pytrace=False)
     with execution:
         yield
     result = execution.result()
@@ -204,7 +204,7 @@ class ReplayRun:
                 self._record(file, what, args, kwargs)
             from spanreplay.replay.reexecution.engine import Replayer
 
-            return Replayer(self.runs(path, run=run)).replay(what, *args, **kwargs)
+            return Replayer(self._named(path, run)).replay(what, *args, **kwargs)
         folder = self._folder / cwd
         if _mode(self._config) == "record":
             self._record_command(file, what, folder)
@@ -213,10 +213,16 @@ class ReplayRun:
     def runs(self, path: str, *, run: str | None = None) -> "list[Run]":
         """The recorded runs of a file, for checks over their steps: nothing is executed.
 
+        A recorded command all of whose calls are of agents is none of them.
+
         Args:
             path: the recording, from the folder of the test.
             run: the beginning of the id of the only one wanted.
         """
+        found = self._named(path, run)
+        return [one for one in found if one.steps or not one.is_command or len(found) == 1]
+
+    def _named(self, path: str, run: str | None) -> "list[Run]":
         found = _read(self._folder / path)
         return [one for one in found if run is None or one.run_id.startswith(run)]
 

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from dataclasses import replace
+from pathlib import Path
 
 # What a suite imports, pytester forgets after it. These cannot be imported twice: they observe the process.
 import duckdb  # noqa: F401
@@ -10,6 +12,9 @@ import pytest
 import spanreplay.recording
 import spanreplay.replay.reexecution.baseline
 import spanreplay.replay.reexecution.engine  # noqa: F401
+from spanreplay import pytest_plugin
+from spanreplay.pytest_plugin import ReplayRun
+from support.handmade import run, step
 from support.size import FULL
 
 pytest_plugins = ["pytester"]
@@ -257,9 +262,12 @@ def test_function(replay_run):
 
 def test_command(replay_run):
     import sys
-    result = replay_run("runs/command.json", [sys.executable, "-c", "import shop; shop.quote()"])
+    import spanreplay.instrumentation as api
+    code = f"import shop, {api.__name__} as api\\nwith api.agent_run('quotes'): shop.quote()"
+    result = replay_run("runs/command.json", [sys.executable, "-c", code])
     assert result.equal, str(result)
     assert result.value == 0
+    assert [run.agent_name for run in replay_run.runs("runs/command.json")] == ["quotes"]
 
 
 def test_other_command(replay_run):
@@ -272,6 +280,16 @@ def test_other_command(replay_run):
 def test_nothing_that_can_be_judged(replay_run):
     replay_run("runs/command.json", ["true"])
 """
+
+
+def test_a_command_all_of_whose_calls_are_of_agents_is_no_run_to_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = run(step(1, "tool_call:t#0", "1"))
+    command = replace(made, run_id="c", is_command=True)
+    replay_run = object.__new__(ReplayRun)
+    replay_run._folder = Path()
+    for found, kept in (([replace(command, steps=()), made], [made]), ([command, made], [command, made])):
+        monkeypatch.setattr(pytest_plugin, "_read", lambda _, found=found: found)
+        assert replay_run.runs("runs/a.json") == kept
 
 
 def test_a_function_and_a_command_are_recorded_and_replayed(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,9 +158,9 @@ def test_what_a_user_adds_to_a_steps_span_is_kept_and_nothing_else_twice(
     scope.session.open_spans = True
     other = SpanContext(trace_id=7, span_id=9, is_remote=False, trace_flags=TraceFlags(1))
     step = tool(scope)
-    step._span.set_attribute("shop.basket", 3)
-    step._span.add_event("looked", {"shelf": "b"})
-    step._span.add_link(other)
+    step._span.span.set_attribute("shop.basket", 3)
+    step._span.span.add_event("looked", {"shelf": "b"})
+    step._span.span.add_link(other)
     step.fail(ValueError("no tea"))
     assert [kind for kind, _ in journal.lines] == ["open", "close"]
     closed = journal.of("close")[0]
@@ -279,7 +279,7 @@ def test_what_a_user_adds_survives_the_limit_too(
     use(provider_of(recorder, span_limits=SpanLimits(max_attributes=2)), monkeypatch)
     scope.session.open_spans = True
     step = tool(scope)
-    step._span.set_attribute("shop.basket", 3)
+    step._span.span.set_attribute("shop.basket", 3)
     step.succeed(1)
     assert journal.of("close")[0]["attributes"]["shop.basket"] == 3
 

@@ -3,23 +3,23 @@
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from opentelemetry import baggage, trace
 from opentelemetry import context as otel_context
 from opentelemetry.context import Context
-from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, Status, StatusCode
+from opentelemetry.trace import NonRecordingSpan, Span, SpanContext
 
 from spanreplay.boundary import cancelled, spans
 from spanreplay.boundary.body import Body
 from spanreplay.boundary.call import INTENT_EFFECTS, Answer, Call, OutcomeName, StepEnded, StepEvent, StepStarted
-from spanreplay.boundary.contents import digests_json, for_span
+from spanreplay.boundary.ending import amending, put_end
 from spanreplay.boundary.errors import ControlSignal
 from spanreplay.boundary.raised import outcome_of, put_error
 from spanreplay.boundary.scope import Scope, step_label
 from spanreplay.boundary.starting import start_attributes
-from spanreplay.boundary.writing import Writing, lossy_in, put_lossy
+from spanreplay.boundary.step_span import StepSpan, start
+from spanreplay.boundary.writing import Writing
 from spanreplay.content import codec
 from spanreplay.content.canonical import canonical_json
 from spanreplay.content.codec import Encoded
@@ -39,10 +39,8 @@ class Step:
     """A step between its start and its end. Made by :func:`spanreplay.boundary.boundary.begin`."""
 
     __slots__ = (
-        "_contents",
         "_ended",
         "_learnt",
-        "_on_span",
         "_span",
         "_started",
         "_writing",
@@ -103,11 +101,8 @@ class Step:
         self.view: Mapping[str, Any] = {}
         """In a replay, what the record of the step's end says."""
         self._ended = False
-        self._span: Span | None = None
-        self._contents: dict[str, str] = {}
+        self._span: StepSpan | None = None
         self._learnt: dict[str, Any] | None = None
-        self._on_span = -1
-        """Attributes on the span, as long as they are all ours; else -1."""
         self.starts_run = False
         self.run: RunContext | None = self._run_of(scope, call)
         self.inner = scope.inside(self)
@@ -145,9 +140,11 @@ class Step:
         session = self.session
         name = call.span_name or f"{attributes.get(names.GEN_AI_OPERATION_NAME, call.kind)} {call.name}"
         parent_context, parent = self._around()
-        span = self._start_span(name, parent_context, parent, attributes, start_ns) if session.open_spans else None
+        span = start(self, name, parent_context, parent, start_ns) if session.open_spans else None
         self._stand(parent_context, parent, span)
-        self._span = span if span is not None and span.is_recording() else None
+        if span is not None and span.is_recording():
+            self._span = StepSpan(span)
+            self._span.begin(attributes, self)
         self._started = attributes
         if session.sink is not None:
             started = StepStarted(
@@ -195,21 +192,6 @@ class Step:
                 raise AttributeError(name)
             self._stand(*self._around(), None)
             return object.__getattribute__(self, name)
-
-    def _start_span(
-        self, name: str, parent_context: Context, parent: SpanContext, attributes: Mapping[str, Any], start_ns: int
-    ) -> Span | None:
-        try:
-            span = spans.start_span(name, parent_context, parent, client=self.call.client, start_ns=start_ns)
-        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
-            self.session.failed(f"the span of {self.path}")
-            return None
-        try:
-            if span is not None and span.is_recording():
-                self._on_span = spans.put(span, for_span(attributes, self.session, self._contents, self.call.kind), 0)
-        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
-            self.session.failed(f"the attributes of the span of {self.path}")
-        return span
 
     # ---- while it runs ------------------------------------------------------------------------------------------
 
@@ -335,9 +317,11 @@ class Step:
         more: dict[str, Any] = {names.STEP_SEQ_END: self.seq_end, names.STEP_OUTCOME: outcome}
         events: tuple[StepEvent, ...] = ()
         try:
-            self._put_end(more, result, items, attributes)
+            if result is not None:
+                self.result = self._writing.text(names.STEP_RESULT, result.text)
+            put_end(self, more, self._writing, result=result, items=items, known=(self._learnt, attributes))
             if error is not None and not isinstance(error, ControlSignal | GeneratorExit):
-                events = (put_error(more, error, end_ns, self._writing, self.call, self._amending()),)
+                events = (put_error(more, error, end_ns, self._writing, self.call, amending(self)),)
                 message = str(events[0].attributes[names.EXCEPTION_MESSAGE])
             elif failed and names.ERROR_TYPE not in more:
                 more[names.ERROR_TYPE] = outcome
@@ -349,10 +333,12 @@ class Step:
             message = ""
         if session.mode == "replay":
             self.view = more
-        try:
-            self._close_span(more, events, end_ns, failed=failed, message=message)
-        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
-            self._lost()
+        alone = False
+        if self._span is not None:
+            try:
+                alone = self._span.end(more, self, events, end_ns, failed=failed, message=message)
+            except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+                self._lost()
         try:
             if session.sink is not None:
                 session.sink.ended(
@@ -364,7 +350,7 @@ class Step:
                         message=message,
                         attributes=more,
                         events=events,
-                        alone=self._on_span >= 0,
+                        alone=alone,
                     )
                 )
             for interceptor in session.interceptors:
@@ -373,55 +359,3 @@ class Step:
             self._lost()
         # The scope inside holds this step. Without that cycle all of it is freed now, and the next step finds its memory warm.
         self.inner = self.scope
-
-    def _amending(self) -> Callable[[Mapping[str, Any]], None] | None:
-        amended: Callable[[str, str, Mapping[str, Any]], None] | None = getattr(self.session.sink, "amended", None)
-        return None if amended is None else partial(amended, self.trace_id, self.span_id)
-
-    def _put_end(
-        self, more: dict[str, Any], result: Encoded | None, items: Iterable[Encoded] | None, attributes: Mapping[str, Any] | None
-    ) -> None:
-        writing = self._writing
-        for given in (self._learnt, attributes):
-            for name, value in (given or {}).items():
-                writing.put(more, name, value)
-        if result is not None:
-            text = self.result = writing.text(names.STEP_RESULT, result.text)
-            if self.starts_run:
-                more[names.RUN_OUTPUT] = text
-            else:
-                writing.put_typed(more, result, text, names.STEP_RESULT, self.call.result_attribute)
-        if self.call.held is not None:
-            left = self.call.held.left() if self.answer is None else self.answer.left
-            if left is not None:
-                more[names.STEP_LEFT] = writing.text(names.STEP_LEFT, left)
-        untaped = self.run.untaped_json() if self.starts_run and self.run is not None else None
-        if untaped is not None:
-            more[names.RUN_UNTAPED] = writing.text(names.RUN_UNTAPED, untaped)
-        if self.starts_run and self.session.clock_reads:
-            more[names.RUN_CLOCK] = self.session.clock_reads.take()
-        if self.starts_run and self.session.orders:
-            more[names.RUN_ORDER] = self.session.orders.take()
-        if items is not None:
-            kept = list(items)
-            more[names.STEP_ITEMS] = writing.text(names.STEP_ITEMS, "[" + ",".join(i.text for i in kept) + "]")
-            if any(i.lossy for i in kept):
-                put_lossy(more, names.STEP_ITEMS)
-        if names.STEP_LOSSY in more:
-            put_lossy(more, *lossy_in(self._started))
-
-    def _close_span(self, more: dict[str, Any], events: tuple[StepEvent, ...], end_ns: int, *, failed: bool, message: str) -> None:
-        span = self._span
-        if span is None:
-            return
-        expected, self._on_span = self._on_span, -1
-        try:
-            on_span = for_span(more, self.session, self._contents, self.call.kind)
-            on_span[names.STEP_DIGESTS] = digests_json(self._contents)
-            self._on_span = spans.put(span, on_span, expected)
-            for event in events:
-                span.add_event(event.name, dict(event.attributes), event.time_ns)
-            if failed:
-                span.set_status(Status(StatusCode.ERROR, message or None))
-        finally:
-            span.end(end_ns)

@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, ParamSpec, TypeVar, cast, get_type_hints, overload
+from weakref import WeakValueDictionary
 
 from spanreplay.boundary import boundary, streams
 from spanreplay.boundary.asked import claim
@@ -23,6 +24,10 @@ R = TypeVar("R")
 _LAYER: Final = "@tool"
 _SELF: Final = frozenset({"self", "cls"})
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+known: WeakValueDictionary[str, "ToolInfo"] = WeakValueDictionary()
+"""The tools of this process by their names; of several of one name the last that was defined."""
 
 
 class ToolInfo:
@@ -50,6 +55,7 @@ class ToolInfo:
         self._first = next(iter(self.signature.parameters), None)
         plain = all(parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for parameter in parameters)
         self._plain = tuple(self.signature.parameters) if plain else None
+        known[self.name] = self
         self._needed = sum(parameter.default is inspect.Parameter.empty for parameter in parameters)
 
     @functools.cached_property

@@ -1,5 +1,6 @@
 """A crashed run is finished: what had ended from the record, the rest live, and what may have acted only as it is decided."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ from spanreplay.instrumentation import agent_run, tool
 from spanreplay.replay.reexecution.cut import cut_of, undecided
 from spanreplay.replay.reexecution.engine import ReplayResult
 from spanreplay.replay.reexecution.policy import Decision, Policy, PolicyError
+from spanreplay.replay.reexecution.resumed import came_to_nothing
 from support.forking import CALLS, TURNS, WRITES, Echo, Scene, agent_of
 
 ACTED = WRITES[0]
@@ -89,6 +91,34 @@ def test_the_run_is_finished_as_decided(scene: Scene, server: Echo, decision: st
     made = scene.made(result)
     assert (made.grade, made.outcome, made.forked_from, len(made.steps)) == ("exact", "ok", scene.run.run_id, 2 * TURNS)
     assert [step.answered_from is not None for step in made.steps] == [step.seq < ACTED for step in made.steps]
+
+
+@tool(effect="write")
+async def post(place: int) -> str:
+    CALLS.append(("post", place))
+    return f"posted {place}"
+
+
+def posts() -> None:
+    async def several() -> None:
+        await asyncio.gather(*(post(place) for place in (1, 2, 3)))
+
+    with agent_run("posts", input="go"):
+        asyncio.run(several())
+
+
+def test_no_call_is_made_where_one_of_several_decisions_gives_what_its_tool_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Scene(posts, monkeypatch)
+    made.crash(3)
+    crashed = made.run
+    assert [step.outcome for step in crashed.steps] == ["unknown"] * 3
+    result = resumed(made, "1=fail", "2=again", "3=done:3")
+    assert (result.verdict.exit_code, CALLS) == (4, [])
+    assert [refusal["step"] for refusal in result.verdict.refusals] == [3]
+    attempt = made.made(result)
+    assert [step.outcome for step in attempt.steps] == ["rejected"] * 3
+    assert came_to_nothing(attempt, [crashed])
+    assert (resumed(made, "1=again", "2=again", '3=done:"posted 3"').verdict.exit_code, CALLS) == (0, [("post", 1), ("post", 2)])
 
 
 def test_what_goes_on_acts_where_it_was_recorded(scene: Scene) -> None:

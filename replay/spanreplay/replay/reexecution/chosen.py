@@ -42,18 +42,34 @@ def chosen(text: str, step: LiveStep, like: str | None = None) -> Answer:
     Raises:
         PolicyError: it does not fit what the call gives.
     """
-    call, declared = step.call, step.call.annotation
+    call = step.call
     value = json.loads(text)
+    made = fitting(value, call.name, call.annotation, streams=call.streams)
     if call.streams:
-        if not isinstance(value, list):
-            raise PolicyError(f"{call.name} is a generator: its result is given as the list of what it yields; found {_short(text)}")
-        of = next(iter(get_args(declared)), None)
-        items = [_made(item, of, f"item {number} of {call.name}") for number, item in enumerate(value, 1)]
-        return Answer(outcome="ok", items=codec.encode(items).text)
-    made = _made(value, declared, call.name)
+        return Answer(outcome="ok", items=codec.encode(made).text)
     if made is value and like is not None and codec.is_typed(like):
         made = _as_recorded(value, like)
     return Answer(outcome="ok", result=codec.encode(made).text)
+
+
+def fitting(value: Any, name: str, declared: object, *, streams: bool) -> object:
+    """What a tool gives that is to give this: for a generator the list of what it yields.
+
+    Args:
+        value: plain JSON, or with the tags of the codec.
+        name: of the tool.
+        declared: what it declares to return.
+        streams: it is a generator.
+
+    Raises:
+        PolicyError: it does not fit what the tool declares.
+    """
+    if not streams:
+        return _made(value, declared, name)
+    if not isinstance(value, list):
+        raise PolicyError(f"{name} is a generator: its result is given as the list of what it yields; found {_short(json.dumps(value))}")
+    of = next(iter(get_args(declared)), None)
+    return [_made(item, of, f"item {number} of {name}") for number, item in enumerate(value, 1)]
 
 
 def _as_recorded(value: Any, like: str) -> object:

@@ -4,6 +4,7 @@ The interceptor asks at every call, after it has looked for the recorded step an
 recording; one that may not act is refused; one that a fork changes, or injects a fault into, gets that.
 """
 
+import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
@@ -14,10 +15,11 @@ from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.content import codec
 from spanreplay.content.canonical import canonical_json
 from spanreplay.instrumentation.mcp_connections import CONNECT
+from spanreplay.instrumentation.tools import known
 from spanreplay.replay.isolation.reachable import Address
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reexecution import closed, faults, overrides
-from spanreplay.replay.reexecution.chosen import chosen
+from spanreplay.replay.reexecution.chosen import chosen, fitting
 from spanreplay.replay.reexecution.contradictions import targets_of
 from spanreplay.replay.reexecution.cut import cut_at, cut_of, is_passed, may_have_acted, run_of
 from spanreplay.replay.reexecution.foreign import ForeignRun
@@ -227,7 +229,12 @@ class Live:
         return self._cut is not None and self._cut.before(run_id or "", found)
 
     def leave(self, step: LiveStep, run_id: str | None, expected: Step | None) -> None:
-        """It leaves the record here."""
+        """It leaves the record here.
+
+        Raises:
+            CallRefused: a decision gives what the tool that it is about does not; nothing has been live by then.
+        """
+        self._check_decisions(step)
         self.gone = True
         if self._cut is None and expected is not None:
             run = next((r for r in self._runs if r.run_id == run_id), None)
@@ -235,6 +242,17 @@ class Live:
         seq = None if expected is None else expected.seq
         self._ledger.enter("left", run=run_id, step=seq, name=f"{step.call.kind} {step.call.name}")
         self._on_leave()
+
+    def _check_decisions(self, step: LiveStep) -> None:
+        for decision in self.policy.decisions:
+            of = next((s for run in self._runs for s in run.steps if decision.is_on(run.run_id, s.seq, self.policy.run)), None)
+            tool = None if of is None else known.get(of.name)
+            if tool is None or decision.choice != "done":
+                continue
+            try:
+                fitting(json.loads(decision.result), tool.name, tool.annotation, streams=tool.streams)
+            except PolicyError as error:
+                raise closed.refused(step, str(error), self._ledger, action=CHANGE, expected=of) from error
 
     def after_leaving(self, step: LiveStep, recorded: RecordedRun | None, expected: Step | None) -> Answer | None:
         """The first difference was met, and it goes on as a fork: what becomes of the call that differs."""

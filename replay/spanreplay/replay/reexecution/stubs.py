@@ -123,11 +123,14 @@ class RecordedCalls:
         with self._lock:
             stopped = self.stopped or self._tasks.stopped(step)
             if stopped is not None:
-                raise _again(stopped)
+                error = _again(stopped)
+                if not passes(step):  # it is known not to have begun, as against one that was interrupted
+                    step.fail(error, outcome="rejected")
+                raise error
             try:
                 return self._intercept(step)
-            except CallRefused as error:
-                self._stopped_by(error)
+            except CallRefused as refused:
+                self._stopped_by(refused)
                 raise
             except _Left as left:
                 assert self._part is not None  # noqa: S101 — who leaves has it

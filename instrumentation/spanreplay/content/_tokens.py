@@ -6,7 +6,7 @@ Every pattern is linear: possessive quantifiers, and a start that cannot begin a
 import base64
 import binascii
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -306,15 +306,18 @@ class TokenFinder:
         self._tokens = tuple(token for token in TOKENS if token.kind in wanted)
         self.hints = tuple({hint: None for token in self._tokens for hint in token.hints})
         """Without a hit of one of these there is none."""
+        self._all_hints = frozenset(self.hints)
 
-    def spans(self, text: str, hits: Collection[Hint]) -> list[Span]:
+    def spans(self, text: str, hits: frozenset[Hint]) -> list[Span]:
         """Find them in a text.
 
         Args:
             text: The text.
             hits: Those of the hints that it has.
         """
-        return [span for token in self._tokens if any(hint in hits for hint in token.hints) for span in _found(text, token)]
+        if hits.isdisjoint(self._all_hints):
+            return []
+        return [span for token in self._tokens if not hits.isdisjoint(token.hints) for span in _found(text, token)]
 
 
 def _may_begin(text: str, at: int, token: Token) -> bool:

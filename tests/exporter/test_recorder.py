@@ -43,10 +43,10 @@ class Journal:
     def open_step(self, step: StepStarted, *, kind: int, resource: record.Resource, scope: record.Scope) -> None:
         self.open_span(step_record(step, kind=kind, resource=resource, scope=scope))
 
-    def open_plain(self, *_: Any) -> bool:
+    def open_plain(self, *_: Any, **__: Any) -> bool:
         return False
 
-    def write_plain(self, *_: Any) -> bool:
+    def write_plain(self, *_: Any, **__: Any) -> bool:
         return False
 
     def open_span(self, record: SpanRecord) -> None:

@@ -2,10 +2,12 @@
 
 from spanreplay.instrumentation.shims import (
     callbacks,
+    cancelled_jobs,
     commands,
     commands_asyncio,
     completions,
     deadlines,
+    given_up,
     nurseries,
     ordered_sets,
     process_pools,
@@ -14,6 +16,7 @@ from spanreplay.instrumentation.shims import (
     tasks,
     thread_pools,
     threads,
+    timed_waits,
     untaped,
 )
 from spanreplay.instrumentation.shims.patching import Removals, looking_once
@@ -32,7 +35,10 @@ def install() -> None:
             callbacks.install()
             ordered_sets.install()
             deadlines.install()
+        given_up.install()
         queues.install()
+        timed_waits.install()
+        cancelled_jobs.install()
         nurseries.install()
         threads.install()
         process_pools.install()
@@ -57,7 +63,10 @@ def uninstall() -> None:
         process_pools.uninstall()
         threads.uninstall()
         nurseries.uninstall()
+        cancelled_jobs.uninstall()
+        timed_waits.uninstall()
         queues.uninstall()
+        given_up.uninstall()
         deadlines.uninstall()
         ordered_sets.uninstall()
         callbacks.uninstall()

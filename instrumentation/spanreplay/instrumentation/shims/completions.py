@@ -279,10 +279,10 @@ def _waiting(original: Callable[..., Any]) -> Callable[..., Any]:
             _note_ready()
         return waiting.as_it_came(*found)
 
-    return _marked(wait)
+    return marked(wait)
 
 
-def _marked(function: Callable[..., Any]) -> Callable[..., Any]:
+def marked(function: Callable[..., Any]) -> Callable[..., Any]:
     """What gives a coroutine is a coroutine function for who asks."""
     mark: Callable[..., Any] | None = getattr(inspect, "markcoroutinefunction", None)  # Python 3.12
     if mark is not None:

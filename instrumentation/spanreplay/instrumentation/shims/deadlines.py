@@ -19,7 +19,7 @@ import wrapt
 
 from spanreplay.boundary import loops
 from spanreplay.boundary import scope as scopes
-from spanreplay.boundary.orders import Channel, channel_of
+from spanreplay.boundary.orders import Channel, Wait, channel_of
 from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation.shims.jobs import path_of
 from spanreplay.instrumentation.shims.patching import Patches
@@ -51,6 +51,7 @@ class Deadline:
         self._expire = expire
         self._by = _function()
         self._number = scope.next(f"!deadline {self._by}")
+        self._patience: Wait | None = None
         self.over = False
         """It has expired, or the program has left it."""
         self.loop = loops.running()
@@ -98,6 +99,19 @@ class Deadline:
     def expire(self) -> None:
         """Let it expire now."""
         self._expire()
+
+    def is_late(self) -> float | None:
+        """How many seconds it is to wait longer, as it did not expire when it was recorded; ``None`` where it is to expire."""
+        told = self._session.told_orders if self._session.mode == "replay" else None
+        if told is None or told.released or self.place is not None:
+            return None
+        if self._patience is None:
+            self._patience = told.patience(0)
+            return self._patience.part
+        if self._patience.is_over():
+            told.relaxed()
+            return None
+        return self._patience.part
 
     def expired(self) -> None:
         """It has."""
@@ -188,6 +202,9 @@ def _expiring(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def _on_timeout(self: Any) -> Any:
         deadline = _entered.get(self)
+        later = None if deadline is None else deadline.is_late()
+        if later is not None:
+            return self.reschedule(_now() + later)
         if deadline is not None:
             deadline.expired()
         return original(self)
@@ -211,8 +228,9 @@ def _limiting(original: Callable[..., Any]) -> Callable[..., Any]:
 
         if limited:
             deadline = _enter(expire)
-        if deadline is None:
+        if deadline is None or timeout is None:
             return await original(fut, timeout)
+        timeout += deadline.is_late() or 0.0
         try:
             if deadline.place is not None:
                 given.append(asyncio.ensure_future(fut))

@@ -30,18 +30,18 @@ _POOL_TARGETS: Final = {("concurrent.futures.thread", "_worker"), ("trio._core._
 class Job:
     """A callable that runs under the scope of where it was handed over."""
 
-    __slots__ = ("_context", "_function", "_in_force", "_scope")
+    __slots__ = ("_context", "_function", "_in_force", "scope")
 
     def __init__(self, function: Callable[..., Any], scope: Scope) -> None:
         self._function = function
-        self._scope = scope
+        self.scope: Final = scope
         self._context = otel_context.get_current()
         self._in_force = scopes.in_force.get()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run it."""
-        before = scopes.enter_thread(self._scope)
-        token = scopes.enter(self._scope)
+        before = scopes.enter_thread(self.scope)
+        token = scopes.enter(self.scope)
         in_force = scopes.in_force.set(self._in_force)
         # A context of the job's own, put there by another instrumentor, is newer than ours.
         attached = None if trace.get_current_span().get_span_context().is_valid else otel_context.attach(self._context)

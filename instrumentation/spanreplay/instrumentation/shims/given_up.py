@@ -1,0 +1,78 @@
+"""What a task of asyncio waited for when it was cancelled is kept: in a replay it does not get it either, though it may be there already.
+
+``wait_for(queue.get(), 1)`` gives up after a second. A replay answers at once, so the item is there in time; it stays for the next ``get``.
+Kept is what the program's own code waits for at a queue, an event, a lock or a semaphore.
+"""
+
+import asyncio
+import functools
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+from spanreplay.boundary import scope as scopes
+from spanreplay.boundary.orders import Channel, channel_of
+from spanreplay.boundary.scope import Scope
+from spanreplay.instrumentation.shims import completions
+from spanreplay.instrumentation.shims.own_code import is_own
+from spanreplay.instrumentation.shims.patching import Patches
+
+_patches = Patches()
+_NAME: Final = "given up"
+_GRACE_S: Final = 5.0
+"""How much longer than recorded one waits to be cancelled."""
+
+
+def _waiting(original: Callable[..., Coroutine[Any, Any, Any]], what: str) -> Callable[..., Any]:
+    @completions.marked
+    @functools.wraps(original)
+    def wait(self: Any) -> Any:
+        scope = scopes.current_scope() if scopes.process.active else None
+        session = None if scope is None else scope.session
+        if scope is None or session is None or (session.orders is None and session.told_orders is None) or not is_own(sys._getframe(1)):
+            return original(self)
+        channel = channel_of(scope, _NAME)
+        if channel is None:
+            return original(self)
+        made: Any = _watched(scope, channel, f"{what}#{scope.next('!' + what)}", functools.partial(original, self))
+        made.__name__, made.__qualname__ = original.__name__, original.__qualname__
+        return made
+
+    return wait
+
+
+async def _watched(scope: Scope, channel: Channel, member: str, waiting: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    began = time.monotonic()
+    try:
+        pending_s = _recorded(scope, channel, member)
+        if pending_s is not None:
+            await asyncio.sleep(pending_s + _GRACE_S)  # the program is about to give up
+        return await waiting()
+    except asyncio.CancelledError:
+        if scope.session.orders is not None:
+            scope.session.orders.add(channel, int((time.monotonic() - began) * 1000), (member,))
+        raise
+
+
+def _recorded(scope: Scope, channel: Channel, member: str) -> float | None:
+    """After how many seconds it was given up; ``None`` where it was not."""
+    told = scope.session.told_orders if scope.session.mode == "replay" else None
+    if told is None or told.released:
+        return None
+    known: Any = scope.memo.get(_NAME)
+    if known is None:
+        known = scope.memo[_NAME] = {members[0]: ms / 1000 for ms, members in told.left(channel) or () if members}
+    found: float | None = known.get(member)
+    return found
+
+
+def install() -> None:
+    """Patch asyncio."""
+    for kind, name in ((asyncio.Queue, "get"), (asyncio.Event, "wait"), (asyncio.Lock, "acquire"), (asyncio.Semaphore, "acquire")):
+        _patches.replace(kind, name, functools.partial(_waiting, what=f"{kind.__name__}.{name}"))
+
+
+def uninstall() -> None:
+    """Undo :func:`install`."""
+    _patches.undo()

@@ -28,7 +28,6 @@ MEMORY_QUERY: Final = "gen_ai.memory.query.text"
 MEMORY_RECORDS: Final = "gen_ai.memory.records"
 HANDOFF_FROM: Final = "gen_ai.handoff.from_agent"
 HANDOFF_TO: Final = "gen_ai.handoff.to_agent"
-EXIT_CODE: Final = "process.exit.code"
 ARGUMENTS: Final = (a.GEN_AI_TOOL_CALL_ARGUMENTS, "gen_ai.tool.arguments", "gen_ai.tool.input", "input.value", "input")
 RESULT: Final = (a.GEN_AI_TOOL_CALL_RESULT, "gen_ai.tool.result", "gen_ai.tool.output", "output.value", "output")
 """Where those who name a tool by the conventions put its arguments and result; the first that is there counts."""

@@ -25,6 +25,7 @@ from spanreplay.replay.reading.messages import (
     params,
     unpacked,
 )
+from spanreplay.replay.reading.rejoined import content_of, member
 from spanreplay.replay.reading.versions import offered
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord
@@ -127,7 +128,7 @@ def _messages(fields: Fields, node: Node, prefix: str, role: str) -> list[dict[s
     for place, item in items(node):
         if not isinstance(item, dict):
             continue
-        message = {name: leaf(item, name) for name in item if name not in ("tool_calls", "function_call")}
+        message = {name: content_of(item, name) for name in item if name not in ("tool_calls", "function_call")}
         content = message.get("content")
         if isinstance(content, str):  # blocks were written as JSON text
             message["content"], whole = unpacked(content)
@@ -135,13 +136,14 @@ def _messages(fields: Fields, node: Node, prefix: str, role: str) -> list[dict[s
                 name = f"{prefix}.{place}.content"
                 fields.cut(name, f"{name} stops in the middle of its JSON")
         calls = [*listed(inner(item, "tool_calls")), *filter(None, (inner(item, "function_call"),))]
-        message["tool_calls"] = [{"type": "tool_call", "id": None, "arguments": None, **call} for call in calls]
+        made = [{name: member(call, name) for name in call} for call in calls]
+        message["tool_calls"] = [{"type": "tool_call", "id": None, "arguments": None, **call} for call in made]
         found += messages([message], role) or []
     return found
 
 
 def _function(node: Node) -> dict[str, Json]:
-    parameters, _ = decoded_json(leaf(node, "parameters") or leaf(node, "arguments") or leaf(node, "input_schema"))
+    parameters, _ = decoded_json(member(node, "parameters") or member(node, "arguments") or member(node, "input_schema"))
     found = {"name": leaf(node, "name"), "description": leaf(node, "description"), "parameters": parameters}
     return {"type": "function", **{name: value for name, value in found.items() if value is not None}}
 

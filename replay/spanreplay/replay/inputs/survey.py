@@ -26,6 +26,9 @@ _USUAL: Final = frozenset(
 """Sizes that people and back ends set as the limit of a text."""
 _ONE_WORD: Final = re.compile(r"(?:data:[\w/+.-]*;base64,)?[A-Za-z0-9+/=_:.-]*")
 """Ids, digests and base64: these have the size that they have."""
+_MARK: Final = re.compile(r"[\[(<]\s*truncated\b[^\[\](){}<>\"]*[\])>]\s*\Z", re.IGNORECASE)
+"""What some put where they cut a text."""
+_MARK_SIZE: Final = 64
 CUT_VALUES: Final = "cut-values"
 DROPPED: Final = "dropped"
 UNSPANNED: Final = "log-outside-spans"
@@ -63,7 +66,10 @@ def _is_whole(value: str) -> bool:
 
 
 def _is_broken(value: str) -> bool:
-    return value.endswith(REPLACED) or (value.startswith(_OPENS) and not value.rstrip().endswith(_CLOSES) and not decoded_json(value)[1])
+    if value.endswith(REPLACED):
+        return True
+    ends = value.rstrip().endswith(_CLOSES) and not _MARK.search(value, max(0, len(value) - _MARK_SIZE))
+    return value.startswith(_OPENS) and not ends and not decoded_json(value)[1]
 
 
 def texts_of(span: SpanRecord) -> Iterator[Suspect]:

@@ -14,6 +14,7 @@ from spanreplay.replay.reading.flattened import LEAF, Node, gaps, inner, items, 
 from spanreplay.replay.reading.merged_results import told_apart
 from spanreplay.replay.reading.messages import body_answered, body_asked, definitions, input_view, is_talk, messages, output_view
 from spanreplay.replay.reading.parts import media_part, part, role_of
+from spanreplay.replay.reading.rejoined import content_of, member
 from spanreplay.replay.reading.shown_messages import shown_message, shown_messages
 
 INPUT: Final = "input.value"
@@ -183,7 +184,7 @@ def _tools(node: Node, parameters: Mapping[str, Json]) -> list[Json]:
     found: list[Json] = []
     for item in listed(node):
         tool = inner(item, "tool") or item
-        schema, _ = decoded_json(leaf(tool, "json_schema"))
+        schema, _ = decoded_json(member(tool, "json_schema"))
         if isinstance(schema, dict):
             found.append(schema)
         elif leaf(tool, "name") is not None:
@@ -228,10 +229,10 @@ def messages_of(node: Node, role: str) -> Flattened:
 
 
 def _message(node: Node, role: str) -> dict[str, Json] | None:
-    said = role_of(leaf(node, "role"), role)
+    role = role_of(leaf(node, "role"), role)
     content, blocks = _content(node), [_block(block) for block in listed(inner(node, "contents"))]
     made: list[dict[str, Json]] = [block for block in blocks if block is not None]
-    if said in ("tool", "function"):
+    if role in ("tool", "function"):
         answer: Json = content[0] if len(content) == 1 else content or (made or None)
         made = [{"type": "tool_call_response", "id": leaf(node, "tool_call_id"), "response": answer}]
     else:
@@ -246,19 +247,19 @@ def _message(node: Node, role: str) -> dict[str, Json] | None:
     if not made and "role" not in node:
         return None
     name = leaf(node, "name")
-    return {"role": "tool" if said == "function" else said, "parts": made, **({"name": name} if isinstance(name, str) else {})}
+    return {"role": "tool" if role == "function" else role, "parts": made, **({"name": name} if isinstance(name, str) else {})}
 
 
 def _content(node: Node) -> list[Json]:
     """The texts of a message: one, or several with numbers."""
-    value = leaf(node, "content")
     texts = [text for _, text in items(inner(node, "content"))]
+    value = None if texts else content_of(node, "content")
     return texts or ([] if value is None or value == "" else [value])
 
 
 def _call(node: Node) -> dict[str, Json]:
     function = inner(node, "function")
-    arguments = leaf(function, "arguments")
+    arguments = member(function, "arguments")
     made = {
         "type": "tool_call",
         "id": leaf(node, "id"),

@@ -11,6 +11,9 @@ from spanreplay.spans.record import STATUS_ERROR, SpanRecord
 TOOL_ERROR: Final = "tool_error"
 """``error.type`` of a failure that the tool reported in its answer."""
 
+_REPORTED: Final = frozenset({"toolretryerror"})
+"""Exceptions that carry a tool's own answer that it failed; pydantic-ai's, whose spans may have lost their scope."""
+
 
 def failure(span: SpanRecord, fields: Fields) -> dict[str, str | None] | None:
     """``{"type", "message"}`` of what went wrong, ``None`` where nothing did.
@@ -55,6 +58,8 @@ def named_outcome(error_type: str) -> OutcomeName:
     if error_type == TOOL_ERROR:
         return "tool_error"
     last = error_type.rpartition(".")[2].lower()
+    if last in _REPORTED:
+        return "tool_error"
     if "timeout" in last or "timedout" in last or last == "deadline_exceeded":
         return "timeout"
     if last in ("cancellederror", "cancelled", "canceled"):

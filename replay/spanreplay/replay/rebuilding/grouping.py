@@ -10,6 +10,7 @@ from spanreplay.replay.reading.dialect import OWN, Dialect, StepDraft
 from spanreplay.replay.reading.drafting import filled, lacks
 from spanreplay.replay.reading.events import with_content
 from spanreplay.replay.reading.fields import Fields
+from spanreplay.replay.reading.rejoined import rejoined
 from spanreplay.replay.reasons import UNREADABLE
 from spanreplay.replay.rebuilding.at_limit import cut_contents, limits_of
 from spanreplay.replay.rebuilding.gathering import gathered
@@ -57,6 +58,7 @@ def read_spans(forest: Forest) -> dict[SpanKey, Reading]:
 
 
 def _reading(span: SpanRecord, logs: Sequence[LogRecord]) -> Reading:
+    span = rejoined(span)
     full, cut = with_content(span, logs) if span.events or logs else (span, ())
     claimed = claimants(full)
     if not claimed:

@@ -66,6 +66,6 @@ def _put_run(step: "Step", attributes: dict[str, Any], writing: Writing) -> None
 
 
 def amending(step: "Step") -> Callable[[Mapping[str, Any]], None] | None:
-    """What tells the sink more of a step that has ended, see ``http_errors.AmendingSink``; ``None`` where it cannot be told."""
+    """What tells the sink more of a step that has ended, see ``session.AmendingSink``; ``None`` where it cannot be told."""
     amended: Callable[[str, str, Mapping[str, Any]], None] | None = getattr(step.session.sink, "amended", None)
     return None if amended is None else partial(amended, step.trace_id, step.span_id)

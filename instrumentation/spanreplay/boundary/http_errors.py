@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from spanreplay.boundary.writing import Writing, lossy_in
 from spanreplay.content import codec
@@ -17,14 +17,6 @@ from spanreplay.content.urllib_errors import LACKS, is_http_error
 from spanreplay.semconv import attributes as names
 
 _CAUSES: Final = 5
-
-
-class AmendingSink(Protocol):
-    """A sink that can be told more of a step that has ended."""
-
-    def amended(self, trace_id: str, span_id: str, attributes: Mapping[str, Any]) -> None:
-        """Attributes of the step, in place of those that it ended with. Raises nothing."""
-        ...
 
 
 class Held(NamedTuple):

@@ -49,6 +49,14 @@ class SettlingSink(CaptureSink, Protocol):
         ...
 
 
+class AmendingSink(CaptureSink, Protocol):
+    """One that may be told more of a step that has ended."""
+
+    def amended(self, trace_id: str, span_id: str, attributes: Mapping[str, Any]) -> None:
+        """Attributes of the step, in place of those that it ended with. Raises nothing."""
+        ...
+
+
 class CallInterceptor(Protocol):
     """Stands between a call and its body: authority, once-only effects, replay."""
 

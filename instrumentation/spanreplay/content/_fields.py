@@ -125,7 +125,8 @@ class NamedFinder:
 
     def _own_header(self, lower: str, end: int) -> str | None:
         """Return the name of a header of somebody's own, ``x-custom-token``, that ends here and says secret."""
-        name = _HYPHENATED.search(lower, max(0, end - 64), end) if self._header_words else None
+        start = max(0, end - 64)
+        name = _HYPHENATED.search(lower, start, end) if self._header_words and lower.find("x-", start, end) >= 0 else None
         return name[0] if name is not None and header_says_secret(name[0], self._header_words) else None
 
     def _member_spans(self, text: str, lower: str, anchors: list[re.Pattern[str]], *, is_cut: bool) -> Iterator[Span]:

@@ -28,9 +28,11 @@ class Hint(NamedTuple):
 def preceded(mark: str, endings: Iterable[str]) -> str:
     """Return the pattern of a mark after one of these endings. Their last characters are looked at first: most marks come after others."""
     parts: dict[tuple[bool, bool], list[str]] = {}
-    for ending in sorted({*endings}):
+    endings = sorted({*endings})
+    for ending in endings:
         parts.setdefault((ending.isascii(), ending.endswith(" ")), []).append(ending)
-    return f"{mark}(?:{'|'.join(_after_one(mark, part) for part in parts.values())})"
+    last = "".join(sorted({re.escape(ending[-1]) for ending in endings}))
+    return f"{mark}(?<=[{last}]{mark})(?:{'|'.join(_after_one(mark, part) for part in parts.values())})"
 
 
 def _after_one(mark: str, endings: list[str]) -> str:

@@ -23,6 +23,8 @@ SCOPE_GROUPS: Final = (2, 1000)
 RECORDS: Final = 2
 SCHEMA_URL: Final = 3
 _TAG_2: Final = b"\x12"
+_ADDED: Final = 16
+"""The lowest field number that is let pass without being known: ``1000`` was in old versions, private ones are higher still."""
 _GROUP_FIELDS: Final = (1, 2, 3, 1000)
 
 _MAX_VARINT: Final = 10
@@ -100,6 +102,8 @@ def signal(data: memoryview) -> Signal:
         FormatError: The bytes are no such message.
     """
     for group in fields(data):
+        if group.number >= _ADDED:
+            continue
         if group.number != RESOURCE_GROUPS or group.wire != LEN:
             raise FormatError(f"byte {group.at}", "a resource group (field 1)", f"field {group.number}")
         try:
@@ -145,7 +149,8 @@ def _record_signal(record: memoryview) -> Signal:
 def looks_like(head: bytes, *, whole: bool) -> bool:
     """Whether the beginning of a message is that of an OTLP traces or logs message.
 
-    Checks the nesting that every such message has: resource groups only, each holding only a resource, scope groups and a schema url.
+    Checks the nesting that every such message has: resource groups only, each holding only a resource, scope groups and a schema url, and
+    what later or private versions add under higher numbers.
 
     Args:
         head: The first bytes of the message.
@@ -159,12 +164,14 @@ def looks_like(head: bytes, *, whole: bool) -> bool:
         for group in fields(memoryview(head)):
             if group.number == 0:
                 return seen and not whole
+            if group.number >= _ADDED:
+                continue
             if group.number != RESOURCE_GROUPS or group.wire != LEN or (whole and not group.complete):
                 return False
             for inner in fields(group.payload):
                 if not inner.complete and (whole or group.complete):
                     return False
-                if inner.number != 0:
+                if 0 < inner.number < _ADDED or inner.number in _GROUP_FIELDS:
                     if inner.number not in _GROUP_FIELDS or inner.wire != LEN:
                         return False
                     seen = True

@@ -97,3 +97,38 @@ def test_messages_beyond_the_limit_are_refused() -> None:
         list(source.read(InputStream(io.BytesIO(data), Limits(document=100)), "f", report))
     assert list(source.read(InputStream(io.BytesIO(framed(data)), Limits(document=100)), "f", report)) == []
     assert report.rejections[0].expected == "a message of at most 100 bytes"
+
+
+def _field(number: int, wire: int, payload: bytes) -> bytes:
+    return _varint(number << 3 | wire) + payload
+
+
+def _varint(value: int) -> bytes:
+    made = b""
+    while value > 0x7F:
+        made += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return made + bytes([value])
+
+
+UNKNOWN = _field(500, 0, _varint(2**63 + 5)) + _field(501, 1, b"12345678") + _field(502, 2, b"\x03abc") + _field(503, 5, b"1234")
+
+
+def test_fields_of_a_later_version_are_passed_over() -> None:
+    data = otlp_proto.encode([span(1, name="a"), span(2, name="b")])
+    assert data[:1] == b"\x0a"
+    size, at = data[1] & 0x7F | data[2] << 7 if data[1] & 0x80 else data[1], 3 if data[1] & 0x80 else 2
+    group = data[at : at + size]
+    for changed in (UNKNOWN + group, group + UNKNOWN):
+        message = _field(1, 2, _varint(len(changed)) + changed)
+        for whole in (message + UNKNOWN, framed(UNKNOWN + message), framed(message, UNKNOWN + message + UNKNOWN)):
+            assert source.handles(whole[:HEAD_BYTES])
+            found, report = read(whole)
+            assert {record.name for record in found if isinstance(record, SpanRecord)} == {"a", "b"}
+            assert not report.fidelity
+
+
+@pytest.mark.parametrize("number", [4, 15])
+def test_a_message_of_another_kind_is_not_handled(number: int) -> None:
+    data = otlp_proto.encode([span(1)])
+    assert not source.handles(framed(_field(number, 0, b"\x01") + data)[:HEAD_BYTES])

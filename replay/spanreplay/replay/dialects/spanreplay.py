@@ -4,9 +4,9 @@ A value under ``spanreplay.*`` is there only where no standard attribute holds t
 second choice.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, get_args
+from typing import Final, NamedTuple, get_args
 
 from spanreplay.boundary.call import INTENT_EFFECTS, Kind, OutcomeName
 from spanreplay.replay.model import Grade, Json, Reason, Wire
@@ -51,50 +51,34 @@ class SpanreplayDialect:
         return _with_run(draft, span, fields)
 
 
+class _Typed(NamedTuple):
+    """The typed JSON texts of a step."""
+
+    input: str | None
+    result: str | None
+    items: str | None
+    error: str | None
+
+
 def _step(span: SpanRecord, fields: Fields, kind: Kind) -> StepDraft:
-    typed_input = _typed(fields, a.STEP_INPUT, a.GEN_AI_TOOL_CALL_ARGUMENTS)
-    typed_result = _typed(fields, a.STEP_RESULT, a.GEN_AI_TOOL_CALL_RESULT)
-    typed_items = _typed(fields, a.STEP_ITEMS)
-    typed_error = _typed(fields, a.STEP_ERROR)
+    typed = _Typed(
+        input=_typed(fields, a.STEP_INPUT, a.GEN_AI_TOOL_CALL_ARGUMENTS),
+        result=_typed(fields, a.STEP_RESULT, a.GEN_AI_TOOL_CALL_RESULT),
+        items=_typed(fields, a.STEP_ITEMS),
+        error=_typed(fields, a.STEP_ERROR),
+    )
     wire, wire_reasons = read_wire(fields)
-    asked, answered = _views(fields, kind, {"input": typed_input, "result": typed_result, "items": typed_items})
+    asked, answered = _views(fields, kind, typed)
     error = failure(span, fields)
     ended = _outcome(span, fields, error)
-    findings, left_off = proof(span, fields)
-    damage = [reason for reason in wire_reasons if reason.code != WIRE_ABSENT]
-    if not any(reason.code == CUT for _, reason in findings):  # else the digests have said so already, and more exactly
-        damage += fields.reasons.values()
-    if span.end_ns is None:
-        damage.append(Reason(code=NEVER_ENDED, detail="started, and no end was recorded"))
-        effect = fields.text(a.STEP_EFFECT)
-        if effect in INTENT_EFFECTS:
-            known = "what it does is not known" if effect == "unknown" else f"its effect is {effect}"
-            damage.append(Reason(code=EFFECT_UNKNOWN, detail=f"it may have acted: {known}, and it began"))
-    best, reason = _held(
-        kind=kind,
-        outcome=ended,
-        wire=wire,
-        typed_input=typed_input if a.STEP_INPUT not in left_off else None,
-        answer=(typed_result if a.STEP_RESULT not in left_off else None) or (typed_items if a.STEP_ITEMS not in left_off else None),
-        raised=typed_error is not None,
-        viewed=(asked is not None, answered is not None or typed_error is not None or error is not None),
-    )
-    reasons = [*(reason for _, reason in findings), *damage, *([reason] if reason is not None else []), *wire_reasons]
-    grades: list[Grade] = [best, *(grade for grade, _ in findings)]
-    if a.STEP_LEFT in left_off:
-        grades.append("semantic")
-    if damage:
-        grades.append("incomplete")
-    if span.attributes.get(a.STEP_ATTESTED) is True:
-        grades.append("structure")
-        reasons = [known for known in reasons if known is not reason]  # not absent by any fault
-        reasons.append(Reason(code=ATTESTED, detail="another program did it and told of it; a replay gives what it told"))
+    viewed = (asked is not None, answered is not None or typed.error is not None or error is not None)
+    grade, reasons = _graded(span, fields, kind, ended, typed, wire, wire_reasons, viewed)
     name = fields.text(a.STEP_NAME, a.GEN_AI_TOOL_NAME, a.GEN_AI_REQUEST_MODEL, a.GEN_AI_AGENT_NAME) or span.name or kind
     return StepDraft(
         kind=kind,
         name=name,
-        grade=worst(grades),
-        reasons=tuple(dict.fromkeys(reasons)),
+        grade=grade,
+        reasons=reasons,
         outcome=ended,
         call_id=fields.identifier(a.GEN_AI_TOOL_CALL_ID),
         agent=fields.text(a.GEN_AI_AGENT_NAME),
@@ -118,10 +102,10 @@ def _step(span: SpanRecord, fields: Fields, kind: Kind) -> StepDraft:
         passed=span.attributes.get(a.STEP_PASSED) is True,
         seq_start=fields.integer(a.STEP_SEQ_START),
         seq_end=fields.integer(a.STEP_SEQ_END),
-        typed_input=typed_input,
-        typed_result=typed_result,
-        typed_error=typed_error,
-        typed_items=typed_items,
+        typed_input=typed.input,
+        typed_result=typed.result,
+        typed_error=typed.error,
+        typed_items=typed.items,
         wire=wire,
         answered_from=_answered_from(fields),
         stands_for=fields.integer(a.STEP_STANDS_FOR),
@@ -150,9 +134,10 @@ def _typed(fields: Fields, *names: str) -> str | None:
     return None
 
 
-def _views(fields: Fields, kind: Kind, typed: Mapping[str, str | None]) -> tuple[Json, Json]:
+def _views(fields: Fields, kind: Kind, typed: _Typed) -> tuple[Json, Json]:
     """Input and output as people see them: the messages of a model or an agent, else the typed values without their tags."""
-    plain = {what: _plain(fields, what, text) for what, text in typed.items() if text is not None}
+    named = (("input", typed.input), ("result", typed.result), ("items", typed.items))
+    plain = {what: _plain(fields, what, text) for what, text in named if text is not None}
     asked: Json = None
     answered: Json = None
     if kind in ("model_call", "agent"):
@@ -177,6 +162,53 @@ def _outcome(span: SpanRecord, fields: Fields, error: Json) -> OutcomeName:
     if named is not None:
         return named
     return "unknown" if span.end_ns is None else outcome(span, error)
+
+
+def _graded(
+    span: SpanRecord,
+    fields: Fields,
+    kind: Kind,
+    outcome: OutcomeName,
+    typed: _Typed,
+    wire: Wire | None,
+    wire_reasons: Sequence[Reason],
+    viewed: tuple[bool, bool],
+) -> tuple[Grade, tuple[Reason, ...]]:
+    """The worst of what the span holds, what is proven of it, and what is damaged."""
+    findings, left_off = proof(span, fields)
+    damage = [reason for reason in wire_reasons if reason.code != WIRE_ABSENT]
+    if not any(reason.code == CUT for _, reason in findings):  # else the digests have said so already, and more exactly
+        damage += fields.reasons.values()
+    if span.end_ns is None:
+        damage += _unended(fields)
+    best, reason = _held(
+        kind=kind,
+        outcome=outcome,
+        wire=wire,
+        typed_input=typed.input if a.STEP_INPUT not in left_off else None,
+        answer=(typed.result if a.STEP_RESULT not in left_off else None) or (typed.items if a.STEP_ITEMS not in left_off else None),
+        raised=typed.error is not None,
+        viewed=viewed,
+    )
+    reasons = [*(reason for _, reason in findings), *damage, *([reason] if reason is not None else []), *wire_reasons]
+    grades: list[Grade] = [best, *(grade for grade, _ in findings)]
+    if a.STEP_LEFT in left_off:
+        grades.append("semantic")
+    if damage:
+        grades.append("incomplete")
+    if span.attributes.get(a.STEP_ATTESTED) is True:
+        grades.append("structure")
+        reasons = [known for known in reasons if known is not reason]  # not absent by any fault
+        reasons.append(Reason(code=ATTESTED, detail="another program did it and told of it; a replay gives what it told"))
+    return worst(grades), tuple(dict.fromkeys(reasons))
+
+
+def _unended(fields: Fields) -> Iterator[Reason]:
+    yield Reason(code=NEVER_ENDED, detail="started, and no end was recorded")
+    effect = fields.text(a.STEP_EFFECT)
+    if effect in INTENT_EFFECTS:
+        known = "what it does is not known" if effect == "unknown" else f"its effect is {effect}"
+        yield Reason(code=EFFECT_UNKNOWN, detail=f"it may have acted: {known}, and it began")
 
 
 def _held(

@@ -616,3 +616,15 @@ def test_a_credential_after_its_name_in_a_sentence_is_taken_out(text: str, secre
 )
 def test_a_name_without_a_credential_stays(text: str) -> None:
     assert Redactor(POLICY).text(text) == (text, 0)
+
+
+def test_a_header_seen_before_is_looked_at_again_once_a_secret_is_learnt() -> None:
+    redactor, pairs = Redactor(POLICY), [("x-trace", "abc correcthorsebattery"), ("authorization", "Bearer abcdefgh")]
+    before, count = redactor.headers(pairs)
+    assert (before[0], count) == (pairs[0], 1)
+    assert redactor.headers(pairs) == (before, count)
+    redactor.learn("correcthorsebattery")
+    after, count = redactor.headers(pairs)
+    assert count == 2
+    assert mask(after[0][1]) == "abc [redacted:secret]"
+    assert after[1] == before[1]

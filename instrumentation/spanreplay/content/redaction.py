@@ -156,13 +156,19 @@ class _Answers:
     Two generations: a text that is asked for again moves to the recent ones; when these are many, the older are dropped.
     """
 
-    __slots__ = ("characters", "histories", "older", "recent")
+    __slots__ = ("characters", "headers", "histories", "older", "recent")
 
     def __init__(self) -> None:
         self.recent: dict[str, tuple[str, int]] = {}
         self.older: dict[str, tuple[str, int]] = {}
         self.characters = 0
+        self.headers: dict[tuple[str, str], tuple[tuple[str, str], int]] = {}
         self.histories = Histories()
+
+    def keep_header(self, pair: tuple[str, str], answer: tuple[tuple[str, str], int]) -> None:
+        if len(self.headers) >= _CACHE_NAMES:
+            self.headers = {}
+        self.headers[pair] = answer
 
     def keep(self, text: str, result: tuple[str, int]) -> None:
         if len(self.recent) >= _CACHE_ENTRIES or self.characters >= _CACHE_CHARACTERS:
@@ -282,16 +288,29 @@ class Redactor:
         """Return the header pairs in their order, secret values replaced whole, and how many secrets were taken out."""
         if not self.policy.enabled:
             return list(pairs), 0
+        known = self._answers.headers
         kept: list[tuple[str, str]] = []
         total = 0
         for name, value in pairs:
-            if value and self._is_secret(name) and not REPLACED.fullmatch(value):
-                text, count = self._replacement("header", value), 1
-            else:
-                text, count = self.text(value)
-            kept.append((name, text))
-            total += count
+            answer = known.get((name, value))
+            if answer is None:
+                answer = self._header(name, value)
+            kept.append(answer[0])
+            total += answer[1]
         return kept, total
+
+    def _header(self, name: str, value: str) -> tuple[tuple[str, str], int]:
+        learnt = self._learnt
+        if value and self._is_secret(name) and not REPLACED.fullmatch(value):
+            text, count = self._replacement("header", value), 1
+        else:
+            text, count = self.text(value)
+        answer = (name, text), count
+        if len(name) + len(value) <= _CACHE_NAME:
+            with self._lock:
+                if learnt is self._learnt:
+                    self._answers.keep_header((name, value), answer)
+        return answer
 
     def arguments(self, argv: Sequence[str]) -> list[str]:
         """Return a command line without the values of options, variables and headers that are credentials by their name.

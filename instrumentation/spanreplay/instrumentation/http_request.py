@@ -5,6 +5,7 @@ import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Protocol
 from urllib.parse import parse_qsl
 from weakref import WeakKeyDictionary
@@ -112,7 +113,7 @@ class Head:
 def learn_credentials(head: Head, redactor: SecretKeeper) -> None:
     """Tell the redactor the credentials of this request, so that it knows them again in bodies and exception texts."""
     for name, value in head.headers:
-        if name.lower() in CREDENTIAL_HEADERS or says_credential(name):
+        if _holds_credential(name):
             scheme, _, rest = value.strip().partition(" ")
             secret = rest.strip() or scheme
             if scheme.lower() == "basic":
@@ -124,6 +125,11 @@ def learn_credentials(head: Head, redactor: SecretKeeper) -> None:
         for name, value in parse_qsl(head.target.partition("?")[2]):
             if name.lower() in CREDENTIAL_PARAMETERS:
                 _learn(value, redactor)
+
+
+@lru_cache(maxsize=1024)
+def _holds_credential(header: str) -> bool:
+    return header.lower() in CREDENTIAL_HEADERS or says_credential(header)
 
 
 _AWS_KEY: Final = b"ccessKeyId"

@@ -38,18 +38,17 @@ class Destination:
     agent: str = ""
     """Beginning of the ``User-Agent``, of a library that reports to hosts of its users' own; empty for any."""
 
-    def is_at(self, host: str) -> bool:
-        """Is this one of its hosts?"""
-        return not self.host or host == self.host or host.endswith("." + self.host)
+    def is_at(self, method: str, host: str, path: str) -> bool:
+        """Is this one of its hosts, and a request that reports to it as far as method and path tell?"""
+        return (
+            (not self.host or host == self.host or host.endswith("." + self.host))
+            and (not self.paths or path.startswith(self.paths))
+            and (self.request is None or self.request.fullmatch(f"{method} {path}") is not None)
+        )
 
     def takes(self, head: Head) -> bool:
-        """Does this request, sent to one of its hosts, report to it?"""
-        return (
-            (not self.paths or head.path.startswith(self.paths))
-            and (self.request is None or self.request.fullmatch(f"{head.method} {head.path}") is not None)
-            and head.content_type.lower().startswith(self.content_type)
-            and header(head.headers, "user-agent").startswith(self.agent)
-        )
+        """Does this request, of which method and path are known to, report to it?"""
+        return head.content_type.lower().startswith(self.content_type) and header(head.headers, "user-agent").startswith(self.agent)
 
 
 _TO_LANGSMITH: Final = re.compile(
@@ -94,14 +93,15 @@ def is_suppressed() -> bool:
 
 def is_telemetry(head: Head) -> bool:
     """Is this an OTLP export or a vendor's own telemetry?"""
-    if head.method in ("POST", "PUT") and head.path.rstrip("/").endswith(OTLP_PATHS):
+    path = head.path
+    if head.method in ("POST", "PUT") and path.rstrip("/").endswith(OTLP_PATHS):
         return head.content_type.partition(";")[0].strip().lower() in OTLP_TYPES
-    return any(vendor.takes(head) for vendor in _vendors_at(head.host))
+    return any(vendor.takes(head) for vendor in _vendors_at(head.method, head.host, path))
 
 
 @lru_cache(maxsize=256)
-def _vendors_at(host: str) -> tuple[Destination, ...]:
-    return tuple(vendor for vendor in VENDORS if vendor.is_at(host.lower()))
+def _vendors_at(method: str, host: str, path: str) -> tuple[Destination, ...]:
+    return tuple(vendor for vendor in VENDORS if vendor.is_at(method, host.lower(), path))
 
 
 # ---- what a replay dropped ----------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, ParamSpec, TypeVar, cast, get_type_hints, overload
-from weakref import WeakValueDictionary
+from weakref import WeakSet
 
 from spanreplay.boundary import boundary, streams
 from spanreplay.boundary.asked import claim
@@ -26,8 +26,7 @@ _SELF: Final = frozenset({"self", "cls"})
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
-known: WeakValueDictionary[str, "ToolInfo"] = WeakValueDictionary()
-"""The tools of this process by their names; of several of one name the last that was defined."""
+_known: WeakSet["ToolInfo"] = WeakSet()
 
 
 class ToolInfo:
@@ -55,7 +54,7 @@ class ToolInfo:
         self._first = next(iter(self.signature.parameters), None)
         plain = all(parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for parameter in parameters)
         self._plain = tuple(self.signature.parameters) if plain else None
-        known[self.name] = self
+        _known.add(self)
         self._needed = sum(parameter.default is inspect.Parameter.empty for parameter in parameters)
 
     @functools.cached_property
@@ -146,6 +145,11 @@ class ToolInfo:
         except Exception:  # noqa: BLE001 — telemetry never breaks the agent
             scope.session.failed(f"the idempotency key of {self.name}")
             return None
+
+
+def known(name: str) -> list[ToolInfo]:
+    """The tools of this process that have a name: several modules may each have one."""
+    return [info for info in list(_known) if info.name == name]
 
 
 def _whole(function: Any) -> Any:

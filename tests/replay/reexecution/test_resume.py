@@ -93,6 +93,11 @@ def test_the_run_is_finished_as_decided(scene: Scene, server: Echo, decision: st
     assert [step.answered_from is not None for step in made.steps] == [step.seq < ACTED for step in made.steps]
 
 
+@tool(effect="write", name="post")
+def _of_another_module(place: int) -> list[str]:
+    raise AssertionError("called")
+
+
 @tool(effect="write")
 async def post(place: int) -> str:
     CALLS.append(("post", place))

@@ -12,12 +12,14 @@ import json
 import sys
 import types
 from collections import abc
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Final, Literal, NewType, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from spanreplay.boundary.call import Answer
 from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.content import codec
 from spanreplay.content.codec import CodecError
+from spanreplay.instrumentation.tools import ToolInfo
 from spanreplay.replay.reexecution.policy import PolicyError
 
 _ANY: Final = (None, Any, object)
@@ -70,6 +72,17 @@ def fitting(value: Any, name: str, declared: object, *, streams: bool) -> object
         raise PolicyError(f"{name} is a generator: its result is given as the list of what it yields; found {_short(json.dumps(value))}")
     of = next(iter(get_args(declared)), None)
     return [_made(item, of, f"item {number} of {name}") for number, item in enumerate(value, 1)]
+
+
+def unfit(value: Any, tools: Iterable[ToolInfo]) -> Iterator[PolicyError | None]:
+    """For each of several tools why it does not give a value; ``None`` where it does."""
+    for tool in tools:
+        try:
+            fitting(value, tool.name, tool.annotation, streams=tool.streams)
+        except PolicyError as error:
+            yield error
+        else:
+            yield None
 
 
 def _as_recorded(value: Any, like: str) -> object:

@@ -19,7 +19,7 @@ from spanreplay.instrumentation.tools import known
 from spanreplay.replay.isolation.reachable import Address
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reexecution import closed, faults, overrides
-from spanreplay.replay.reexecution.chosen import chosen, fitting
+from spanreplay.replay.reexecution.chosen import chosen, unfit
 from spanreplay.replay.reexecution.contradictions import targets_of
 from spanreplay.replay.reexecution.cut import cut_at, cut_of, is_passed, may_have_acted, run_of
 from spanreplay.replay.reexecution.foreign import ForeignRun
@@ -246,13 +246,11 @@ class Live:
     def _check_decisions(self, step: LiveStep) -> None:
         for decision in self.policy.decisions:
             of = next((s for run in self._runs for s in run.steps if decision.is_on(run.run_id, s.seq, self.policy.run)), None)
-            tool = None if of is None else known.get(of.name)
-            if tool is None or decision.choice != "done":
+            if of is None or decision.choice != "done":
                 continue
-            try:
-                fitting(json.loads(decision.result), tool.name, tool.annotation, streams=tool.streams)
-            except PolicyError as error:
-                raise closed.refused(step, str(error), self._ledger, action=CHANGE, expected=of) from error
+            problems = list(unfit(json.loads(decision.result), known(of.name)))
+            if problems and all(problems):
+                raise closed.refused(step, str(problems[0]), self._ledger, action=CHANGE, expected=of) from problems[0]
 
     def after_leaving(self, step: LiveStep, recorded: RecordedRun | None, expected: Step | None) -> Answer | None:
         """The first difference was met, and it goes on as a fork: what becomes of the call that differs."""

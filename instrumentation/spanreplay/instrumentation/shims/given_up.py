@@ -1,7 +1,8 @@
 """What a task of asyncio waited for when it was cancelled is kept: in a replay it does not get it either, though it may be there already.
 
 ``wait_for(queue.get(), 1)`` gives up after a second. A replay answers at once, so the item is there in time; it stays for the next ``get``.
-Kept is what the program's own code waits for at a queue, an event, a lock or a semaphore.
+Kept is what the program's own code waits for at a queue, an event, a lock or a semaphore; and, for the report, which tasks take items again
+and again.
 """
 
 import asyncio
@@ -19,7 +20,10 @@ from spanreplay.instrumentation.shims.own_code import is_own
 from spanreplay.instrumentation.shims.patching import Patches
 
 _patches = Patches()
+_GET: Final = "Queue.get"
 _NAME: Final = "given up"
+TAKES: Final = "takes"
+"""Name of the channel of a task that has taken more than one item."""
 _GRACE_S: Final = 5.0
 """How much longer than recorded one waits to be cancelled."""
 
@@ -35,11 +39,30 @@ def _waiting(original: Callable[..., Coroutine[Any, Any, Any]], what: str) -> Ca
         channel = channel_of(scope, _NAME)
         if channel is None:
             return original(self)
+        if what == _GET:
+            _take(scope)
         made: Any = _watched(scope, channel, f"{what}#{scope.next('!' + what)}", functools.partial(original, self))
         made.__name__, made.__qualname__ = original.__name__, original.__qualname__
         return made
 
     return wait
+
+
+def _taking(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    @functools.wraps(original)
+    def get_nowait(self: Any) -> Any:
+        scope = scopes.current_scope() if scopes.process.active else None
+        if scope is not None and is_own(sys._getframe(1)):
+            _take(scope)
+        return original(self)
+
+    return get_nowait
+
+
+def _take(scope: Scope) -> None:
+    channel = channel_of(scope, TAKES) if scope.session.orders is not None and scope.next(f"!{TAKES}") == 1 else None
+    if channel is not None and scope.session.orders is not None:
+        scope.session.orders.add(channel, 0, (1,))
 
 
 async def _watched(scope: Scope, channel: Channel, member: str, waiting: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
@@ -69,6 +92,7 @@ def _recorded(scope: Scope, channel: Channel, member: str) -> float | None:
 
 def install() -> None:
     """Patch asyncio."""
+    _patches.replace(asyncio.Queue, "get_nowait", _taking)
     for kind, name in ((asyncio.Queue, "get"), (asyncio.Event, "wait"), (asyncio.Lock, "acquire"), (asyncio.Semaphore, "acquire")):
         _patches.replace(kind, name, functools.partial(_waiting, what=f"{kind.__name__}.{name}"))
 

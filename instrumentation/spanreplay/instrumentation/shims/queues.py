@@ -19,10 +19,13 @@ from spanreplay.boundary import loops
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.orders import Channel, Item, Member, channel_of
 from spanreplay.boundary.session import Session
+from spanreplay.instrumentation.shims import timed_waits
 from spanreplay.instrumentation.shims.own_code import is_own
 from spanreplay.instrumentation.shims.patching import Patches
 
 _patches = Patches()
+_BETWEEN: Final = frozenset({"queue", __name__, timed_waits.__name__})
+"""Modules that put or take for somebody else."""
 _IN_VAIN: Final = 3
 """After so many who did not come, the rest of a channel comes as it comes."""
 
@@ -103,7 +106,7 @@ class Turns:
 
 
 def _frame_of_program(frame: FrameType | None) -> bool:
-    while frame is not None and frame.f_globals.get("__name__") in ("queue", __name__):
+    while frame is not None and frame.f_globals.get("__name__") in _BETWEEN:
         frame = frame.f_back
     return frame is not None and is_own(frame)
 

@@ -28,7 +28,7 @@ from spanreplay.replay.reexecution.evidence import fragments
 from spanreplay.replay.reexecution.ledger import Difference
 from spanreplay.replay.reexecution.looking import SHORT, Looked, holds
 from spanreplay.replay.reexecution.versions_now import Change, Comparison, recorded_command
-from spanreplay.replay.reexecution.workers import timed_items, tireless_reader, unnamed_items
+from spanreplay.replay.reexecution.workers import queued_items, timed_items, tireless_reader, unnamed_items
 
 NONE: Final = "no version in the record explains it: the agent's own code, or what it was given, has changed"
 _NOT_HELD: Final = "what a replay does not hold (chance, time, state that a tool changed): replay --check-determinism 3 looks for it"
@@ -139,6 +139,10 @@ class Causes:
         if (call := timed_items(run, difference.step)) is not None:
             times = "the times that they read are kept by worker: with scope(key): around each item they are the item's"
             return f"; or workers took other items from a queue for their {call}, and {times}"
+        if queued_items(run, difference.name):
+            why = "by timers of random length, or by threads, which a replay does not hold"
+            advice = "with scope(key): around each item its calls are the item's"
+            return f"; or workers took other items from a queue for their {difference.name}, {why}: {advice}"
         if (reader := tireless_reader(run, difference.step)) is not None:
             return f"; or {reader} read the clock again after the first {MOST_OF_ONE} times, which are all that is kept of it"
         return ""

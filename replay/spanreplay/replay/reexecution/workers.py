@@ -8,6 +8,8 @@ worker read of the clock are the worker's too, and not the items'.
 from collections import Counter, defaultdict
 
 from spanreplay.boundary.clock_reads import MOST_OF_ONE, decoded
+from spanreplay.boundary.orders import decoded as orders_of
+from spanreplay.instrumentation.shims.given_up import TAKES
 from spanreplay.replay.model import Run
 from spanreplay.replay.reexecution.forks import levels_of, scope_of
 
@@ -51,6 +53,33 @@ def timed_items(run: Run, seq: int | None) -> str | None:
     if len(made) < 2 or max(made.values()) < 2 or not any(count > 1 for (at, _), count in _clock_reads(run).items() if at in made):
         return None
     return f"{step.kind} {step.name}"
+
+
+def queued_items(run: Run, name: str) -> bool:
+    """Whether several workers that take from a queue make a call of this name for their items, one of them for more than one.
+
+    Args:
+        run: a recorded run.
+        name: of the call: kind and name.
+    """
+    taking = _taking(run)
+    made: dict[str, set[str]] = defaultdict(set)
+    for step in run.steps if taking else ():
+        scope = scope_of(step.path or "")
+        if f"{step.kind} {step.name}" == name:
+            made[scope.rpartition("#")[0]].add(scope)
+    return any(len(workers) > 1 and not workers.isdisjoint(taking) for workers in made.values())
+
+
+def _taking(run: Run) -> set[str]:
+    """The scopes that took more than one item from a queue."""
+    taken: Counter[str] = Counter()
+    for (_, scope, name), items in orders_of([*run.orders, *(step.orders for step in run.steps if step.orders is not None)]):
+        if name == TAKES:
+            taken[scope] += 2
+        elif name.startswith("get#"):
+            taken.update(member for _, members in items for member in members if isinstance(member, str))
+    return {scope for scope, count in taken.items() if count > 1}
 
 
 def tireless_reader(run: Run, seq: int | None) -> str | None:

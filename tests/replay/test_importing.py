@@ -19,6 +19,7 @@ from spanreplay.replay.rebuilding.runs import build_runs, derive, index
 from spanreplay.semconv.attributes import RUN_ID
 from spanreplay.spans.record import EventRecord, Record, SpanRecord
 from spanreplay.store import compaction, whole
+from spanreplay.store.importing import Gained
 from spanreplay.store.store import Store
 from support.agent_traces import batches
 from support.size import FULL
@@ -53,7 +54,7 @@ def derived(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     seen: list[int] = []
     ended = whole.WholeTraces.ended
 
-    def counting(self: whole.WholeTraces, *, everything: bool) -> Iterator[dict[str, list[Record]]]:
+    def counting(self: whole.WholeTraces, *, everything: bool) -> Iterator[dict[str, list[Gained]]]:
         for found in ended(self, everything=everything):
             seen.append(sum(map(len, found.values())))
             yield found

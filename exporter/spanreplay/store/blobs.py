@@ -19,8 +19,9 @@ _DIGESTS: Final = "SELECT digest FROM blobs WHERE key IN (SELECT unnest($1::UBIG
 _PLACES: Final = "SELECT rowid FROM blobs WHERE key IN (SELECT unnest($1::UBIGINT[]))"
 _IN_PLACE: Final[Mapping[What, str]] = {
     "text": "SELECT digest, text FROM blobs WHERE rowid IN (SELECT unnest($1::BIGINT[]))",
-    "content": "SELECT digest, text, data, parts FROM blobs WHERE rowid IN (SELECT unnest($1::BIGINT[]))",
+    "content": "SELECT digest, text, NULL, parts, rowid FROM blobs WHERE rowid IN (SELECT unnest($1::BIGINT[]))",
 }
+_DATA: Final = "SELECT digest, text, data, parts FROM blobs WHERE rowid IN (SELECT unnest($1::BIGINT[]))"
 _BY_DIGEST: Final[Mapping[What, str]] = {
     "digest": "SELECT digest FROM blobs WHERE key IS NULL AND digest IN (SELECT unnest($1))",
     "text": "SELECT digest, text FROM blobs WHERE key IS NULL AND digest IN (SELECT unnest($1))",
@@ -64,7 +65,14 @@ def _by_key(connection: "Connection", keys: list[int], what: What) -> list[tuple
         return connection.execute(_DIGESTS, [keys]).fetchall()
     # Where they are first: what lies elsewhere is then not decompressed.
     places = [place for (place,) in connection.execute(_PLACES, [keys]).fetchall()]
-    return connection.execute(_IN_PLACE[what], [places]).fetchall() if places else []
+    found = connection.execute(_IN_PLACE[what], [places]).fetchall() if places else []
+    if what != "content":
+        return found
+    texts = [row[:4] for row in found if row[1] is not None or row[3] is not None]
+    if len(texts) == len(found):
+        return texts
+    rest = [row[4] for row in found if row[1] is None and row[3] is None]
+    return texts + connection.execute(_DATA, [rest]).fetchall()
 
 
 def load_content(connection: "Connection", digests: Iterable[str], damaged: list[str] | None = None) -> dict[str, bytes | str]:
@@ -120,19 +128,22 @@ class _Whole:
     def _together(self, digest: str, parts: Sequence[str], depth: int) -> bytes | str | None:
         pieces: list[bytes | str] = []
         place, state = 0, sha256()
+        done, begun = self._done, self._begun
         for number, part in enumerate(parts):
-            piece = self.content(part, depth + 1) if number % 2 else part
+            piece = (done[part] if part in done else self.content(part, depth + 1)) if number % 2 else part
             if piece is None:
                 return None
             pieces.append(piece)
-            known = self._begun.get((place, part))
+            known = begun.get((place, part))
             if known is None:
                 state = state.copy()
                 state.update(_bytes(piece))
-                known = self._begun[place, part] = len(self._begun) + 1, state
+                known = begun[place, part] = len(begun) + 1, state
             place, state = known
-        texts = [piece for piece in pieces if isinstance(piece, str)]
-        data = "".join(texts) if len(texts) == len(pieces) else b"".join(map(_bytes, pieces))
+        try:
+            data: bytes | str = "".join(pieces)  # type: ignore[arg-type]  # most often
+        except TypeError:
+            data = b"".join(map(_bytes, pieces))
         return self._verified(digest, state.hexdigest(), data)
 
     def _verified(self, digest: str, found: str, data: bytes | str) -> bytes | str | None:

@@ -136,11 +136,12 @@ class Database:
         connection.execute(f"SET max_vacuum_tasks = {2 if together else 0}")
 
     @contextlib.contextmanager
-    def reading(self, *, sealed: bool = False) -> "Iterator[Connection]":
+    def reading(self, *, sealed: bool = False, threads: int = 2) -> "Iterator[Connection]":
         """A read-only connection; makes or migrates the database first if need be.
 
         Args:
             sealed: SQL of others will run: no files, no network, configuration locked.
+            threads: that read, unless it is one of :meth:`holding`. For little that lies together, one takes less time of processors.
 
         Raises:
             StoreError: which kind says why.
@@ -152,7 +153,8 @@ class Database:
         if not self.path.exists():
             self._bring_up_to_date()
         with self._alone_in_process():
-            connection = self._connect(_open_for_reading, _SEALED_CONFIG if sealed else _CONFIG)
+            config = {**(_SEALED_CONFIG if sealed else _CONFIG), "threads": str(threads)}
+            connection = self._connect(_open_for_reading, config)
             try:
                 with self._failures_named():
                     found = schema_version(connection)
@@ -166,7 +168,7 @@ class Database:
         if found > SCHEMA_VERSION:
             raise too_new(str(self.path), found)
         self._bring_up_to_date()
-        with self.reading(sealed=sealed) as connection:
+        with self.reading(sealed=sealed, threads=threads) as connection:
             yield connection
 
     @contextlib.contextmanager

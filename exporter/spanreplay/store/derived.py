@@ -47,6 +47,7 @@ def put_runs(
     seen: Mapping[str, int],
     origin: str | None = None,
     histories: Histories | None = None,
+    found: Mapping[str, Records] | None = None,
 ) -> None:
     """Replaces the derived rows of these traces, inside the caller's transaction.
 
@@ -58,6 +59,7 @@ def put_runs(
         seen: generation of the change that was looked at, by trace: one that has changed again since then stays stale.
         origin: who delivered all spans of these traces, if that is known.
         histories: of these steps, if they are made already.
+        found: what the database has of these traces, if that is known.
     """
     histories = histories or Histories(steps)
     old = connection.execute("SELECT DISTINCT run_id FROM run_traces WHERE trace_id IN (SELECT unnest($1))", [list(trace_ids)]).fetchall()
@@ -68,7 +70,9 @@ def put_runs(
         connection.execute("DELETE FROM steps WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
         connection.execute("DELETE FROM run_traces WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
         connection.execute("DELETE FROM history WHERE run_id IN (SELECT unnest($1))", gone).fetchall()
-    found = records_of(connection, {trace_id for run in runs for trace_id in run.trace_ids})
+    wanted = {trace_id for run in runs for trace_id in run.trace_ids}
+    if found is None or not wanted <= found.keys():
+        found = records_of(connection, wanted)
     rows = _rows(runs, steps, found, origin, histories)
     seals = RunSeals()
     for table, columns in DERIVED.items():

@@ -6,7 +6,7 @@ against edits, not against somebody who makes the sums anew.
 
 import json
 from collections.abc import Iterable, Sequence
-from hashlib import sha256
+from hashlib import md5, sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spanreplay.store.extents import stretches
@@ -45,6 +45,23 @@ _SUM: Final = """
 _IN_STRETCH: Final = _SUM.format(found=_SPANS.format(times=" AND start_ns BETWEEN $2 AND $3"))
 _ANYWHERE: Final = _SUM.format(found=_SPANS.format(times=""))
 _OF_LOGS: Final = _SUM.format(found=_LOGS)
+
+
+def records_given(origin: str, spans: Iterable[tuple[str, str | None]], logs: Iterable[str]) -> Records:
+    """What :func:`records_of` finds of a trace of which the database has these alone.
+
+    Args:
+        origin: who delivered them.
+        spans: digest and process of each span, all of which have started.
+        logs: digest of each log record.
+    """
+    sums = [f"|{digest}|{origin}|{process or ''}|true" for digest, process in spans]
+    origins = origin if sums else ""
+    sums += [f"log|{digest}|{origin}||true" for digest in logs]
+    checksum = 0
+    for text in sums:
+        checksum ^= int.from_bytes(md5(text.encode(), usedforsecurity=False).digest()[8:], "little")
+    return Records(len(sums), checksum, origins)
 
 
 def records_of(connection: "Connection", trace_ids: Iterable[str], *, anywhere: bool = False) -> dict[str, Records]:

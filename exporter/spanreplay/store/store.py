@@ -13,11 +13,11 @@ from spanreplay.store.database import WAIT_SECONDS, Database, transaction
 from spanreplay.store.errors import MissingStoreError
 from spanreplay.store.folder import folder_error, is_store, make_folder, no_store
 from spanreplay.store.histories import Histories
-from spanreplay.store.importing import Importer
+from spanreplay.store.importing import Gained, Importer
 from spanreplay.store.integrity import Change
 from spanreplay.store.querying import QueryResult
 from spanreplay.store.rows import RunRow, StepRow
-from spanreplay.store.whole import Derive, WholeTraces
+from spanreplay.store.whole import Derive, WholeTraces, summed_up
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -188,7 +188,7 @@ class Store:
             DamagedStoreError: content is not what its digest says.
         """
         for start in range(0, len(trace_ids), _TRACES_AT_ONCE):
-            with self._database.reading() as connection:
+            with self._database.reading(threads=1) as connection:
                 found = reading.load_spans(connection, trace_ids[start : start + _TRACES_AT_ONCE], damaged)
             yield from found
 
@@ -206,7 +206,7 @@ class Store:
     def logs(self, trace_ids: Sequence[str], *, damaged: list[str] | None = None) -> Iterator[LogRecord]:
         """Every log record of these traces, by trace and time; ``damaged`` as for :meth:`traces`."""
         for start in range(0, len(trace_ids), _TRACES_AT_ONCE):
-            with self._database.reading() as connection:
+            with self._database.reading(threads=1) as connection:
                 found = reading.load_logs(connection, trace_ids[start : start + _TRACES_AT_ONCE], damaged)
             yield from found
 
@@ -370,10 +370,11 @@ class Store:
             return querying.query(connection, sql)
 
 
-def _put_ended(connection: "Connection", ended: Mapping[str, list[Record]], derive: Derive, origin: str) -> None:
+def _put_ended(connection: "Connection", ended: Mapping[str, list[Gained]], derive: Derive, origin: str) -> None:
     traces = sorted(ended)
     try:
-        runs, steps = derive([record for trace_id in traces for record in ended[trace_id]])
+        runs, steps = derive([gained.record for trace_id in traces for gained in ended[trace_id]])
     except Exception:  # noqa: BLE001 - the records are to be stored all the same; whoever derives the runs later gets to know
         return
-    derived.put_runs(connection, traces, runs, steps, {}, origin)
+    found = {trace_id: summed_up(gained, origin) for trace_id, gained in ended.items()}
+    derived.put_runs(connection, traces, runs, steps, {}, origin, found=found)

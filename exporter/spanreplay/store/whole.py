@@ -14,6 +14,7 @@ from spanreplay.semconv.attributes import PROCESS_ID, RUN_ID
 from spanreplay.spans.record import LogRecord, Record, SpanRecord
 from spanreplay.store.importing import Gained, RecordBatch
 from spanreplay.store.rows import RunRow, StepRow
+from spanreplay.store.seals import Records, records_given
 from spanreplay.store.span_rows import COLUMNS
 
 Derive: TypeAlias = Callable[[list[Record]], tuple[Sequence[RunRow], Sequence[StepRow]]]
@@ -29,6 +30,7 @@ _GIVEN_BYTES: Final = 8_000_000
 _CHANCES: Final = 20
 _REMEMBERED: Final = 100_000
 
+_PROCESS: Final = COLUMNS.index("process")
 _START: Final = COLUMNS.index("start_ns")
 _SEQ: Final = COLUMNS.index("seq_start")
 _ATTRIBUTES: Final = COLUMNS.index("attributes")
@@ -96,9 +98,9 @@ class WholeTraces:
     def __bool__(self) -> bool:
         return bool(self._traces)
 
-    def ended(self, *, everything: bool) -> Iterator[dict[str, list[Record]]]:
-        """Gives away the traces that seem to have ended, or all of them: some at a time, each with its records."""
-        given: dict[str, list[Record]] = {}
+    def ended(self, *, everything: bool) -> Iterator[dict[str, list[Gained]]]:
+        """Gives away the traces that seem to have ended, or all of them: some at a time, each with its records as the store gives them."""
+        given: dict[str, list[Gained]] = {}
         size = 0
         while self._traces:
             trace_id, trace = next(iter(self._traces.items()))
@@ -125,11 +127,22 @@ class WholeTraces:
             self._size -= trace.size
 
 
-def _in_order(gained: Iterable[Gained]) -> list[Record]:
+def summed_up(gained: Iterable[Gained], origin: str) -> Records:
+    """What the database has of a trace, of which these are all records."""
+    spans, logs = list[tuple[str, str | None]](), list[str]()
+    for _, row, _ in gained:
+        if len(row) == len(COLUMNS):
+            spans.append((row[-1], row[_PROCESS]))
+        else:
+            logs.append(row[0])
+    return records_given(origin, spans, logs)
+
+
+def _in_order(gained: Iterable[Gained]) -> list[Gained]:
     """As :mod:`spanreplay.store.reading` gives the records of one trace."""
     spans = sorted((one for one in gained if isinstance(one.record, SpanRecord)), key=_span_order)
     logs = sorted((one for one in gained if isinstance(one.record, LogRecord)), key=_log_order)
-    return [one.record for one in (*spans, *logs)]
+    return [*spans, *logs]
 
 
 def _span_order(one: Gained) -> tuple[int, bool, int, str]:

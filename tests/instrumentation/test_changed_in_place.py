@@ -103,6 +103,31 @@ def test_what_the_agent_has_changed_itself_is_left_alone_and_named() -> None:
     )
 
 
+@pytest.mark.parametrize("value", [["x" * 70_000], list(range(70_000)), {"a": ["b" * 1000] * 80}, [[[b"x"]], "y" * 70_000]])
+def test_what_is_too_long_is_not_written_out(value: Any) -> None:
+    held = Held({"value": value})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("spanreplay.instrumentation.changed_in_place.codec.encode", lambda _: pytest.fail("written out"))
+        held.begin()
+        assert held.left() is None
+    value.clear()
+    assert held.left() is None
+
+
+def test_what_comes_and_goes_is_kept_and_what_cannot_be_written_is_not() -> None:
+    own = Shop()
+    held = Held({}, own)
+    held.begin()
+    own.added = 1  # type: ignore[attr-defined]
+    own.client = []
+    own.cart = object()  # type: ignore[assignment]
+    del own.total
+    assert json.loads(held.left() or "") == {"self": {"after": {"added": 1}, "before": {"total": 0.0}}}
+    other = Shop()
+    assert Held({}, other).change(held.left() or "") == []
+    assert (vars(other)["added"], "total" in vars(other)) == (1, False)
+
+
 def test_a_tool_that_changes_nothing_keeps_nothing() -> None:
     held = Held({"order": {}, "text": "x"})
     assert held

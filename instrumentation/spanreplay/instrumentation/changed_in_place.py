@@ -15,6 +15,7 @@ from spanreplay.content import codec
 Texts: TypeAlias = dict[str, str]
 
 _CONTAINERS: Final = frozenset({list, dict, set})
+_GROUPS: Final = frozenset({list, set, tuple, frozenset})
 _PLAIN: Final = frozenset({*_CONTAINERS, bool, int, float, str, type(None)})
 _LONGEST: Final = 65_536
 """Characters of a value above which it is left alone: it is written out before and after each call."""
@@ -34,12 +35,13 @@ class Held:
         own: the object whose method the tool is, if it is one.
     """
 
-    __slots__ = ("_arguments", "_before", "_own")
+    __slots__ = ("_arguments", "_before", "_had", "_own")
 
     def __init__(self, arguments: Mapping[str, Any], own: object = None) -> None:
         self._arguments = {name: value for name, value in arguments.items() if type(value) in _CONTAINERS}
         self._own = own if isinstance(getattr(own, "__dict__", None), dict) and not isinstance(own, type) else None
         self._before: dict[str, Texts] | None = None
+        self._had: dict[str, set[str]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._arguments) or self._own is not None
@@ -47,7 +49,9 @@ class Held:
     def begin(self) -> None:
         """The tool begins to run."""
         with suppress(Exception):  # objects of any kind
-            self._before = {place: _texts(members) for place, members in self._places()}
+            places = dict(self._places())
+            self._had = {place: set(members) for place, members in places.items()}
+            self._before = {place: _texts(members) for place, members in places.items()}
 
     def left(self) -> str | None:
         """What it has changed since, ``before`` and ``after`` by ``arguments`` and ``self``, as typed JSON; ``None`` where nothing."""
@@ -58,7 +62,8 @@ class Held:
             for place, members in self._places():
                 before, after = self._before.get(place, {}), _texts(members)
                 changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-                kept = [name for name in changed if name in after or name not in members]  # else it is none that can be kept any more
+                known = [name for name in changed if name in before or name not in self._had[place]]
+                kept = [name for name in known if name in after or name not in members]  # else it cannot be kept, before or after
                 if kept:
                     told[place] = f'{{"after":{_joined(after, kept)},"before":{_joined(before, kept)}}}'
             return "{" + ",".join(f"{json.dumps(place)}:{text}" for place, text in told.items()) + "}" if told else None
@@ -112,11 +117,30 @@ class Held:
 def _texts(members: Mapping[str, Any]) -> Texts:
     found = {}
     for name, value in members.items():
-        if type(value) in _PLAIN and isinstance(name, str):
+        if type(value) in _PLAIN and _is_short(value):
             kept = codec.encode(value)
             if not kept.lossy and len(kept.text) <= _LONGEST:
                 found[name] = kept.text
     return found
+
+
+def _is_short(value: Any) -> bool:
+    """Whether a value is not surely above the limit: what is, is not written out to find that."""
+    waiting, room = [value], _LONGEST
+    while waiting and room > 0:
+        item = waiting.pop()
+        kind = type(item)
+        room -= len(item) + 2 if kind is str or kind is bytes else 1
+        if kind is dict:
+            room -= len(item)
+            if room > 0:
+                waiting += item.keys()
+                waiting += item.values()
+        elif kind in _GROUPS:
+            room -= len(item)
+            if room > 0:
+                waiting += item
+    return room > 0
 
 
 def _joined(texts: Texts, names: list[str]) -> str:

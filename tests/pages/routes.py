@@ -194,6 +194,34 @@ def _grafana(records: Sequence[Record]) -> bytes:
     return json.dumps({"batches": groups}).encode()
 
 
+def _frames(records: Sequence[Record]) -> bytes:
+    """As Grafana's query API answers: a column for each field of a span, times in milliseconds as floats."""
+    spans = [
+        {
+            "traceID": span.trace_id,
+            "spanID": span.span_id,
+            "parentSpanID": span.parent_span_id or "",
+            "operationName": span.name,
+            "serviceName": "agent",
+            "kind": ("internal", "server", "client")[span.kind - 1],
+            "statusCode": span.status,
+            "statusMessage": span.status_message,
+            "instrumentationLibraryName": span.scope.name,
+            "startTime": span.start_ns / 1e6,
+            "duration": ((span.end_ns or 0) - span.start_ns) / 1e6,
+            "tags": [
+                {"key": name, "value": value if isinstance(value, str | int | float) else json.dumps(value)}
+                for name, value in span.attributes.items()
+            ],
+        }
+        for span in records
+        if isinstance(span, SpanRecord)
+    ]
+    fields = [{"name": name} for name in spans[0]]
+    values = [[span[name] for span in spans] for name in spans[0]]
+    return json.dumps({"results": {"A": {"frames": [{"schema": {"fields": fields}, "data": {"values": values}}]}}}).encode()
+
+
 _ROUTES: Final[Mapping[str, Callable[[Sequence[Record]], bytes]]] = {
     "Collector, `file` exporter, JSON": _lines,
     "Collector, `file` exporter, `format: proto`": _framed,
@@ -202,6 +230,7 @@ _ROUTES: Final[Mapping[str, Callable[[Sequence[Record]], bytes]]] = {
     "Tempo, `/api/v2/traces/ID`, `max_attribute_bytes: 0`": _tempo,
     "Tempo, `/api/v2/traces/ID`, as it is by default": lambda records: _tempo(_cut(TEMPO_LIMIT)(records)),
     "Grafana, Download traces": _grafana,
+    "Grafana, data frames of its query API": _frames,
     "Zipkin v2": _zipkin,
     "console exporter of the SDK": _console,
     "`spanreplay export --format parquet`": lambda records: parquet.write(records, build_runs(records)),

@@ -40,8 +40,14 @@ _FEW: Final = 3
 class Losses(Notes):
     """What was lost of one span after the other; whether the answer was adjusted is known at the end."""
 
-    def __init__(self, report: ReadReport) -> None:
-        super().__init__(report, _TABLE, ("time-us", "dropped-counts-lost"))
+    def __init__(self, report: ReadReport, words: Table | None = None) -> None:
+        """Begins with no span.
+
+        Args:
+            report: Gets the notes.
+            words: For codes that mean something else in a form that is read as Jaeger's.
+        """
+        super().__init__(report, {**_TABLE, **(words or {})}, ("time-us", "dropped-counts-lost"))
         self._sorted = 0
         self._unsorted = False
 

@@ -139,3 +139,12 @@ def test_a_limit_of_bytes_is_not_told_twice() -> None:
     survey = surveyed(*cut, with_text(4, "ü" * 100))
     assert survey.limits().bytes == {500: 3}
     assert survey.limits().characters == {}
+
+
+@pytest.mark.parametrize("mark", ["[truncated]", "...(truncated)", "<truncated 12 bytes>"])
+def test_json_with_a_mark_where_it_was_cut_is_cut(mark: str) -> None:
+    text = json.dumps([{"role": "user", "content": "x" * 200}])[:120] + mark
+    (suspect,) = texts({"a": text})
+    assert suspect.broken
+    whole = json.dumps([{"role": "user", "content": f"{'x' * 200} [truncated]"}])
+    assert not any(found.broken for found in texts({"a": whole, "b": f"a tool that says {'y' * 100} [truncated]"}))

@@ -123,6 +123,17 @@ def test_what_was_read_of_a_chunk_that_has_not_all_come_is_kept(serve: Serve) ->
         assert kept(tape) == (b"not here", [])
 
 
+def test_of_a_body_that_nobody_reads_nothing_is_told_again(serve: Serve) -> None:
+    server = serve("Content-Length: 8")
+    server.send(b"not ")
+    with raised(server) as (tape, error):
+        (end,) = tape.ends.values()
+        before = end.attributes
+        server.end()
+        error.close()
+        assert end.attributes is before
+
+
 def test_all_of_it_is_kept_where_all_has_come(serve: Serve) -> None:
     server = serve("Content-Length: 8")
     server.send(b"not here")

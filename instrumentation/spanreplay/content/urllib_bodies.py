@@ -3,6 +3,7 @@
 import contextlib
 import io
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -72,6 +73,14 @@ def decoded(state: Mapping[str, Any], wire: bytes | bytearray) -> tuple[bytes, b
     return bytes(body), not copy.length
 
 
+@dataclass(slots=True, eq=False)
+class _Follower:
+    rest: Rest
+    tell: Callable[[bytes, bool], None]
+    told: tuple[int, bool]
+    """Of how many bytes, and whether they were all."""
+
+
 class Arriving(io.RawIOBase):
     """The connection of a response. It gives first what was taken off it before, then what comes.
 
@@ -90,8 +99,9 @@ class Arriving(io.RawIOBase):
         self._ended = False
         self._failure: OSError | None = None
         self._waits = True
-        self._followers: list[tuple[Rest, Callable[[bytes, bool], None]]] = []
+        self._followers: list[_Follower] = []
         self._told = 0
+        """Bytes that had come when they were told last."""
 
     # ---- for the agent ------------------------------------------------------------------------------------------
 
@@ -120,7 +130,7 @@ class Arriving(io.RawIOBase):
             self._keep(memoryview(buffer)[:size])
             self._given = self._came
         self._ended = size == 0
-        if self._ended or self._came >= 2 * self._told:
+        if self._ended or (size and self._came >= 2 * self._told):
             self._tell()
         return size
 
@@ -172,14 +182,15 @@ class Arriving(io.RawIOBase):
         return body, whole
 
     def follow(self, rest: Rest, tell: Callable[[bytes, bool], None]) -> None:
-        """Have it told when more has come: at the next piece, whenever it is twice as much, and at the end.
+        """Have it told when more has come than now: at the next piece, whenever it is twice as much, and at the end.
 
         Args:
             rest: of the body.
             tell: gets what :meth:`body` gives; not called again after it has got all. What it raises is lost.
         """
         self._told = 0
-        self._followers.append((rest, tell))
+        body, whole = self.body(rest)
+        self._followers.append(_Follower(rest, tell, (len(body), whole)))
 
     def _keep(self, piece: bytes | memoryview) -> None:
         if self._came == len(self._wire):
@@ -190,11 +201,12 @@ class Arriving(io.RawIOBase):
         self._told = self._came
         for follower in list(self._followers):
             with contextlib.suppress(Exception):  # telemetry never breaks the agent
-                rest, tell = follower
-                body, whole = self.body(rest)
+                body, whole = self.body(follower.rest)
                 if whole:
                     self._followers.remove(follower)
-                tell(body, whole)
+                if follower.told != (len(body), whole):
+                    follower.told = (len(body), whole)
+                    follower.tell(body, whole)
 
 
 @contextlib.contextmanager

@@ -126,7 +126,8 @@ class Token:
 _DASH: Final = (
     Hint(
         r"-(?:----begin|[a-z0-9_.-]{10}(?:(?<=sk-.{10})|(?<=glpat-.{10})|(?<=gl[rd]t-.{10})|(?<=xox[a-z]-.{10})|(?<=xapp-.{10})"
-        r"|(?<=-hmac-sha25)|(?<=gocspx-.{10})|(?<=xai-.{10})|(?<=pplx-.{10})|(?<=nvapi-.{10})|(?<=pypi-a.{9})|(?<=tvly-.{10})))"
+        r"|(?<=-hmac-sha25)|(?<=gocspx-.{10})|(?<=xai-.{10})|(?<=pplx-.{10})|(?<=nvapi-.{10})|(?<=pypi-a.{9})|(?<=tvly-.{10})"
+        r"|(?<=sq0csp-.{10})|(?<=sq0atp-.{10})))"
     ),
 )
 _UNDERSCORE: Final = (
@@ -137,7 +138,7 @@ _UNDERSCORE: Final = (
     ),
 )
 _CAPITAL_A: Final = (Hint(r"A(?:KIA|SIA|Iza)[A-Za-z0-9_-]{16}", exact=True),)
-_SENDGRID: Final = (Hint(r"SG\.[A-Za-z0-9_-]{16}", exact=True),)
+_DOT: Final = (Hint(r"\.(?<=[S2v][G9sbr]\.)(?:(?<=SG\.)|(?<=ya29\.)(?:[a-z]\.)?|(?<=hv[sbr]\.))[A-Za-z0-9_-]{16}", exact=True),)
 _J: Final = (Hint(r"J(?<=eyJ)[A-Za-z0-9_-]{6}", exact=True),)
 _B: Final = (Hint(r"b(?:earer|asic)\s"),)
 
@@ -187,13 +188,15 @@ _NAMED_COLON: Final = re.compile(rf":(?<=[DdNnTtYy]:)(?:{'|'.join(f'(?<={name}:)
 
 _HYPHENATED: Final = re.compile(
     r"(?:GOCSPX-[A-Za-z0-9_-]{20,}+|pypi-A[A-Za-z0-9_-]{30,}+|(?:xai|pplx)-[A-Za-z0-9]{40,}+|nvapi-[A-Za-z0-9_-]{40,}+"
-    r"|tvly-(?:dev-|prod-)?[A-Za-z0-9]{20,}+)"
+    r"|tvly-(?:dev-|prod-)?[A-Za-z0-9]{20,}+|sq0(?:csp|atp)-[A-Za-z0-9_-]{20,}+)"
 )
 _UNDERSCORED: Final = re.compile(
     r"(?:do[opr]_v1_[a-f0-9]{40,}+|shp(?:at|ss|ca|pa)_[a-fA-F0-9]{32,}+|gsk_[A-Za-z0-9]{40,}+|r8_[A-Za-z0-9]{30,}+|whsec_[A-Za-z0-9+/=]{20,}+"
     r"|lsv2_(?:pt|sk)_[A-Za-z0-9_]{30,}+|lin_api_[A-Za-z0-9]{30,}+)"
 )
-"""Google, PyPI, xAI, Perplexity, NVIDIA, Tavily; DigitalOcean, Shopify, Groq, Replicate, webhooks' signatures, LangSmith, Linear."""
+_DOTTED: Final = re.compile(r"(?:ya29\.(?:[a-z]\.)?[A-Za-z0-9_-]{20,}+|hv[sbr]\.[A-Za-z0-9_-]{20,}+)")
+"""Google, PyPI, xAI, Perplexity, NVIDIA, Tavily, Square; DigitalOcean, Shopify, Groq, Replicate, webhooks' signatures, LangSmith, Linear;
+Google, Vault."""
 
 
 _AWS_VALUE: Final = r"([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"
@@ -203,6 +206,11 @@ _BESIDE_AWS_KEY: Final = re.compile(
 """The secret after the id of its key, with a few words between them: credentials in a table, in a settings file, in prose."""
 _AWS_SECRET: Final = re.compile(rf"=(?:(?<=(?i:access_key)=)|(?<=(?i:access_key) =))\s{{0,4}}+[\\\"']{{0,8}}+{_AWS_VALUE}")
 _COOKIES: Final = re.compile(r":(?<=(?i:cookie):)[ \t]{0,4}+([!#$%&'*+.^`|~\w-]{1,128}+=[^\r\n\"'\\]++)")
+_DIGEST: Final = re.compile(
+    r":(?<=(?i:authorization):)\s{0,4}+[Dd]igest\s{1,4}+"
+    r"((?:[A-Za-z-]{2,20}+=(?:(?P<run>\\{0,7}+)\"[^\"\\\r\n]*+(?P=run)\"|[^\s,;\"'\\]++)(?:,\s{0,2}+(?=[A-Za-z-]{2,20}+=))?+)++)"
+)
+"""What answers the challenge of a server (RFC 7616): user, nonces and the hash of all with the password, from which it can be guessed."""
 _QUOTED: Final = r"\s{1,2}+(?:\\{0,7}+[\"'`\u201c\u201e\u00ab*]{1,3}+)?([^\s\"'`\\<>()\[\]{}\u201d\u201c\u00bb,;]{6,80}+)"
 _OF: Final = r"(?:\s(?:for|of|to|f\u00fcr|von|zu)\s[^\s:={}]{1,40}+(?:\s[^\s:={}]{1,40}+){0,2}?)?"
 _IS: Final = r"(?:\s{1,2}+(?:is|was|are|ist|war|lautet)(?:\s?:)?|\s?[:=])"
@@ -255,14 +263,16 @@ TOKENS: Final[tuple[Token, ...]] = (
     ),
     Token(kind="api_token", hints=_DASH, pattern=_HYPHENATED, check=_has_digit_or_capital, glued=True),
     Token(kind="api_token", hints=_UNDERSCORE, pattern=_UNDERSCORED, check=_has_digit_or_capital, glued=True),
+    Token(kind="api_token", hints=_DOT, pattern=_DOTTED, check=_has_digit_or_capital, glued=True),
     Token(kind="huggingface_token", hints=_UNDERSCORE, pattern=re.compile(r"hf_[A-Za-z0-9]{28,}+"), glued=True),
     Token(kind="npm_token", hints=_UNDERSCORE, pattern=re.compile(r"npm_[A-Za-z0-9]{36,}+"), glued=True),
-    Token(kind="sendgrid_key", hints=_SENDGRID, pattern=re.compile(r"SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+"), glued=True),
+    Token(kind="sendgrid_key", hints=_DOT, pattern=re.compile(r"SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+"), glued=True),
     Token(kind="stripe_key", hints=_UNDERSCORE, pattern=re.compile(r"[rs]k_(?:live|test)_[A-Za-z0-9]{10,}+"), glued=True),
     Token(kind="aws_key", hints=_CAPITAL_A, pattern=re.compile(r"A(?:KIA|SIA)[A-Z0-9]{16}(?![A-Za-z0-9])"), glued=True),
     Token(kind="google_key", hints=_CAPITAL_A, pattern=re.compile(r"AIza[A-Za-z0-9_-]{30,}+"), glued=True),
     Token(kind="aws_secret", hints=_CAPITAL_A, pattern=_BESIDE_AWS_KEY, check=_random_like, glued=True),
     Token(kind="aws_secret", hints=_EQUALS, pattern=_AWS_SECRET, check=_random_like, anywhere=True),
+    Token(kind="digest", hints=_COLON, pattern=_DIGEST, anywhere=True),
     Token(kind="cookie", hints=_COLON_SAID, pattern=_COOKIES, anywhere=True),
     Token(kind="webhook", hints=_COLON_SAID, pattern=_WEBHOOK, anywhere=True),
     Token(kind="password", hints=_COLON_SAID, pattern=_COLON_PASSWORD, check=_password_like, anywhere=True),

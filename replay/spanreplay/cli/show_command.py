@@ -43,7 +43,7 @@ def command(target: str, step: int | None, tree: bool, store: Path | None, as_js
 
     if step is not None and tree:
         raise click.UsageError("give --step or --tree, not both")
-    loaded = load(target, store)
+    loaded = load(target, store, alone=True)
     runs = [_with_command(run, loaded.siblings) for run in loaded.runs]
     if step is not None:
         run = loaded.one()

@@ -1,6 +1,6 @@
 """The store as commands use it: opened with every journal loaded and every run derived."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -98,12 +98,13 @@ def processes_of(records: Sequence[Record]) -> list[str]:
     return sorted({str(r.attributes[PROCESS_ID]) for r in records if isinstance(r, SpanRecord) and PROCESS_ID in r.attributes})
 
 
-def runs_of(store: "Store", records: Sequence[Record], join: "Join | None" = None) -> list[Run]:
-    """The runs in these records, with what their processes are known to have lost."""
+def runs_of(store: "Store", records: Sequence[Record], join: "Join | None" = None, *, only: Collection[str] | None = None) -> list[Run]:
+    """The runs in these records, or only those of them that are wanted by their ids, with what their processes are known to have lost."""
     from spanreplay.replay.rebuilding.runs import build_runs
 
     traces = sorted({record.trace_id for record in records if isinstance(record, SpanRecord)})
-    runs = build_runs(records, losses=store.losses(processes_of(records)), source_losses=store.source_losses(traces), join=join)
+    losses, source_losses = store.losses(processes_of(records)), store.source_losses(traces)
+    runs = build_runs(records, losses=losses, source_losses=source_losses, join=join, only=only)
     others = store.imported_versions(traces)
     return [_with_others(run, others) for run in runs] if others else runs
 

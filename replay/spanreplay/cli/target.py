@@ -117,13 +117,14 @@ def open_any(where: str, run: str = "") -> "Opened":
     return open_source(where)
 
 
-def load(target: str, store: Path | None, *, damaged: list[str] | None = None) -> Loaded:
+def load(target: str, store: Path | None, *, damaged: list[str] | None = None, alone: bool = False) -> Loaded:
     """Find the runs that ``target`` names, and say what of it could not be read.
 
     Args:
         target: names them.
         store: where to look for what is no SOURCE.
         damaged: where given, what is not what was written to a store is left out and named here, instead of an error.
+        alone: of a run of a store no sibling is wanted but its command itself; a command may have hundreds.
 
     Raises:
         WrongUse: nothing, or more than one run, has this name.
@@ -133,10 +134,10 @@ def load(target: str, store: Path | None, *, damaged: list[str] | None = None) -
     if not target:
         raise WrongUse("the TARGET is empty; leave it out for the last run")
     if not is_source(target):
-        loaded = _from_store(store_path(store), target, damaged)
+        loaded = _from_store(store_path(store), target, damaged, alone=alone)
     else:
         where, run = split(target)
-        loaded = _from_store(Path(where), run or "last", damaged) if is_store(where) else _from_source(where, run)
+        loaded = _from_store(Path(where), run or "last", damaged, alone=alone) if is_store(where) else _from_source(where, run)
     say_some(loaded.warnings)
     where = str(loaded.store) if loaded.store is not None else target
     detail(f"read {many(loaded.spans, 'span')} and {many(len(loaded.records) - loaded.spans, 'log record')} ({loaded.format}) from {where}")
@@ -156,15 +157,15 @@ class _NoSuchRun(NoRunInStore):
     pass
 
 
-def _from_store(path: Path, name: str, damaged: list[str] | None) -> Loaded:
+def _from_store(path: Path, name: str, damaged: list[str] | None, *, alone: bool) -> Loaded:
     try:
-        return _found_in_store(path, name, damaged)
+        return _found_in_store(path, name, damaged, alone=alone)
     except _NoSuchRun:
         _tell_pruned(name, path)
         raise
 
 
-def _found_in_store(path: Path, name: str, damaged: list[str] | None) -> Loaded:
+def _found_in_store(path: Path, name: str, damaged: list[str] | None, *, alone: bool) -> Loaded:
     with ready_store(path) as store, store.reading():
         run_id = _run_id(store, name, path)
         traces = store.traces_of(run_id)
@@ -177,7 +178,7 @@ def _found_in_store(path: Path, name: str, damaged: list[str] | None) -> Loaded:
             others = [t for t in store.traces_of_command(command) if t not in traces]
             if others:
                 records = [*records, *records_of(store, others, damaged)]
-                runs = runs_of(store, records)
+                runs = runs_of(store, records, only=_with_its_command(store, run_id, command) if alone else None)
                 chosen = [r for r in runs if r.run_id == run_id]
             siblings = [r for r in runs if r.command_id == command]
         join = asked_join()
@@ -198,6 +199,13 @@ def _found_in_store(path: Path, name: str, damaged: list[str] | None) -> Loaded:
         store=path,
         ours=ours,
     )
+
+
+def _with_its_command(store: "Store", run_id: str, command_id: str) -> set[str] | None:
+    """The ids of a run and of its command, if that is a run of its own; ``None`` where not all runs of the store are derived."""
+    if store.stale_traces():
+        return None
+    return {run_id, *(row.run_id for row in store.find_runs(command_id=command_id) if row.is_command)}
 
 
 def _by_id(name: str) -> bool:

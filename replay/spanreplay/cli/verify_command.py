@@ -46,7 +46,7 @@ def command(context: click.Context, target: str, store: Path | None, as_json: bo
     from spanreplay.store.store import Store
 
     try:
-        loaded = load(target, store, damaged=[])
+        loaded = load(target, store, damaged=[], alone=True)
     except NoRunInStore as error:
         context.exit(_gone(error, as_json))
     found = gaps(loaded.runs, loaded.records)

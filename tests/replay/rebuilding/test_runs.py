@@ -58,6 +58,24 @@ def test_a_run_whose_id_no_column_takes_spoils_no_other(tmp_path: Path) -> None:
         assert load_run(store, "?-1").run_id == "?-1"
 
 
+def test_a_run_that_is_wanted_alone_is_as_it_is_among_all() -> None:
+    command = {a.RUN_COMMAND_ID: "c" * 32}
+    records: list[Record] = [own_root(9, attributes={**command, a.RUN_ID: "around"}, trace="9" * 32)]
+    for number in range(3):
+        trace, run = f"{number + 1:032x}", f"run {number}"
+        records += [
+            own_root(1, seq=1, trace=trace, attributes={**command, a.RUN_ID: run}),
+            own(2, 1, "model_call", seq=3, trace=trace, attributes={**command, a.RUN_ID: run}),
+            span(3, 1, trace=trace, start=600),
+        ]
+    runs = build_runs(records)
+    assert len(runs) == 4
+    for one_run in runs:
+        assert build_runs(records, only=[one_run.run_id]) == [one_run]
+    assert build_runs(records, only=["around", "run 1"]) == [found for found in runs if found.run_id in ("around", "run 1")]
+    assert build_runs(records, only=[]) == []
+
+
 def test_a_foreign_span_belongs_to_the_run_around_it() -> None:
     records = [
         span(9, name="POST /chat", start=0, end=10_000),

@@ -1,5 +1,6 @@
 """The spans of one run, sorted: its root, its steps without doubles, what is around what, the decisions that were told."""
 
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -99,7 +100,8 @@ def assemble(forest: Forest, group: Group, readings: Mapping[SpanKey, Reading]) 
     drafts = {key: draft for key in group.keys if (draft := readings[key].draft) is not None}
     if untyped := untyped_tools(forest, drafts):
         drafts |= untyped
-        readings = {**readings, **{key: replace(readings[key], draft=draft) for key, draft in untyped.items()}}
+        told = {key: replace(readings[key], draft=draft) for key, draft in untyped.items()}
+        readings = ChainMap(told, readings)  # type: ignore[arg-type]  # nothing is written to it
     frames = {key: draft for key, draft in drafts.items() if draft.frame}
     steps = [key for key in drafts if key not in frames]
     members = set(group.keys)

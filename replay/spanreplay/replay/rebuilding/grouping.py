@@ -1,6 +1,6 @@
 """Which spans make up which run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -45,16 +45,40 @@ class Group:
     """Why spans of several traces are one run, where that was asked for."""
 
 
-def read_spans(forest: Forest) -> dict[SpanKey, Reading]:
-    """Every span, read by the dialects that claim it. A span that no dialect can read is kept as it is: it never costs the others."""
-    told = gathered(forest)
-    readings: dict[SpanKey, Reading] = {}
-    limits = limits_of(forest.spans.values())
-    for key, span in forest.spans.items():
-        seen, logs, part = told.get(key) or (span, forest.logs.get(key, ()), False)
+def read_spans(forest: Forest) -> Mapping[SpanKey, Reading]:
+    """Every span, read by the dialects that claim it when it is asked for.
+
+    A span that no dialect can read is kept as it is: it never costs the others.
+    """
+    return _Readings(forest)
+
+
+class _Readings(Mapping[SpanKey, Reading]):
+    def __init__(self, forest: Forest) -> None:
+        self._forest = forest
+        self._told = gathered(forest)
+        self._limits = limits_of(forest.spans.values())
+        self._known: dict[SpanKey, Reading] = {}
+
+    def __getitem__(self, key: SpanKey) -> Reading:
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._read(key)
+        return known
+
+    def __iter__(self) -> Iterator[SpanKey]:
+        return iter(self._forest.spans)
+
+    def __len__(self) -> int:
+        return len(self._forest.spans)
+
+    def _read(self, key: SpanKey) -> Reading:
+        span = self._forest.spans[key]
+        seen, logs, part = self._told.get(key) or (span, self._forest.logs.get(key, ()), False)
         reading = _NOTHING if part else _reading(seen, logs)
-        readings[key] = _as_cut(reading, cut_contents(span, reading.draft, limits)) if limits and reading.draft is not None else reading
-    return readings
+        if not self._limits or reading.draft is None:
+            return reading
+        return _as_cut(reading, cut_contents(span, reading.draft, self._limits))
 
 
 def _reading(span: SpanRecord, logs: Sequence[LogRecord]) -> Reading:

@@ -1,6 +1,6 @@
 """Records to runs, and the runs of a store."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final
@@ -43,6 +43,7 @@ def build_runs(
     losses: Mapping[str, int] | None = None,
     source_losses: Losses | None = None,
     join: Join | None = None,
+    only: Collection[str] | None = None,
 ) -> list[Run]:
     """All runs that some records hold, in order of their start.
 
@@ -55,13 +56,18 @@ def build_runs(
         source_losses: what the inputs of each trace are known to have lost; runs with spans of it are incomplete.
         join: makes one run of traces that share a conversation, or of which one holds calls that another asked for; left out, a trace that
             names no run is one.
+        only: the ids of the runs that are wanted, which are as they are among all.
     """
     forest = build(records)
     readings = read_spans(forest)
     groups = group(forest, readings)
     if join is not None:
         groups, forest = join_groups(groups, forest, readings, join)
-    runs = [_run(assemble(forest, members, readings), losses or {}, source_losses or {}) for members in groups]
+    runs = [
+        _run(assemble(forest, members, readings), losses or {}, source_losses or {})
+        for members in groups
+        if only is None or members.run_id in only
+    ]
     return sorted(runs, key=lambda run: (run.started_ns, run.run_id))
 
 
@@ -318,12 +324,12 @@ def _lost_by_processes(store: "Store", traces: Iterable[Iterable[Record]]) -> di
     return store.losses(sorted(processes)) if processes else {}
 
 
-def _load(store: "Store", trace_ids: Sequence[str]) -> list[Run]:
-    """The runs of some traces."""
+def _load(store: "Store", trace_ids: Sequence[str], only: Collection[str] | None = None) -> list[Run]:
+    """The runs of some traces, or only those of them that are wanted."""
     with store.reading():  # one connection: opening costs more than reading, and a run may have thousands of traces
         records = _by_trace(store, trace_ids)
         losses, source_losses = _lost_by_processes(store, records.values()), store.source_losses(trace_ids)
-    return build_runs([record for trace in records.values() for record in trace], losses=losses, source_losses=source_losses)
+    return build_runs([record for trace in records.values() for record in trace], losses=losses, source_losses=source_losses, only=only)
 
 
 def load_run(store: "Store", run_id: str) -> Run:
@@ -334,9 +340,8 @@ def load_run(store: "Store", run_id: str) -> Run:
         StoreError: The store cannot be read.
     """
     traces = [trace for connected in store.connected(store.traces_of(run_id)) for trace in connected]
-    for run in _load(store, traces) if traces else ():
-        if run.run_id == run_id:
-            return run
+    for run in _load(store, traces, [run_id]) if traces else ():
+        return run
     raise LookupError(f"run {run_id} has no spans in this store")
 
 

@@ -4,8 +4,10 @@ import asyncio
 import copy
 import pickle
 import queue
+import sys
 import threading
 import time
+import types
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -232,3 +234,23 @@ def test_anchors_that_are_none_are_left_out() -> None:
         made, session = clock_of(*anchors)
         assert not made.knows_monotonic
         assert made.monotonic("monotonic", 5, session.root(None), "x") is None
+
+
+def test_names_that_modules_of_the_program_have_bound_are_told_and_those_of_packages_are_not() -> None:
+    made = [types.ModuleType(name) for name in ("made_by_program", "installed", "threading.like")]
+    made[1].__file__ = pytest.__file__
+    for module in made:
+        vars(module)["read"] = time.monotonic
+        sys.modules[module.__name__] = module
+
+    def teller(family: monotonic.Family, now: int, scope: object, function: str) -> None:
+        return None
+
+    monotonic.install(teller)
+    try:
+        assert [isinstance(vars(module)["read"], BuiltinFunctionType) for module in made] == [False, True, True]
+    finally:
+        monotonic.uninstall(teller)
+        for module in made:
+            del sys.modules[module.__name__]
+    assert all(isinstance(vars(module)["read"], BuiltinFunctionType) for module in made)

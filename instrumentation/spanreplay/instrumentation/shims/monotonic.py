@@ -125,4 +125,6 @@ def _is_own(module: ModuleType) -> bool:
     if name.partition(".")[0] in _DECIDING:
         return True
     file = getattr(module, "__file__", None)
-    return isinstance(file, str) and is_own_file(file) and not name.startswith("spanreplay.")
+    if not isinstance(file, str):  # that of a notebook, or one that the program has made
+        return name.partition(".")[0] not in sys.stdlib_module_names
+    return is_own_file(file) and not name.startswith("spanreplay.")

@@ -42,12 +42,12 @@ def put_end(
     if step.call.held is not None:
         left = step.call.held.left() if step.answer is None else step.answer.left
         if left is not None:
-            attributes[names.STEP_LEFT] = writing.text(names.STEP_LEFT, left)
+            attributes[names.STEP_LEFT] = writing.typed(names.STEP_LEFT, left)
     if step.starts_run:
         _put_run(step, attributes, writing)
     if items is not None:
         kept = list(items)
-        attributes[names.STEP_ITEMS] = writing.text(names.STEP_ITEMS, "[" + ",".join(i.text for i in kept) + "]")
+        attributes[names.STEP_ITEMS] = writing.typed(names.STEP_ITEMS, "[" + ",".join(i.text for i in kept) + "]")
         if any(i.lossy for i in kept):
             put_lossy(attributes, names.STEP_ITEMS)
     if names.STEP_LOSSY in attributes:

@@ -90,7 +90,7 @@ class LateBodies:
             self._lossy = [name for name in self._lossy if name not in gone]
         redacted = self._writing.redacted
         had_secrets = redacted.pop(names.STEP_ERROR, 0) > 0
-        amended = {names.STEP_ERROR: self._writing.text(names.STEP_ERROR, codec.dump(self._error))}
+        amended = {names.STEP_ERROR: self._writing.typed(names.STEP_ERROR, codec.dump(self._error))}
         if self._lossy is not None:
             amended[names.STEP_LOSSY] = canonical_json(self._lossy)
         if redacted or had_secrets:

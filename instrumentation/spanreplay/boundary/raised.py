@@ -55,7 +55,7 @@ def put_error(
     attributes[names.ERROR_TYPE] = type_name
     late = hold_bodies(error)
     kept = codec.encode_exception(error)
-    attributes[names.STEP_ERROR] = writing.text(names.STEP_ERROR, kept.text)
+    attributes[names.STEP_ERROR] = writing.typed(names.STEP_ERROR, kept.text)
     if kept.lossy and not (call.client or call.passed or call.kind == "agent"):
         put_lossy(attributes, *(f"{names.STEP_ERROR} ({lost})" for lost in kept.lost or ("not all of it",)))
     if late and amend is not None:

@@ -110,7 +110,7 @@ class Step:
             self.inner.run = self.run
             self.inner.path = ""
         self._writing = Writing(session, self.path)
-        self.input = None if call.input is None else self._writing.text(names.STEP_INPUT, call.input.text)
+        self.input = None if call.input is None else self._writing.value(names.STEP_INPUT, call.input)
         self.begun_ns = 0
         """The monotonic time of the span's start, where it is seen."""
         if session.unseen:
@@ -318,7 +318,7 @@ class Step:
         events: tuple[StepEvent, ...] = ()
         try:
             if result is not None:
-                self.result = self._writing.text(names.STEP_RESULT, result.text)
+                self.result = self._writing.value(names.STEP_RESULT, result)
             put_end(self, more, self._writing, result=result, items=items, known=(self._learnt, attributes))
             if error is not None and not isinstance(error, ControlSignal | GeneratorExit):
                 events = (put_error(more, error, end_ns, self._writing, self.call, amending(self)),)

@@ -30,6 +30,17 @@ class Writing:
             self.redacted[name] = self.redacted.get(name, 0) + replaced
         return clean
 
+    def typed(self, name: str, text: str) -> str:
+        """The same of a text of the typed codec, in whose bytes secrets are looked for too."""
+        clean, replaced = self._session.redactor.typed(text)
+        if replaced:
+            self.redacted[name] = self.redacted.get(name, 0) + replaced
+        return clean
+
+    def value(self, name: str, value: Encoded) -> str:
+        """The same of a value."""
+        return self.typed(name, value.text) if value.typed else self.text(name, value.text)
+
     def _named(self, name: str, value: str) -> str:
         clean, replaced = self._session.redactor.named(name, value)
         if replaced:

@@ -18,6 +18,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import quote, quote_plus, unquote
 
 from spanreplay.content._arguments import secret_places
+from spanreplay.content._coded import redact_coded
 from spanreplay.content._fields import REPLACED, NamedFinder
 from spanreplay.content._hints import Hints
 from spanreplay.content._histories import LONG, Histories
@@ -240,6 +241,23 @@ class Redactor:
                 if learnt is self._learnt:
                     self._answers.keep(s, result)
         return result
+
+    def typed(self, s: str) -> tuple[str, int]:
+        """Return a text of the typed codec as `text` does, without the secrets in its bytes either, which are base64 there."""
+        clean, count = self.text(s)
+        if not self.policy.enabled:
+            return clean, count
+        made, more = redact_coded(clean, self.text, self._without_learnt)
+        return made, count + more
+
+    def _without_learnt(self, data: bytes) -> tuple[bytes, int]:
+        total = 0
+        for form in self._learnt:
+            raw = form.encode("utf-8", "surrogatepass")
+            count = data.count(raw)
+            if count:
+                data, total = data.replace(raw, self._replacement("secret", form).encode()), total + count
+        return data, total
 
     def url(self, u: str) -> tuple[str, int]:
         """Return the URL without user information and secret parameters; it still parses as a URL.

@@ -321,3 +321,17 @@ def test_a_method_that_somebody_has_patched_is_left_alone(monkeypatch: pytest.Mo
         assert "patched" in openai_methods.status()
     finally:
         openai_methods.uninstall()
+
+
+def test_an_older_release_is_told_of_a_request_only_what_it_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai._base_client, "make_request_options", lambda *, extra_headers=None, timeout=None: {})
+    openai_methods._sdk.cache_clear()
+    openai_methods.install()
+    try:
+        shortened: Any = openai.resources.responses.responses.Responses.create
+        assert openai_methods.status() == "active"
+        assert shortened is not shortened.__wrapped__
+        assert openai_methods._sdk(openai).known(security={}, timeout=1) == {"timeout": 1}
+    finally:
+        openai_methods.uninstall()
+        openai_methods._sdk.cache_clear()

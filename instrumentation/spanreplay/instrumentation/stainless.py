@@ -60,6 +60,7 @@ class Stainless:
         models = module._models
         self._construct: Callable[..., Any] = expect(models, "construct_type", ["value", "type_"])
         self._options: Callable[..., Any] = expect(module._base_client, "make_request_options", ["extra_headers", "timeout"])
+        self._known_options = frozenset(inspect.signature(self._options).parameters)
         self._ids = ids
         self._base: Any = models.BaseModel
         self._absent: Any = tuple(getattr(module._types, name) for name in ("NotGiven", "Omit"))
@@ -68,6 +69,10 @@ class Stainless:
         self._url: tuple[object, str] = None, ""
         """The base URL that was asked for last, and its text."""
         self.write = canonical_writer(self._as_sent)
+
+    def known(self, **options: Any) -> Mapping[str, Any]:
+        """Those options of a request that this release of the SDK knows: older ones have fewer."""
+        return {name: value for name, value in options.items() if name in self._known_options}
 
     def endpoint(self, client: Any) -> str | None:
         """The base URL of a plain client, which sends what it is given and nothing else."""

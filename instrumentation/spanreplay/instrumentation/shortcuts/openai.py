@@ -19,12 +19,13 @@ def _patch_responses(module: Any, patches: Patches) -> None:
 
 
 def _patch(module: Any, patches: Patches, owners: tuple[str, ...], path: str, returned: Any, event: Any) -> None:
+    sdk = _sdk(sys.modules["openai"])
     method = Posted(
-        sdk=_sdk(sys.modules["openai"]),
+        sdk=sdk,
         path=path,
         returned=returned,
         streams=(module.Stream[event], module.AsyncStream[event]),
-        options={"security": {"bearer_auth": True}},
+        options=sdk.known(security={"bearer_auth": True}),
     )
     for owner in owners:
         shorten(getattr(module, owner), "create", method, patches)

@@ -348,7 +348,7 @@ _SIZES: Final = """
     referred AS (SELECT trace_id, unnest(regexp_extract_all(text, 'sha256:[0-9a-f]{64}')) AS digest FROM wanted)
     SELECT trace_id, CAST(sum(held) AS BIGINT) FROM (
         SELECT trace_id, strlen(text) AS held FROM wanted
-        UNION ALL SELECT trace_id, bytes FROM referred JOIN blobs USING (digest))
+        UNION ALL SELECT trace_id, bytes FROM referred JOIN blobs ON key = CAST('0x' || referred.digest[8:23] AS UBIGINT))
     GROUP BY trace_id
 """
 

@@ -256,7 +256,9 @@ def long_strings(text: str, start: int, end: int) -> list[Cut]:
     found: list[Cut] = []
     begin = start
     while end - begin >= _PIECE and (begin := text.find('"', begin, end)) >= 0:
-        stop = scanstring(text, begin + 1, False)[1]
+        stop = text.find('"', begin + 1, end) + 1
+        if text[stop - 2] == "\\":  # a quote in the string, as a rule
+            stop = scanstring(text, begin + 1, False)[1]
         if stop - begin >= _PIECE:
             found.append(Cut(begin, stop, _leaf(text[begin:stop])))
         begin = stop

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from spanreplay.content._hints import Hint, preceded
+from spanreplay.content._plain_passwords import is_plain_password
 
 _AFTER_ESCAPE: Final = re.compile(r"(?:\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2})\Z")
 
@@ -92,6 +93,10 @@ def _no_code(token: str) -> bool:
 def _beside_settings(text: str, start: int, end: int) -> bool:
     """Tell whether a host, a user or a database is set beside it: then it is a connection string, and its password one however it looks."""
     return any(_SETTING.search(part) is not None for part in (text[max(0, start - 160) : start], text[end : end + 80]))
+
+
+def _told(text: str, start: int, end: int) -> bool:
+    return _password_like(text[start:end]) or is_plain_password(text, start, end)
 
 
 def _of_curl(text: str, start: int, end: int) -> bool:
@@ -221,7 +226,7 @@ _SAID_PASSWORD: Final = re.compile(
 _SAID_KEY: Final = re.compile(
     rf"k(?:ey|en)(?= (?i:is|was|ist|lautet|for) )(?:(?<=(?i:api|ret|ess|ate)[ _-]key)|(?<=(?i:tok)en)){_OF}{_IS}{_QUOTED}"
 )
-"""What a sentence says is the password: only a value with a digit or sign that words do not have is taken for one."""
+"""What a sentence says is the password: a value with a digit or sign that words do not have, else see :mod:`_plain_passwords`."""
 _CONNECTION: Final = re.compile(r"=(?:(?<=(?i:password)=)|(?<=(?i:passwd)=)|(?<=(?i:pwd)=))([^\s;\"'\\&]{3,}+)")
 _SETTING: Final = re.compile(
     r"(?:\A|[\s;\"'])(?:host|hostaddr|server|data source|dbname|database|user|user id|uid|initial catalog|sslmode)\s?=\s?[^\s;]+",
@@ -276,7 +281,7 @@ TOKENS: Final[tuple[Token, ...]] = (
     Token(kind="cookie", hints=_COLON_SAID, pattern=_COOKIES, anywhere=True),
     Token(kind="webhook", hints=_COLON_SAID, pattern=_WEBHOOK, anywhere=True),
     Token(kind="password", hints=_COLON_SAID, pattern=_COLON_PASSWORD, check=_password_like, anywhere=True),
-    Token(kind="password", hints=_SAID, pattern=_SAID_PASSWORD, check=_password_like, anywhere=True),
+    Token(kind="password", hints=_SAID, pattern=_SAID_PASSWORD, around=_told, anywhere=True),
     Token(kind="named", hints=_SAID_K, pattern=_SAID_KEY, check=_password_like, anywhere=True),
     Token(kind="password", hints=_EQUALS, pattern=_CONNECTION, check=_no_code, around=_beside_settings, anywhere=True),
     Token(kind="password", hints=_USER, pattern=_CURL_USER, around=_of_curl, anywhere=True),

@@ -42,3 +42,18 @@ def test_a_beginning_inside_a_text_is_no_beginning() -> None:
     spans, rejected = read(line[:-20] + "\n" + LINES[1])
     assert [span.span_id for span in spans][-1] == SPANS[1].span_id
     assert rejected == 1
+
+
+@pytest.mark.parametrize("left", [40, 200, 300])
+def test_a_list_of_spans_that_is_cut_keeps_those_that_are_whole(left: int) -> None:
+    """Each of them, and the context in it, begins as a document of its own may."""
+
+    def plain(number: int) -> dict[str, object]:
+        context = {"trace_id": f"{1:032x}", "span_id": f"{number:016x}"}
+        return {"name": f"span {number}", "context": context, "start_time": 10**18, "end_time": 10**18 + number}
+
+    text = json.dumps({"spans": [plain(number) for number in range(1, 9)], "final_output": "x"})
+    spans, rejected = read(text[:-left])
+    assert [span.name for span in spans] == [f"span {number}" for number in range(1, len(spans) + 1)]
+    assert 5 < len(spans) <= 8
+    assert rejected == 1

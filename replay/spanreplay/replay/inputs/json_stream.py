@@ -194,6 +194,15 @@ def _traces_in(text: str) -> list[str]:
     return [trace_id.lower() for trace_id in _TRACE_ID.findall(text)]
 
 
+_GAP_SIZE: Final = 64
+"""Blanks before a value that are looked over."""
+
+
+def _is_inside(text: str, at: int) -> bool:
+    """Whether a text goes on with a value of its own at a place."""
+    return text[max(0, at - _GAP_SIZE) : at].rstrip()[-1:] in ("[", ",", ":")
+
+
 class _Reader:
     """What is known between the lines: the beginning of a document that is not yet whole."""
 
@@ -286,9 +295,13 @@ class _Reader:
     def _torn(self, text: str) -> list[str]:
         """A document whose writer died in the middle, and what another one wrote behind it on the same line; empty if it is no such text.
 
-        The mark of a beginning cannot be part of a document that has one already: inside a string its quotes are escaped.
+        The mark of a beginning cannot be part of a document that has one already: inside a string its quotes are escaped. Only what lies in
+        a document may begin as documents of another form do.
         """
-        starts = [found.start() for found in self._start.finditer(text)]
+        marks = list(self._start.finditer(text))
+        starts = [found.start() for found in marks]
+        if starts and starts[0] == 0 and all(one[0] != marks[0][0] and _is_inside(text, one.start()) for one in marks[1:]):
+            return []
         seams = starts if starts and starts[0] > 0 else starts[1:]
         if not seams or not (starts[0] == 0 or any(f'{{"{name}"'.startswith(text[: seams[0]]) for name in self._starts)):
             return []

@@ -120,6 +120,23 @@ FORMS = {
 }
 
 
+@pytest.mark.parametrize("module", ["crewai.agent.core", "smolagents.local_python_executor", "some.library"])
+def test_a_limit_that_a_framework_keeps_for_the_program(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    space: dict[str, Any] = {"__name__": module}
+    code = "def limited(future, seconds):\n    try:\n        return future.result(seconds)\n    except TimeoutError:\n        return 'late'"
+    exec(compile(code, f"/lib/site-packages/{module}.py", "exec"), space)
+
+    def agent() -> Any:
+        with ThreadPoolExecutor(1) as pool:
+            said = space["limited"](pool.submit(held), SOON_S if recording else LATER_S)
+            gate.set()
+        return said
+
+    tape = record(agent, monkeypatch)
+    again = replayed(tape, main(agent))
+    assert again.value == ("done" if module == "some.library" else "late")
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_one_looks_as_often_as_when_it_was_recorded(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tape = record(FORMS[form], monkeypatch)

@@ -24,6 +24,8 @@ from spanreplay.instrumentation.shims.own_code import is_own
 from spanreplay.instrumentation.shims.patching import Patches
 
 _patches = Patches()
+_LIMITING: Final = frozenset({"crewai.agent.core", "smolagents.local_python_executor"})
+"""Modules of packages that wait for as long as the program tells them to: ``max_execution_time``, ``timeout_seconds``."""
 _GLANCE_S: Final = 0.001
 _exception: Final = Future.exception
 _wait: Final = threading.Event.wait
@@ -76,9 +78,11 @@ class _Look:
 
 
 def _look(name: str, frame: FrameType | None) -> _Look | None:
-    """A look of the program's own code."""
+    """A look of the program's own code, or of a limit that it has set."""
     scope = scopes.current_scope() if scopes.process.active else None
-    if scope is None or frame is None or not is_own(frame) or (scope.session.orders is None and scope.session.told_orders is None):
+    if scope is None or frame is None or (scope.session.orders is None and scope.session.told_orders is None):
+        return None
+    if not is_own(frame) and frame.f_globals.get("__name__") not in _LIMITING:
         return None
     what = f"{name} {frame.f_code.co_qualname}"
     return _Look(scope, what) if scope.next(f"!{what}") < _MOST else None

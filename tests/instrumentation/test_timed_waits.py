@@ -120,11 +120,11 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("module", ["crewai.agent.core", "smolagents.local_python_executor", "some.library"])
-def test_a_limit_that_a_framework_keeps_for_the_program(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    space: dict[str, Any] = {"__name__": module}
+@pytest.mark.parametrize("file", ["crewai/agent/core.py", "smolagents/local_python_executor.py", "some/library.py"])
+def test_a_limit_that_a_framework_keeps_for_the_program(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    space: dict[str, Any] = {"__name__": "a_framework"}
     code = "def limited(future, seconds):\n    try:\n        return future.result(seconds)\n    except TimeoutError:\n        return 'late'"
-    exec(compile(code, f"/lib/site-packages/{module}.py", "exec"), space)
+    exec(compile(code, f"/lib/site-packages/{file}", "exec"), space)
 
     def agent() -> Any:
         with ThreadPoolExecutor(1) as pool:
@@ -134,7 +134,7 @@ def test_a_limit_that_a_framework_keeps_for_the_program(module: str, monkeypatch
 
     tape = record(agent, monkeypatch)
     again = replayed(tape, main(agent))
-    assert again.value == ("done" if module == "some.library" else "late")
+    assert again.value == ("done" if file == "some/library.py" else "late")
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -7,6 +7,7 @@ and a wait with a time-out ends with it; what had come is waited for, though not
 """
 
 import functools
+import os
 import queue
 import sys
 import threading
@@ -24,8 +25,8 @@ from spanreplay.instrumentation.shims.own_code import is_own
 from spanreplay.instrumentation.shims.patching import Patches
 
 _patches = Patches()
-_LIMITING: Final = frozenset({"crewai.agent.core", "smolagents.local_python_executor"})
-"""Modules of packages that wait for as long as the program tells them to: ``max_execution_time``, ``timeout_seconds``."""
+_LIMITING: Final = tuple(name.replace("/", os.sep) for name in ("/crewai/agent/core.py", "/smolagents/local_python_executor.py"))
+"""Ends of files of packages that wait for as long as the program tells them to: ``max_execution_time``, ``timeout_seconds``."""
 _GLANCE_S: Final = 0.001
 _exception: Final = Future.exception
 _wait: Final = threading.Event.wait
@@ -82,7 +83,7 @@ def _look(name: str, frame: FrameType | None) -> _Look | None:
     scope = scopes.current_scope() if scopes.process.active else None
     if scope is None or frame is None or (scope.session.orders is None and scope.session.told_orders is None):
         return None
-    if not is_own(frame) and frame.f_globals.get("__name__") not in _LIMITING:
+    if not is_own(frame) and not frame.f_code.co_filename.endswith(_LIMITING):
         return None
     what = f"{name} {frame.f_code.co_qualname}"
     return _Look(scope, what) if scope.next(f"!{what}") < _MOST else None

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from fixtures.runs.spans import agent, asking, chat, said, sid, span, tool
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.semconv import attributes as a
-from spanreplay.spans.record import STATUS_ERROR, Record, SpanRecord
+from spanreplay.spans.record import STATUS_ERROR, Record, Resource, SpanRecord
 
 
 def one(*records: Record, end: int = 10_000) -> Run:
@@ -427,3 +428,19 @@ def test_other_arguments_than_were_asked_for_are_told() -> None:
         tool(4, 1, name="f", call="c1", args='{"n":2}', start=400),
     )
     assert asked_by(again, 4) is None, "that request is answered, and asked for something else"
+
+
+@pytest.mark.parametrize("ahead", [-60_000, -150, 150, 60_000])
+def test_models_on_a_machine_with_another_clock_are_where_their_calls_put_them(ahead: int) -> None:
+    def elsewhere(record: SpanRecord) -> SpanRecord:
+        resource = Resource(attributes={a.SERVICE_NAME: "models", a.HOST_NAME: "other"})
+        return replace(record, resource=resource, start_ns=record.start_ns + ahead, end_ns=(record.end_ns or 0) + ahead)
+
+    at = 1_000_000
+    asked = asks(2, ("c1", "f", {"n": 1}), start=at + 100, end=at + 200)
+    call = tool(3, 1, name="f", call="c1", args='{"n":1}', start=at + 210, end=at + 220)
+    told = chat(4, 1, start=at + 300, end=at + 400, attributes={a.GEN_AI_INPUT_MESSAGES: _answered("c1", "found")})
+    run = one(elsewhere(asked), call, elsewhere(told), end=2 * at)
+    assert [int(step.span_id, 16) for step in run.steps] == [2, 3, 4]
+    assert asked_by(run, 3) == 2
+    assert not reasons(run, "call-without-span")

@@ -43,22 +43,24 @@ class _Request:
     asked: Asked
 
 
-def skewed(steps: Iterable[Candidate], parents: Mapping[SpanKey, SpanKey]) -> Skew:
+def skewed(steps: Iterable[Candidate], parents: Mapping[SpanKey, SpanKey], starts: Mapping[SpanKey, int]) -> Skew:
     """Finds such calls.
 
     Args:
         steps: of one run.
         parents: the step around each step.
+        starts: when each step began, as far as what is around it corrects its clock.
     """
-    by_time = sorted(steps, key=lambda step: (step.start_ns, step.key))
+    by_time = sorted(steps, key=lambda step: (starts[step.key], step.key))
     calls = [step for step in by_time if step.draft.kind == "tool_call" and step.draft.path is None]
     models = [step for step in by_time if step.draft.kind == "model_call"]
-    return _Finder(models, parents).found(calls) if calls and models else Skew()
+    return _Finder(models, parents, starts).found(calls) if calls and models else Skew()
 
 
 class _Finder:
-    def __init__(self, models: Sequence[Candidate], parents: Mapping[SpanKey, SpanKey]) -> None:
+    def __init__(self, models: Sequence[Candidate], parents: Mapping[SpanKey, SpanKey], starts: Mapping[SpanKey, int]) -> None:
         self._parents = parents
+        self._starts = starts
         self._by_id: dict[str, list[_Request]] = {}
         self._by_call: dict[tuple[str, str], list[_Request]] = {}
         self._inside: dict[SpanKey | None, list[Candidate]] = {}
@@ -96,20 +98,20 @@ class _Finder:
         request, call = requests[0], calls[0]
         if not self._in_one_place(request.model, call) or not _fits(call, request.asked):
             return
-        if request.model.start_ns > call.start_ns:
+        if self._is_early(call, request.model):
             if call_id not in answered_ids(request.model.draft.input):
                 found.early[call.key] = request.model.key
         elif len(calls) == len(requests) == 1:
-            for model in self._after(request.model, until=call.start_ns):
+            for model in self._after(request.model, until=self._starts[call.key]):
                 if call_id in answered_ids(model.draft.input):
                     found.late[call.key] = model.key
                     return
 
     def _of_call(self, call: Candidate, request: _Request, found: Skew) -> None:
-        is_early = request.model.start_ns > call.start_ns
+        is_early = self._is_early(call, request.model)
         if not self._in_one_place(request.model, call) or not same_tool(request.asked.name or "", call.draft.name):
             return
-        for model in self._after(request.model, until=None if is_early else call.start_ns):
+        for model in self._after(request.model, until=None if is_early else self._starts[call.key]):
             told = told_of(model.draft.input).get(request.asked.call_id or "")
             if told is None or told.response is None:
                 continue
@@ -120,6 +122,10 @@ class _Finder:
                     found.late[call.key] = model.key
             return
 
+    def _is_early(self, call: Candidate, model: Candidate) -> bool:
+        began, asked = self._starts[call.key], self._starts[model.key]
+        return asked > began or (asked == began and model.start_ns > call.start_ns)
+
     def _in_one_place(self, model: Candidate, call: Candidate) -> bool:
         """Some have a call inside the model call that asked for it."""
         return self._parents.get(call.key) in (self._parents.get(model.key), model.key)
@@ -127,8 +133,8 @@ class _Finder:
     def _after(self, model: Candidate, until: int | None) -> Sequence[Candidate]:
         """The next model calls in the place of one, as far as they began no later than a time."""
         inside = self._inside[self._parents.get(model.key)]
-        place = bisect_right(inside, (model.start_ns, model.key), key=lambda step: (step.start_ns, step.key))
-        return [step for step in inside[place : place + _TELLING] if until is None or step.start_ns <= until]
+        place = bisect_right(inside, (self._starts[model.key], model.key), key=lambda step: (self._starts[step.key], step.key))
+        return [step for step in inside[place : place + _TELLING] if until is None or self._starts[step.key] <= until]
 
 
 def _gave(call: Candidate, told: Json) -> bool:

@@ -13,7 +13,7 @@ from spanreplay.replay.reasons import CLOCK_SKEW, DOUBLED, MISSING_PARENT
 from spanreplay.replay.rebuilding.asked import as_asked
 from spanreplay.replay.rebuilding.assembly import Assembly
 from spanreplay.replay.rebuilding.links import Links, Request, linked
-from spanreplay.replay.rebuilding.order import Moment, in_order
+from spanreplay.replay.rebuilding.order import Moment, corrected_starts, in_order
 from spanreplay.replay.rebuilding.overlap import Overlaps, overlapping
 from spanreplay.replay.rebuilding.placed import Placed
 from spanreplay.replay.rebuilding.retries import attempts
@@ -48,9 +48,10 @@ def ordered(assembly: Assembly) -> Ordered:
     moments = {moment.key: moment for moment in _moments(assembly)}
     shown = [*assembly.folded.steps, *assembly.decided]
     parents = {key: outer for key in shown if (outer := next(_outers(assembly, key), None)) is not None}
-    skew = skewed(assembly.folded.steps.values(), parents)
+    starts = corrected_starts(moments)
+    skew = skewed(assembly.folded.steps.values(), parents, starts)
     early, late = skew.early, skew.late
-    moments |= _moved(late, moments)
+    moments |= _moved(late, moments, starts)
     causes = (*causes_of_ties(assembly, parents), *((answer, key) for key, answer in early.items()), *late.items())
     laid = _arranged(assembly, moments, parents, causes)
     if ties := tuple(asked_in_turn(laid.steps, laid.links, moments)):
@@ -144,7 +145,9 @@ def _moment(key: SpanKey, span: SpanRecord, parent: SpanKey | None, draft: StepD
     )
 
 
-def _moved(late: Mapping[SpanKey, SpanKey], moments: Mapping[SpanKey, Moment[SpanKey]]) -> dict[SpanKey, Moment[SpanKey]]:
+def _moved(
+    late: Mapping[SpanKey, SpanKey], moments: Mapping[SpanKey, Moment[SpanKey]], starts: Mapping[SpanKey, int]
+) -> dict[SpanKey, Moment[SpanKey]]:
     """The calls that began too late, and what is inside them, as if they had ended when the model was told their results."""
     inside: dict[SpanKey | None, list[SpanKey]] = {}
     for key, moment in moments.items() if late else ():
@@ -152,8 +155,8 @@ def _moved(late: Mapping[SpanKey, SpanKey], moments: Mapping[SpanKey, Moment[Spa
     found: dict[SpanKey, Moment[SpanKey]] = {}
     shifts: dict[SpanKey, int] = {}
     for call, telling in late.items():
-        ended = moments[call].end_ns
-        behind = (moments[call].start_ns if ended is None else ended) - moments[telling].start_ns
+        began, ended = moments[call].start_ns, moments[call].end_ns
+        behind = starts[call] + (0 if ended is None else ended - began) - starts[telling]
         shifts[telling] = max(shifts.get(telling, 0), behind)
     for call, telling in late.items():
         shift = shifts[telling]

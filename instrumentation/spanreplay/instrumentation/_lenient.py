@@ -30,11 +30,22 @@ def dumps(value: object) -> str:
     Infinite and undefined numbers become their names, lone surrogates stay escaped, what nests deeper than 200 levels becomes text.
     """
     try:
-        text = _compact(value)
-        if not text.isascii():
-            text.encode()
+        return plainly(value)
     except (ValueError, TypeError, RecursionError):
         return json.dumps(_tame(value, 0), separators=(",", ":"))
+
+
+def plainly(value: object) -> str:
+    """The same of a value that is plain JSON.
+
+    Raises:
+        ValueError: it is not, as the other two say as well.
+        TypeError: see there.
+        RecursionError: see there.
+    """
+    text = _compact(value)
+    if not text.isascii():
+        text.encode()
     return text
 
 

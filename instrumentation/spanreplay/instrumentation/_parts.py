@@ -6,10 +6,11 @@ Shape: <https://github.com/open-telemetry/semantic-conventions-genai>, ``gen-ai-
 """
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, mapping, number, strict_object, text
+from spanreplay.instrumentation._written import written
 from spanreplay.instrumentation.provider import AttributeValue, ToolCallRef
 from spanreplay.semconv import attributes as names
 
@@ -179,6 +180,12 @@ def put_json(view: dict[str, AttributeValue], name: str, value: Sequence[object]
     """Sets an attribute to the JSON of the list unless it is empty."""
     if value:
         view[name] = dumps(value)
+
+
+def put_made(view: dict[str, AttributeValue], name: str, given: Sequence[object], make: Callable[[object], object]) -> None:
+    """Sets an attribute to the JSON of what is made of each item of a list unless it is empty; see :func:`._written.written`."""
+    if given:
+        view[name] = written(given, make)
 
 
 def total(*counts: object) -> int | None:

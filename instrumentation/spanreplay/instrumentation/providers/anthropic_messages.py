@@ -13,7 +13,7 @@ from spanreplay.instrumentation import _eventstream, _parts, _sse
 from spanreplay.instrumentation._codec import Codec, Said
 from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, loads, mapping, text
 from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, output, read
-from spanreplay.instrumentation._parts import Message, Part, put, put_json
+from spanreplay.instrumentation._parts import Message, Part, put, put_json, put_made
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, trimmed
 from spanreplay.semconv import attributes as names
 
@@ -72,8 +72,8 @@ class AnthropicMessages(Codec):
         stream = found.get("stream")
         put(view, names.GEN_AI_REQUEST_STREAM, stream if isinstance(stream, bool) else None)
         put_json(view, names.GEN_AI_SYSTEM_INSTRUCTIONS, _content_parts(found.get("system")))
-        put_json(view, names.GEN_AI_INPUT_MESSAGES, [_input_message(message) for message in items(found.get("messages"))])
-        put_json(view, names.GEN_AI_TOOL_DEFINITIONS, [_tool_definition(tool) for tool in items(found.get("tools"))])
+        put_made(view, names.GEN_AI_INPUT_MESSAGES, items(found.get("messages")), _input_message)
+        put_made(view, names.GEN_AI_TOOL_DEFINITIONS, items(found.get("tools")), _tool_definition)
         return ModelRequest(model=model, stream=stream is True, attributes=view)
 
     def response(self, status: int, content_type: str, body: bytes, request: object) -> ModelResponse:

@@ -14,7 +14,7 @@ from spanreplay.instrumentation import _eventstream, _parts, _sse
 from spanreplay.instrumentation._codec import Codec, Said
 from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, mapping, text
 from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, output, read
-from spanreplay.instrumentation._parts import Message, Part, put, put_json
+from spanreplay.instrumentation._parts import Message, Part, put, put_made
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, trimmed
 from spanreplay.semconv import attributes as names
 
@@ -68,10 +68,10 @@ class BedrockConverse(Codec):
         _parts.put_settings(view, {**told, "stop_sequences": config.get("stopSequences")})
         stream = found.get("stream") is True
         put(view, names.GEN_AI_REQUEST_STREAM, True if stream else None)
-        put_json(view, names.GEN_AI_SYSTEM_INSTRUCTIONS, [_part(block) for block in items(found.get("system"))])
-        put_json(view, names.GEN_AI_INPUT_MESSAGES, [_message(message) for message in items(found.get("messages"))])
+        put_made(view, names.GEN_AI_SYSTEM_INSTRUCTIONS, items(found.get("system")), _part)
+        put_made(view, names.GEN_AI_INPUT_MESSAGES, items(found.get("messages")), _message)
         offered = items(mapping(found.get("toolConfig")).get("tools"))
-        put_json(view, names.GEN_AI_TOOL_DEFINITIONS, [_tool_definition(tool) for tool in offered])
+        put_made(view, names.GEN_AI_TOOL_DEFINITIONS, offered, _tool_definition)
         return ModelRequest(model=model, stream=stream, attributes=view)
 
     def response(self, status: int, content_type: str, body: bytes, request: object) -> ModelResponse:

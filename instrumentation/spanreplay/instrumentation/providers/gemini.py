@@ -16,7 +16,7 @@ from spanreplay.instrumentation import _parts, _sse
 from spanreplay.instrumentation._codec import Codec, Said
 from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, loads, mapping, text
 from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, malformed, output, read
-from spanreplay.instrumentation._parts import Message, Part, put, put_json
+from spanreplay.instrumentation._parts import Message, Part, put, put_json, put_made
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, trimmed
 from spanreplay.semconv import attributes as names
 
@@ -81,7 +81,7 @@ class Gemini(Codec):
         put_json(view, names.GEN_AI_SYSTEM_INSTRUCTIONS, _content_parts(_field(found, "systemInstruction")))
         given = found.get("contents")
         contents = given if isinstance(given, list) else [] if given is None else [given]
-        put_json(view, names.GEN_AI_INPUT_MESSAGES, [_input_message(content) for content in contents])
+        put_made(view, names.GEN_AI_INPUT_MESSAGES, contents, _input_message)
         put_json(view, names.GEN_AI_TOOL_DEFINITIONS, [made for tool in items(found.get("tools")) for made in _tool_definitions(tool)])
         return ModelRequest(model=model, stream=stream, attributes=view)
 

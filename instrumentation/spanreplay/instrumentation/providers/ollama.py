@@ -11,7 +11,7 @@ from spanreplay.instrumentation import _ndjson, _parts, _sse
 from spanreplay.instrumentation._codec import Codec, Said
 from spanreplay.instrumentation._lenient import as_text, dumps, integer, items, mapping, text
 from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, output, read
-from spanreplay.instrumentation._parts import MESSAGE, Message, Part, put, put_json
+from spanreplay.instrumentation._parts import MESSAGE, Message, Part, put, put_json, put_made
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, trimmed
 from spanreplay.semconv import attributes as names
 
@@ -55,7 +55,7 @@ class Ollama(Codec):
         put_json(
             view, names.GEN_AI_INPUT_MESSAGES, [_message(message) for message in (messages if generates else items(found["messages"]))]
         )
-        put_json(view, names.GEN_AI_TOOL_DEFINITIONS, [_parts.nested_definition(tool) for tool in items(found.get("tools"))])
+        put_made(view, names.GEN_AI_TOOL_DEFINITIONS, items(found.get("tools")), _parts.nested_definition)
         return ModelRequest(model=model, stream=stream, attributes=view)
 
     def response(self, status: int, content_type: str, body: bytes, request: object) -> ModelResponse:

@@ -12,7 +12,7 @@ from spanreplay.instrumentation import _parts, _sse
 from spanreplay.instrumentation._codec import Codec, Said
 from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, text
 from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, output, read
-from spanreplay.instrumentation._parts import MESSAGE, Message, Part, put, put_json
+from spanreplay.instrumentation._parts import MESSAGE, Message, Part, put, put_made
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, trimmed
 from spanreplay.semconv import attributes as names
 
@@ -71,9 +71,9 @@ class OpenAIChat(Codec):
         put(view, names.GEN_AI_OUTPUT_TYPE, _output_type(found))
         stream = found.get("stream")
         put(view, names.GEN_AI_REQUEST_STREAM, stream if isinstance(stream, bool) else None)
-        put_json(view, names.GEN_AI_INPUT_MESSAGES, [_input_message(message) for message in items(found.get("messages"))])
+        put_made(view, names.GEN_AI_INPUT_MESSAGES, items(found.get("messages")), _input_message)
         offered = [*items(found.get("tools")), *({"type": "function", "function": tool} for tool in items(found.get("functions")))]
-        put_json(view, names.GEN_AI_TOOL_DEFINITIONS, [_tool_definition(tool) for tool in offered])
+        put_made(view, names.GEN_AI_TOOL_DEFINITIONS, offered, _tool_definition)
         return ModelRequest(model=model, stream=stream is True, attributes=view)
 
     def response(self, status: int, content_type: str, body: bytes, request: object) -> ModelResponse:

@@ -10,7 +10,7 @@ from spanreplay.instrumentation import _parts, _sse
 from spanreplay.instrumentation._codec import Codec, Said
 from spanreplay.instrumentation._lenient import dumps, integer, items, mapping, number, text
 from spanreplay.instrumentation._outcomes import Assembled, answered, error_in, failed, output, read
-from spanreplay.instrumentation._parts import Message, Part, put, put_json
+from spanreplay.instrumentation._parts import Message, Part, put, put_json, put_made
 from spanreplay.instrumentation.provider import AttributeValue, ModelRequest, ModelResponse, trimmed
 from spanreplay.semconv import attributes as names
 
@@ -89,7 +89,7 @@ class OpenAIResponses(Codec):
         told = found.get("instructions")
         put_json(view, names.GEN_AI_SYSTEM_INSTRUCTIONS, [_parts.text_part(told)] if isinstance(told, str) else _instructions(told))
         put_json(view, names.GEN_AI_INPUT_MESSAGES, _input_messages(found.get("input")))
-        put_json(view, names.GEN_AI_TOOL_DEFINITIONS, [_tool_definition(tool) for tool in items(found.get("tools"))])
+        put_made(view, names.GEN_AI_TOOL_DEFINITIONS, items(found.get("tools")), _tool_definition)
         return ModelRequest(model=model, stream=stream is True, attributes=view)
 
     def response(self, status: int, content_type: str, body: bytes, request: object) -> ModelResponse:

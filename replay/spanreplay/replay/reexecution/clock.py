@@ -244,7 +244,7 @@ def _reads_of(runs: Sequence[Run]) -> tuple[dict[Reader, deque[int]], dict[Famil
     of_steps = (step.clock_reads for run in runs for step in run.steps if step.clock_reads is not None)
     found: dict[Reader, list[int]] = defaultdict(list)
     anchors: dict[Family, tuple[int, int]] = {}
-    at = {anchor_of(family): family for family in FAMILIES}
+    at: dict[Reader, Family] = {anchor_of(family): family for family in FAMILIES}
     for text in dict.fromkeys([*of_runs, *of_steps]):
         for reader, times in decoded(text):
             family = at.get(reader)

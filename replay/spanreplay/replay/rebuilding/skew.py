@@ -86,7 +86,7 @@ class _Finder:
         for call_id, same in named.items():
             self._of_id(call_id, same, found)
         for key, same in alike.items():
-            requests = self._by_call.get(key, ())
+            requests = self._by_call.get(key, [])
             if len(same) == len(requests) == 1:
                 self._of_call(same[0], requests[0], found)
         return found

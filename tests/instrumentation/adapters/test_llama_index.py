@@ -96,6 +96,26 @@ def test_a_bare_tool_is_a_step(tool: FunctionTool) -> None:
     assert [step[names.GEN_AI_TOOL_CALL_ARGUMENTS] for step in tape.steps[:1]] == ['{"q":"x"}']
 
 
+def test_a_run_whose_task_is_cancelled_ends_though_nobody_settles_its_handler(seams: Any) -> None:
+    class Older:
+        def run(self, ctx: Any = None, start_event: Any = None, **kwargs: Any) -> Any:
+            handler: Any = asyncio.get_running_loop().create_future()
+            handler._run_task = asyncio.ensure_future(asyncio.Event().wait())
+            return handler
+
+    seams.module("workflows.workflow", Workflow=Older)
+    seams.install(adapter)
+
+    async def left() -> None:
+        Older().run()
+        await asyncio.sleep(0)
+
+    with recording() as tape:
+        asyncio.run(left())
+    [run] = tape.steps
+    assert (run[names.STEP_OUTCOME], tape.twice) == ("cancelled", [])
+
+
 def test_another_shape_is_said_and_left_alone(seams: Any) -> None:
     other = type("Workflow", (), {"run": lambda self, event: event})
     module: ModuleType = seams.module("workflows.workflow", Workflow=other)

@@ -292,13 +292,21 @@ def _observed_run(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             with made.body():  # its tasks are started in here
                 handler = original(self, ctx=ctx, start_event=start_event, **kwargs)
-            getattr(handler, "_result_task", handler).add_done_callback(functools.partial(_ended, made))  # once a future itself
+            _when_done(handler, functools.partial(_ended, made))
         except BaseException as error:
             made.end(error)
             raise
         return handler
 
     return run
+
+
+def _when_done(handler: Any, ended: "Callable[[asyncio.Task[Any]], None]") -> None:
+    result = getattr(handler, "_result_task", handler)
+    result.add_done_callback(ended)
+    task = getattr(handler, "_run_task", None)  # where the handler is a future itself, nobody settles it when its task is cancelled
+    if task is not None:
+        task.add_done_callback(lambda done: None if result.done() else ended(done))
 
 
 def _ended(run: AgentRun, task: "asyncio.Task[Any]") -> None:

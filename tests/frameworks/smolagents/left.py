@@ -1,13 +1,12 @@
-"""An abandoned stream, an agent that is interrupted, and code that takes longer than it may."""
+"""An abandoned stream, and an agent that is interrupted."""
 
 import json
 import os
 import sys
-import time
 from contextlib import suppress
 
-from smolagents import AgentError, CodeAgent, OpenAIModel, ToolCallingAgent, ToolOutput, tool
-from toolbox import get_weather, ran
+from smolagents import AgentError, OpenAIModel, ToolCallingAgent, ToolOutput, tool
+from toolbox import get_weather
 
 model = OpenAIModel("gpt-4o-mini", api_base=os.environ.get("OPENAI_BASE_URL"), api_key=os.environ.get("OPENAI_API_KEY", "a-key"))
 
@@ -20,14 +19,6 @@ def weather(city: str) -> str:
         city: its name.
     """
     return get_weather(city)
-
-
-@tool
-def wait_a_while() -> str:
-    """Wait a while."""
-    ran("wait_a_while")
-    time.sleep(4)
-    return "at last"
 
 
 weather.name = "get_weather"
@@ -70,15 +61,7 @@ def interrupted():
         return str(error)
 
 
-def late():
-    made = CodeAgent(tools=[wait_a_while], model=model, verbosity_level=0, max_steps=1, executor_kwargs={"timeout_seconds": 2})
-    stream = made.run("Wait.", stream=True)
-    said = next(str(event.error) for event in stream if getattr(event, "error", None))
-    close(stream)
-    return said
-
-
 for mode in sys.argv[1:]:
-    output = {"abandoned": abandoned, "spoken": spoken, "interrupted": interrupted, "late": late}[mode]()
+    output = {"abandoned": abandoned, "spoken": spoken, "interrupted": interrupted}[mode]()
     print()  # after what the framework has printed of a stream that was left
     print(json.dumps({"mode": mode, "output": output}), flush=True)

@@ -20,6 +20,7 @@ from spanreplay.boundary.orders import Member, ToldOrders, channel_of
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.session import Session
 from spanreplay.instrumentation.shims.jobs import path_of
+from spanreplay.instrumentation.shims.own_code import is_own
 from spanreplay.instrumentation.shims.patching import Patches
 from spanreplay.instrumentation.shims.threads import Job
 
@@ -109,7 +110,8 @@ def _running(original: Callable[..., None]) -> Callable[..., None]:
 def _shutting(original: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(original)
     def shutdown(self: Any, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        scope = scopes.current_scope() if scopes.process.active and cancel_futures else None
+        watched = cancel_futures and scopes.process.active and is_own(sys._getframe(1))
+        scope = scopes.current_scope() if watched else None
         channel = None if scope is None else channel_of(scope, _SHUT)
         if scope is None or channel is None:
             original(self, wait, cancel_futures=cancel_futures)

@@ -267,7 +267,7 @@ def test_closed_streams_are_no_fault(demo: CommandLine) -> None:
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort(), RuntimeError("Query interrupted")])
 def test_ctrl_c_is_130(demo: CommandLine, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr("spanreplay.cli.target.load", interrupted)
@@ -276,7 +276,7 @@ def test_ctrl_c_is_130(demo: CommandLine, monkeypatch: pytest.MonkeyPatch, error
 
 
 def test_a_fault_of_our_own_is_70_and_shows_its_place_only_when_asked(demo: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise LookupError("no such thing")
 
     monkeypatch.setattr("spanreplay.cli.target.load", broken)

@@ -7,6 +7,7 @@ task for. Models go over HTTP and are seen there. For tools see :mod:`spanreplay
 
 import functools
 import json
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import metadata
@@ -28,6 +29,8 @@ from spanreplay.instrumentation.shims.patching import Patches
 from spanreplay.semconv import attributes as names
 
 NAME: Final = "openai_agents"
+_NESTED: Final = "agents.agent"
+"""Module that hands a decision on to the agent inside a tool, by the method with which an application decides."""
 _SETTINGS: Final = 64
 _known_settings: Final[dict[str, Any]] = {}
 
@@ -257,7 +260,7 @@ def _observed_decision(outcome: Decision, original: Callable[..., Any]) -> Calla
     def decide(self: Any, approval_item: Any, *args: Any, **options: Any) -> Any:
         result = original(self, approval_item, *args, **options)
         scope = here()
-        if scope is not None:
+        if scope is not None and sys._getframe(1).f_globals.get("__name__") != _NESTED:
             reason = options.get("rejection_message")
             attempt(scope, "a decision", lambda: _decided(approval_item, outcome, by="caller", reason=reason))
         return result

@@ -95,6 +95,24 @@ def popen() -> Any:
         return reading.read()
 
 
+def popen_unclosed() -> Any:
+    return os.popen(f"{COUNT} date +%N").read()
+
+
+def timed_out() -> Any:
+    told = []
+    for more in ({}, {"capture_output": True}, {}):
+        try:
+            subprocess.run(["sh", "-c", f"{COUNT} exec sleep 30"], timeout=0.05, **more)  # type: ignore[call-overload]
+        except subprocess.TimeoutExpired as error:
+            told.append(str(error))
+    return told
+
+
+CHANCE = {"popen unclosed", "timed out"}
+"""What these see differs at each execution."""
+
+
 async def on_a_loop() -> Any:
     child = await asyncio.create_subprocess_exec("sh", "-c", COUNT + "cat; echo no >&2; exit 5", stdin=-1, stdout=-1, stderr=-1)
     return await child.communicate(b"hello"), child.returncode
@@ -129,6 +147,8 @@ AGENTS: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "getoutput": (lambda: subprocess.getstatusoutput(f"{COUNT} echo a; exit 7"), ["tool_error"]),
     "system": (lambda: os.system(f"{COUNT} exit 3"), ["tool_error"]),
     "popen": (popen, ["ok"]),
+    "popen unclosed": (popen_unclosed, ["abandoned"]),
+    "timed out": (timed_out, ["tool_error"] * 3),
     "check": (failing, ["tool_error"]),
     "lines": (by_lines, ["tool_error"]),
     "conversation": (a_conversation, ["ok"]),
@@ -142,6 +162,7 @@ AGENTS: dict[str, tuple[Callable[[], Any], list[str]]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("name", AGENTS)
 def test_a_command_is_a_step_and_a_replay_does_not_run_it(name: str) -> None:
     agent, outcomes = AGENTS[name]
@@ -163,7 +184,7 @@ def test_a_command_is_a_step_and_a_replay_does_not_run_it(name: str) -> None:
     if asyncio.iscoroutine(made):
         asyncio.run(made)
     tape = recorded(kept(live))
-    assert live == off, "recording changes what the agent sees"
+    assert live == off or name in CHANCE, "recording changes what the agent sees"
     assert tape.outcomes == outcomes
     assert {step[names.STEP_KIND] for step in tape.steps} == {"io"}
     assert all(run.grade == "exact" for run in tape.runs())
@@ -171,7 +192,7 @@ def test_a_command_is_a_step_and_a_replay_does_not_run_it(name: str) -> None:
 
     result = replayed(tape, kept([]), guard=True)
     assert result.equal, (result.differences, result.error, result.verdict)
-    assert result.value == off[0]
+    assert result.value == live[0]
     assert (Path("started").read_text() if name != "absent" else "") == ran
 
 

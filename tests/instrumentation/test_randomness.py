@@ -209,3 +209,42 @@ def test_a_forked_child_shares_no_uuid_with_its_parent() -> None:
     mine, theirs = made(agent)
     assert mine != theirs
     assert made(agent)[0] == mine
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_draws_what_belongs_to_its_place() -> None:
+    def forked() -> bytes:
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.write(write, f"{random.random()} {uuid.uuid4()}".encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        os.close(write)
+        with open(read, "rb") as told:
+            return told.read()
+
+    def agent() -> list[bytes]:
+        random.seed(4)  # what Python itself forgets at a fork
+        return [forked(), forked(), f"{random.random()}".encode()]
+
+    first = made(agent, "3-s")
+    assert made(agent, "3-s") == first
+    assert len(set(first)) == 3
+    assert made(agent, "3-t")[:2] != first[:2]
+
+
+def test_a_job_of_a_pool_of_processes_draws_the_same_whichever_worker_does_it() -> None:
+    def job(path: str) -> float:
+        randomness.begin_job("run", path)
+        return random.random()
+
+    first = made(lambda: [job("a"), job("b")], "3-s")
+    assert made(lambda: [job("b"), job("a")], "3-s") == first[::-1]
+    assert len(set(first)) == 2
+
+    def seeds_itself() -> list[float]:
+        random.seed(7)
+        return [job("a"), job("b")]
+
+    assert made(seeds_itself, "3-s") == [random.Random(7).random(), *made(seeds_itself, "3-u")[1:]]

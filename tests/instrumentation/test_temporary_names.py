@@ -69,6 +69,19 @@ def test_a_name_that_is_taken_is_never_given_again_and_the_next_is_the_same_each
     assert [made(agent) for _ in range(3)] == first
 
 
+def test_names_that_another_module_takes_or_does_not_change_none_of_the_programs(tmp_path: Path) -> None:
+    library: dict[str, Any] = {"__name__": "library", "tempfile": tempfile}
+    exec("def look(folder):\n    tempfile.NamedTemporaryFile(dir=folder).close()\n    tempfile.mkdtemp(dir=folder)", library)
+
+    def agent(folder: Path, *, looks: bool) -> str:
+        folder.mkdir()
+        if looks:
+            library["look"](folder)
+        return os.path.basename(tempfile.mkdtemp(dir=folder))
+
+    assert made(lambda: agent(tmp_path / "a", looks=True), "3-s") == made(lambda: agent(tmp_path / "b", looks=False), "3-s")
+
+
 def test_what_a_tools_body_makes_changes_nothing_outside(tmp_path: Path) -> None:
     def agent(number: int) -> Callable[[], str]:
         body = tool(name="body")(lambda: [tempfile.mkdtemp(dir=tmp_path) for _ in range(number)] and None)

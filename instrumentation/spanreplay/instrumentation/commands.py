@@ -3,14 +3,14 @@
 A step of kind ``io`` named by the program. Its input is ``{"command": [words] or text, "cwd", "stdin"}``, the last two where they are known
 at the start; its result::
 
-    {"exit_code": int, "stdout": text, "stderr": text, "stdin": text, "signals": [int], "polls": int, "timeouts": int, "open": [name],
-     "files": {path: …}}
+    {"exit_code": int, "stdout": text, "stderr": text, "stdin": text, "signals": [int], "polls": int, "timeouts": int,
+     "timed_out": [seconds], "open": [name], "files": {path: …}}
 
 ``stdout`` and ``stderr`` are ``null`` where the agent did not take them, by a pipe or into a file of its own; everything behind them is
 there only where there is something. ``exit_code`` is ``null`` where the agent has left the command running, or did not wait for its end.
 ``signals`` are those that the agent sent, ``polls`` how often it asked and was told that the command still ran, ``timeouts`` how often
-it waited in vain, ``open`` the streams that had not ended when it sent the first signal, or left. For ``files`` see
-:mod:`spanreplay.instrumentation.commands_files`.
+it waited in vain, ``timed_out`` how long it had waited as it was told, where that is not what it had asked for, ``open`` the streams that
+had not ended when it sent the first signal, or left. For ``files`` see :mod:`spanreplay.instrumentation.commands_files`.
 """
 
 import os
@@ -144,6 +144,14 @@ class Taken:
     seen: bool = False
     """Nothing of it was read in a way that is not seen here."""
 
+    until_now: bytes = b""
+    """What there was when the agent had waited in vain; the whole comes later, if the agent reads on."""
+
+    def until(self, data: object) -> None:
+        """The agent has waited in vain, and knows what there is up to now."""
+        self.seen = True
+        self.until_now = data[:LIMIT] if isinstance(data, bytes) else b""
+
     def add(self, data: bytes) -> None:
         """Take a further piece."""
         if data and self.size < LIMIT:
@@ -157,7 +165,7 @@ class Taken:
 
     def value(self) -> str | bytes:
         """The text, or the bytes where they are none."""
-        whole = b"".join(self.parts)
+        whole = b"".join(self.parts) or self.until_now
         try:
             return whole.decode()
         except UnicodeDecodeError:
@@ -193,9 +201,16 @@ class Live:
         """The streams that had not ended when the agent sent the first signal."""
         self.polls = 0
         self.timeouts = 0
+        self.timed_out: list[float] = []
+        """How long it had waited, as it was told."""
         self.depth = 0
         """Of the functions of ``Popen`` that call each other."""
         self.done = False
+        self.forgotten = False
+        """The agent has only the streams left."""
+        self.code: int | None = None
+        """The exit code that it was told before that."""
+        self._odd_waits = False
         self._process = os.getpid()
         self._before: Snapshot | None = commands_files.snapshot()
 
@@ -213,15 +228,26 @@ class Live:
     def _unended(self) -> list[str]:
         return [name for name, taken in self.streams.items() if not taken.over]
 
-    def leave(self) -> None:
-        """The agent is over, or has forgotten the command, and has not waited for its end."""
+    def waited(self, asked: object, told: float) -> None:
+        """The agent has waited in vain.
+
+        Args:
+            asked: seconds that it was to wait.
+            told: seconds that it was told to have waited; ``subprocess.run`` without pipes tells what was left of them at some moment.
+        """
+        self.timeouts += 1
+        self.timed_out.append(told)
+        self._odd_waits = self._odd_waits or asked != told
+
+    def leave(self, code: int | None = None) -> None:
+        """The agent is over, or has forgotten the command, and has not waited for its end, unless it knows the exit code."""
         if self.done or self._process != os.getpid():  # what a forked process inherits is not its own
             return
         if not self.signals:
             self.open = self._unended()
         for taken in self.streams.values():
             taken.seen = True
-        self.finish(None, outcome="abandoned")
+        self.finish(code, outcome="abandoned" if code is None else None)
 
     def finish(self, code: int | None, *, outcome: OutcomeName | None = None) -> None:
         """The command is over; once."""
@@ -239,7 +265,8 @@ class Live:
     def _result(self, code: int | None) -> dict[str, Any]:
         made: dict[str, Any] = {"exit_code": code, "stdout": None, "stderr": None}
         made |= {name: taken.value() for name, taken in self.streams.items()}
-        counted = {"signals": self.signals, "polls": self.polls, "timeouts": self.timeouts, "open": self.open}
+        counted: dict[str, object] = {"signals": self.signals, "polls": self.polls, "timeouts": self.timeouts, "open": self.open}
+        counted["timed_out"] = self.timed_out if self._odd_waits else []
         made |= {name: value for name, value in counted.items() if value}
         if self._before is not None and (changed := commands_files.changes(self._before)):
             made["files"] = changed
@@ -263,6 +290,8 @@ class Result:
         self.open = held.get("open") or ()
         self.polls = _integer(held.get("polls")) or 0
         self.timeouts = _integer(held.get("timeouts")) or 0
+        waits = held.get("timed_out")
+        self.timed_out = [wait for wait in waits if isinstance(wait, int | float)] if isinstance(waits, list) else []
         self._held = held
 
     def stream(self, name: str) -> bytes:

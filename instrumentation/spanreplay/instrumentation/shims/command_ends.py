@@ -90,6 +90,14 @@ def leaving(original: Callable[..., Any]) -> Callable[..., Any]:
     return __exit__
 
 
+def _forget(popen: Any, live: Live, code: int | None) -> None:
+    if any(not taken.over for taken in live.streams.values()):  # os.popen(…).read() forgets the command first, and then reads
+        live.forgotten, live.code = True, code
+        return
+    look(popen, live, whole=True)
+    live.leave()
+
+
 def collected(original: Callable[..., Any]) -> Callable[..., Any]:
     """``__del__``: the agent has forgotten the command."""
 
@@ -100,9 +108,11 @@ def collected(original: Callable[..., Any]) -> Callable[..., Any]:
             if not sys.is_finalizing():
                 known.settle(waiting=False)
             return
-        original(self, *args, **kwargs)
-        if isinstance(known, Live):
-            look(self, known, whole=True)
-            known.leave()
+        seen = getattr(self, "returncode", None)  # it may not have come to that
+        try:
+            original(self, *args, **kwargs)
+        finally:  # a warning may be an error
+            if isinstance(known, Live):
+                _forget(self, known, seen)
 
     return __del__

@@ -20,7 +20,10 @@ def tap(popen: Any, live: Live) -> None:
 
     def over() -> None:
         there = command()
-        if there is not None:
+        if live.forgotten:  # subprocess itself may still hold it
+            if all(taken.over for taken in live.streams.values()):
+                live.leave(live.code)
+        elif there is not None:
             look(there, live)
 
     try:
@@ -52,7 +55,13 @@ def communicating(original: Callable[..., Any]) -> Callable[..., Any]:
         if not isinstance(known, Live):
             return original(self, input, timeout)
         before = {name: taken.size for name, taken in known.streams.items()}
-        given = _counted(known, lambda: original(self, input, timeout))
+        try:
+            given = _counted(known, timeout, lambda: original(self, input, timeout))
+        except subprocess.TimeoutExpired as error:
+            for name, value in (("stdout", error.output), ("stderr", error.stderr)):
+                if name in known.streams:
+                    known.streams[name].until(value)
+            raise
         for name, value in zip(("stdout", "stderr"), given, strict=True):
             taken = known.streams.get(name)
             if taken is not None:
@@ -78,7 +87,7 @@ def waiting(original: Callable[..., Any]) -> Callable[..., Any]:
             return self.returncode
         if not isinstance(known, Live):
             return original(self, timeout)
-        code = _counted(known, lambda: original(self, timeout))
+        code = _counted(known, timeout, lambda: original(self, timeout))
         if known.depth == 0:
             look(self, known)
         return code
@@ -88,16 +97,19 @@ def waiting(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _run_out(popen: Any, stub: Stub, timeout: Any) -> None:
     if timeout is not None and stub.timeouts > 0:
+        waits = stub.result.timed_out
+        told = waits[-stub.timeouts] if stub.timeouts <= len(waits) else timeout
         stub.timeouts -= 1
-        raise subprocess.TimeoutExpired(popen.args, timeout, output=stub.result.stream("stdout") or None)
+        raise subprocess.TimeoutExpired(popen.args, told, stub.result.stream("stdout") or None, stub.result.stream("stderr") or None)
 
 
-def _counted(live: Live, original: Callable[[], Any]) -> Any:
+def _counted(live: Live, timeout: Any, original: Callable[[], Any]) -> Any:
     live.depth += 1
     try:
         return original()
-    except subprocess.TimeoutExpired:
-        live.timeouts += live.depth == 1
+    except subprocess.TimeoutExpired as error:
+        if live.depth == 1:
+            live.waited(timeout, error.timeout)
         raise
     finally:
         live.depth -= 1

@@ -7,6 +7,9 @@ from weakref import ReferenceType, ref
 
 T = TypeVar("T")
 
+JOB: Final = "job:"
+"""Begins the name of the scope of a job of a pool of processes: what is below it in the causal path, any process may have done."""
+
 _jobs: Final[dict[ReferenceType[Any], tuple[int, str]]] = {}
 """Futures to how many were named before, and the place of their job. A ``WeakKeyDictionary`` takes a call of Python for each that ends."""
 _forget: Final[Any] = _jobs.pop

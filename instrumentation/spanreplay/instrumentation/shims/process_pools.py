@@ -14,12 +14,10 @@ import wrapt
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.session import RunContext
-from spanreplay.instrumentation.shims.jobs import named
+from spanreplay.instrumentation.shims import randomness
+from spanreplay.instrumentation.shims.jobs import JOB, named
 from spanreplay.instrumentation.shims.patching import Patches
 from spanreplay.instrumentation.shims.threads import label_of
-
-JOB: Final = "job:"
-"""Begins the name of a job's scope in the causal path: what is below it, any process may have done."""
 
 _EXECUTOR: Final = "concurrent.futures.process"
 _POOL: Final = "multiprocessing.pool"
@@ -77,6 +75,7 @@ class PlacedJob:
         scope = self.place.scope(root)
         before = scopes.enter_thread(scope)
         token = scopes.enter(scope)
+        randomness.begin_job(self.place.run_path, self.place.path)
         try:
             return self.function(*args, **kwargs)
         finally:

@@ -5,7 +5,8 @@ tasks and threads are scheduled, and whatever is drawn by what does not run in a
 that makes a key for each request. ``random`` is seeded once, when it is imported; what a body, an SDK or its transport draws comes from
 another generator, for the same reason, until the program seeds it itself.
 
-Each recorded process takes a seed of its own from the system, and a forked child leaves it: no two processes give the same uuid. What
+Each recorded process takes a seed of its own from the system. A forked child has one that is made from that and from where it was forked,
+and a job of a pool of processes one from where it was handed over: no two processes give the same uuid, and a replay's give the same. What
 ``secrets`` gives stays the system's, as nobody may be able to make a secret again from a record, unless that was asked for; what
 ``os.urandom`` gives always does.
 """
@@ -24,6 +25,7 @@ from spanreplay.boundary.boundary import here
 from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation.hooks import Hooks
 from spanreplay.instrumentation.shims import temporary_names
+from spanreplay.instrumentation.shims.jobs import JOB
 from spanreplay.instrumentation.shims.patching import Patches
 
 _VERSIONS: Final = {"uuid1": 1, "uuid4": 4, "uuid6": 6, "uuid7": 7, "uuid8": 8}
@@ -32,8 +34,10 @@ _DRAWS: Final = (
     "normalvariate", "paretovariate", "randbytes", "randint", "random", "randrange", "sample", "shuffle", "triangular", "uniform",
     "vonmisesvariate", "weibullvariate",
 )  # fmt: skip
-_BY_MODULE: Final = "2-"
-"""How a seed begins that gives each module uuids of its own; from any other, as recordings had once, those of a scope are one sequence."""
+_BY_MODULE: Final = ("2-", "3-")
+"""How seeds begin that give each module uuids of its own; from any other, as recordings had once, those of a scope are one sequence."""
+_BY_PLACE: Final = "3-"
+"""How a seed begins from which forked processes and jobs of pools have theirs, and each module that asks ``tempfile`` its own names."""
 _MACHINERY: Final = frozenset({
     "aiohttp", "anthropic", "botocore", "google.api_core", "google.auth", "google.genai", "h11", "h2", "httpcore", "httpcore2", "httpx",
     "httpx2", "openai", "opentelemetry", "requests", "urllib3", "websockets",
@@ -41,21 +45,26 @@ _MACHINERY: Final = frozenset({
 """Packages whose draws of ``random`` are none of the program: of a request that a replay may not make, of the ids of spans."""
 _BODIES_RUN: Final = frozenset({"agent", "handoff"})
 """Kinds of steps whose bodies a replay runs too."""
+_OURS: Final = "spanreplay.instrumentation."
 _state: Final[dict[str, Any]] = {
     "seed": None,
     "by_module": False,
+    "root": None,
+    "by_place": False,
     "fresh": False,
     "seeded_by_program": False,
     "secrets": False,
     "blocks": 0,
     "before": None,
+    "hooked": False,
+    "fork": None,
 }
 _lock: Final = threading.Lock()
 
 
 def new_seed() -> str:
     """A seed that nobody else has."""
-    return _BY_MODULE + os.urandom(16).hex()
+    return _BY_PLACE + os.urandom(16).hex()
 
 
 def left_out(scope: Scope, name: str = "uuid4") -> None:
@@ -76,7 +85,8 @@ def _module_of(frame: FrameType) -> str:
 def _stream(scope: Scope, name: str) -> bytes:
     """16 bytes: the next of this name in this scope. Paths are relative to the run, so the run's own is a part of it."""
     run = "" if scope.run is None else scope.run.path
-    return sha256(f"{_state['seed']}|{run}|{scope.path}|{name}|{scope.next('!' + name)}".encode("utf-8", "surrogatepass")).digest()[:16]
+    seed = _state["root"] if _state["by_place"] and JOB in scope.path else _state["seed"]  # any worker may do a job
+    return sha256(f"{seed}|{run}|{scope.path}|{name}|{scope.next('!' + name)}".encode("utf-8", "surrogatepass")).digest()[:16]
 
 
 def _patch_uuid(module: ModuleType, patches: Patches) -> None:
@@ -125,6 +135,9 @@ def _patch_random(module: ModuleType, patches: Patches) -> None:
             patches.replace(module, name, observed)
     for name in ("seed", "setstate"):
         patches.replace(module, name, marking)
+    if not _state["hooked"] and hasattr(os, "register_at_fork"):
+        _state["hooked"] = True
+        os.register_at_fork(after_in_child=_seed_child)  # behind random's own, which seeds from the system
 
 
 def _is_apart() -> bool:
@@ -172,7 +185,12 @@ def _patch_secrets(module: ModuleType, patches: Patches) -> None:
 def _patch_tempfile(module: ModuleType, patches: Patches) -> None:
     def draw(word: str, asks: FrameType) -> tuple[Scope, bytes] | None:
         scope = here() if _state["by_module"] and _state["seed"] is not None else None
-        return None if scope is None else (scope, _stream(scope, f"{word}@{_module_of(asks)}"))
+        if scope is None:
+            return None
+        who: FrameType | None = asks
+        while _state["by_place"] and who is not None and str(who.f_globals.get("__name__")).startswith(_OURS):
+            who = who.f_back
+        return scope, _stream(scope, f"{word}@{_module_of(who or asks)}")
 
     temporary_names.patch(module, patches, draw)
 
@@ -190,7 +208,8 @@ def install(seed: str, *, fresh: bool, secrets: bool = False) -> None:
     """
     if _state["seed"] is None:
         by_module = seed.startswith(_BY_MODULE)
-        _state.update(seed=seed, by_module=by_module, fresh=fresh, seeded_by_program=not fresh, secrets=secrets)
+        _state.update(seed=seed, root=seed, by_module=by_module, by_place=seed.startswith(_BY_PLACE))
+        _state.update(fresh=fresh, seeded_by_program=not fresh, secrets=secrets)
         _hooks.install()
 
 
@@ -241,14 +260,47 @@ def _random() -> ModuleType:
     return random
 
 
+def begin_job(run_path: str, path: str) -> None:
+    """A job of a pool of processes draws from ``random`` what belongs to its place, whichever worker does it.
+
+    Args:
+        run_path: of the run that it belongs to.
+        path: where it was handed over.
+    """
+    if _state["by_place"] and _state["seed"] is not None and _state["fresh"] and not _state["seeded_by_program"]:
+        _seed_random(f"spanreplay {_state['root']}|{run_path}|{path}")
+
+
+def _seed_random(seed: str) -> None:
+    random = sys.modules.get("random")
+    if random is not None:
+        random._inst.seed(seed)  # the function of the module counts as the program's own
+
+
+def _before_fork() -> None:
+    """Reserve the place of a child, from which its seed is made."""
+    scope = here() if _state["by_place"] and _state["seed"] is not None else None
+    _state["fork"] = None if scope is None else _stream(scope, "fork").hex()
+
+
 def _in_child() -> None:
     """A forked child is another process: what it draws must not be what its parent draws."""
-    if _state["seed"] is not None:
+    if _state["seed"] is None:
+        return
+    if _state["fork"] is not None:
+        _state["seed"] = _BY_PLACE + _state["fork"]
+    else:
         _state["seed"] = new_seed() if _state["by_module"] else os.urandom(16).hex()
-        random = sys.modules.get("random")
-        if random is not None and not _state["seeded_by_program"]:
-            random.seed()
+
+
+def _seed_child() -> None:
+    """``random`` seeds itself from the system in a child, also where the program has seeded it before."""
+    if _state["seed"] is None or not _state["fresh"]:
+        return
+    if _state["fork"] is not None:
+        _state["seeded_by_program"] = False
+        _seed_random(f"spanreplay {_state['seed']}")
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)
+    os.register_at_fork(before=_before_fork, after_in_child=_in_child)

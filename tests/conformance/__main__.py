@@ -16,17 +16,25 @@ _LAST: Final = Path("conformance-results.json")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0: every scenario passed or was skipped. 1: one failed. 2: a driver cannot be loaded."""
+    """0: every scenario passed or was skipped. 1: one failed. 2: wrong use, or a driver cannot be loaded."""
     asked = _arguments().parse_args(arguments)
     known = scenarios()
     unknown = [name for name in asked.only or () if name not in known and name not in {s.group for s in known.values()}]
     if unknown:
         print(f"no scenario or group is called {', '.join(unknown)}; there are: {', '.join(known)}", file=sys.stderr)
         return 2
+    paths = [_path(name) for name in asked.drivers or sorted(path.stem for path in DRIVERS.glob("*.py") if path.stem != "nothing")]
+    lacking = [str(path) for path in paths if not path.is_file()]
+    if lacking:
+        there = ", ".join(sorted(path.stem for path in DRIVERS.glob("*.py")))
+        print(f"there is no driver file {', '.join(lacking)}; name a file that ends in .py, or one of: {there}", file=sys.stderr)
+        return 2
+    if not asked.output.absolute().parent.is_dir():
+        print(f"--output {asked.output}: there is no folder {asked.output.absolute().parent}", file=sys.stderr)
+        return 2
     wanted = {name: s for name, s in known.items() if not asked.only or name in asked.only or s.group in asked.only}
     found: list[Results] = []
-    for name in asked.drivers or sorted(path.stem for path in DRIVERS.glob("*.py") if path.stem != "nothing"):
-        path = Path(name) if name.endswith(".py") else DRIVERS / f"{name}.py"
+    for path in paths:
         print(path.stem, flush=True)
         try:
             found.append(run(path, wanted.values(), python=asked.python or _python(path), on_verdict=_tell))
@@ -48,6 +56,10 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--python", help="interpreter that has the recorder, openai and anthropic; default: one made for DRIVER's .txt")
     parser.add_argument("-o", "--output", type=Path, default=_LAST, help=f"file of results; default: {_LAST}")
     return parser
+
+
+def _path(name: str) -> Path:
+    return Path(name) if name.endswith(".py") else DRIVERS / f"{name}.py"
 
 
 def _python(driver: Path) -> str:

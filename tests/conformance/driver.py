@@ -116,18 +116,22 @@ class CommandDriver(Driver):
         raise NotImplementedError
 
 
+class NoDriver(ValueError):
+    """A file is no driver file."""
+
+
 def load(path: Path) -> Driver:
     """The ``DRIVER`` of a driver file.
 
     Raises:
-        ValueError: the file has none.
+        NoDriver: the file has none.
     """
     spec = importlib.util.spec_from_file_location(f"conformance_driver_{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise ValueError(f"{path} is no Python file")
+        raise NoDriver("it is no Python file")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     driver = getattr(module, "DRIVER", None)
     if not isinstance(driver, Driver):
-        raise ValueError(f"{path}: wanted DRIVER, an instance of a conformance.driver.Driver; found {driver!r}")
+        raise NoDriver(f"wanted DRIVER, an instance of a conformance.driver.Driver; found {driver!r}")
     return driver

@@ -10,14 +10,15 @@ import platform
 import subprocess
 import sys
 import time
+import traceback
 from dataclasses import asdict
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
 from conformance import warm
 from conformance.child import play
-from conformance.driver import CommandDriver, Driver, Replayed, load
+from conformance.driver import CommandDriver, Driver, NoDriver, Replayed, load
 from conformance.program import ENDED
 from conformance.scenario import Scenario, scenarios
 from conformance.world import Job
@@ -28,10 +29,14 @@ TIMEOUT: Final = 30.0
 
 def main() -> None:
     """Say who is tested, then do jobs until there are no more; of each, say whether it ended by itself."""
-    driver = load(Path(sys.argv[1]))
-    known = scenarios()
-    sdks = {name: version(name) for name in ("openai", "anthropic")}
-    said = {"name": driver.name, "version": driver.version(), "mode": driver.mode, "cannot": dict(driver.cannot)}
+    try:
+        driver = load(Path(sys.argv[1]))
+        known = scenarios()
+        sdks = {name: version(name) for name in ("openai", "anthropic")}
+        said = {"name": driver.name, "version": driver.version(), "mode": driver.mode, "cannot": dict(driver.cannot)}
+    except Exception as error:  # a driver file is anybody's
+        print(json.dumps({"failed": _why(error)}), flush=True)
+        return
     print(json.dumps({**said, "python": platform.python_version(), "sdks": sdks}), flush=True)
     if not isinstance(driver, CommandDriver):
         warm.up()
@@ -41,6 +46,15 @@ def main() -> None:
         job = Job.from_json(json.loads(line))
         ended = _commanded(job, driver) if isinstance(driver, CommandDriver) else _forked(job, driver, known[job.scenario])
         print(json.dumps({"ended": ended}), flush=True)
+
+
+def _why(error: Exception) -> str:
+    """In a line, with the line of the driver file where there is one."""
+    if isinstance(error, PackageNotFoundError):
+        return f"{error.name} is not installed for {sys.executable}"
+    places = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == sys.argv[1]]
+    where = f" (line {places[-1].lineno})" if places else ""
+    return f"{error}" if isinstance(error, NoDriver) else f"it fails: {type(error).__name__}: {error}{where}"
 
 
 def _forked(job: Job, driver: Driver, scenario: Scenario) -> bool:

@@ -58,15 +58,21 @@ class _Host:
         added = {"PYTHONPATH": str(TESTS), "PYTHONHASHSEED": _HASH_SEEDS[replay]}
         if certificate.exists():
             added["SSL_CERT_FILE"] = str(certificate)
-        self._process = subprocess.Popen(
-            [python, "-m", "conformance.host", str(driver)],
-            env=kept | added,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        try:
+            self._process = subprocess.Popen(
+                [python, "-m", "conformance.host", str(driver)],
+                env=kept | added,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        except OSError as error:
+            raise DriverFailed(f"{python} cannot be run: {error.strerror}") from error
         self.says = self._read()
+        if "failed" in self.says:
+            self.close()
+            raise DriverFailed(self.says["failed"])
 
     def do(self, job: Job) -> bool:
         assert self._process.stdin is not None
@@ -80,7 +86,8 @@ class _Host:
         line = self._process.stdout.readline()
         if not line:
             assert self._process.stderr is not None
-            raise DriverFailed(self._process.stderr.read().strip() or "its process has ended")
+            said = self._process.stderr.read().strip().splitlines()
+            raise DriverFailed(f"its process has ended{f': {said[-1]}' if said else ''}")
         return json.loads(line)
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """``python -m conformance [DRIVER…]``: the scenarios with each driver, a table, and a file of results."""
 
 import argparse
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             found.append(run(path, wanted.values(), python=asked.python or _python(path), on_verdict=_tell))
             if len(wanted) == len(known):
                 results.write(asked.output, found)
-        except DriverFailed as error:
+        except (DriverFailed, OSError, subprocess.CalledProcessError) as error:
             print(f"{path}: {error}", file=sys.stderr)
             return 2
     print("\n" + results.table(wanted, found))

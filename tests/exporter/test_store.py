@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord
 from spanreplay.store.encoding import decode_value, digest_of, encode_value, to_json, to_readable_json
 from spanreplay.store.errors import DamagedStoreError, EncodingError, LockedStoreError, MissingStoreError, ReadOnlyStoreError, StoreError
+from spanreplay.store.folder import check_writable
 from spanreplay.store.journal import JournalWriter
 from spanreplay.store.process import current_process
 from spanreplay.store.rows import RunRow, StepRow
@@ -511,6 +512,33 @@ def test_derived_text_that_duckdb_refuses_is_cleaned(store: Store) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
+def test_a_journal_is_discarded_as_long_as_nothing_of_it_is_loaded(store: Store) -> None:
+    names = []
+    for number in (1, 2):
+        writer = JournalWriter(store.path, process=current_process())
+        assert writer.file is None
+        writer.write_span(span(number), "recorder")
+        writer.close()
+        names.append(str(writer.file))
+        if number == 1:
+            store.compact()
+    assert not store.discard(names)
+    assert store.discard(names[1:])
+    store.compact()
+    assert [row[0] for row in store.query("SELECT span_id FROM spans").rows] == [span(1).span_id]
+
+
+def test_a_folder_that_may_not_be_written_is_told_from_one_that_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_writable(tmp_path / "store")
+    assert not list((tmp_path / "store" / "journal").iterdir())
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(ReadOnlyStoreError, match=r"nothing can be kept: Permission denied \(.*\)\. Make the folder writable"):
+        check_writable(tmp_path / "store")
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="File exists"):
+        check_writable(tmp_path / "file")
+
+
 def test_everything_in_a_store_is_its_users_alone(tmp_path: Path) -> None:
     folder = tmp_path / "public"
     folder.mkdir(mode=0o755)

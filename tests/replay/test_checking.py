@@ -30,6 +30,9 @@ def check(function: Any, *, of_steps: bool = False) -> Check:
         (True, 0.8, "passed", None),
         (None, 0.8, "passed", None),
         ([], None, "error", None),
+        (4, None, "passed", 4.0),
+        (4, 0.8, "error", None),
+        (-1, 0.8, "error", None),
     ],
 )
 def test_what_a_check_gives(given: object, at_least: float | None, ended: str, score: float | None) -> None:

@@ -1,4 +1,7 @@
-"""A store that cannot be written: the agent never notices, one log line says so, and what was lost is counted where it can be."""
+"""A store that cannot be written: an agent that has begun never notices, one log line says so, and what was lost is counted.
+
+``record`` is there to record and for nothing else: it does not begin where nothing can be kept.
+"""
 
 import ctypes
 import json
@@ -36,6 +39,14 @@ def assert_untouched(station: Station, event: str, done: Done) -> None:
     assert "Traceback" not in done.err
 
 
+def assert_not_run(done: Done, why: str) -> None:
+    """``record`` refused, and said why, before the agent ran."""
+    assert (done.code, done.out) == (2, ""), str(done)
+    assert done.err.startswith("Error: nothing can be kept: "), str(done)
+    assert why in done.err
+    assert len(done.err.splitlines()) == 1, str(done)
+
+
 BY_HAND: Final = [False] if not FULL else [False, True]
 """Whether by ``record``; else by hand."""
 
@@ -56,9 +67,11 @@ def test_a_file_in_the_way(station: Station, place: str, by_record: bool) -> Non
     (station.root / "file").write_text("theirs")
     there = station.at(station.root / "file" / place if place else station.root / "file")
     done = start(there, "none", by_record)
-    assert_untouched(there, "none", done)
+    if by_record:
+        assert_not_run(done, "Name another folder with --store")
+    else:
+        assert_untouched(there, "none", done)
     assert (station.root / "file").read_text() == "theirs"
-    assert ("spanreplay: nothing of this can be shown" in done.err) == by_record
 
 
 def _without_power() -> None:  # root may write everywhere: this takes that away
@@ -72,9 +85,11 @@ def test_a_folder_that_may_not_be_written(station: Station) -> None:
     closed.mkdir(mode=0o500)
     there = station.at(closed / "store")
     done = there.record(agent("worker", "none"), preexec_fn=_without_power)
-    assert_untouched(there, "none", done)
-    assert "Permission denied" in done.complaints[0]
+    assert_not_run(done, "Permission denied")
     assert not list(closed.iterdir())
+    (station.root / "there" / "journal").mkdir(parents=True)
+    (station.root / "there").chmod(0o500)
+    assert_not_run(station.at(station.root / "there").record(agent("worker", "none"), preexec_fn=_without_power), "Make the folder writable")
 
 
 def mounted(path: Path, *options: str) -> Iterator[Path]:
@@ -106,7 +121,11 @@ def small(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize("by_record", BY_HAND)
 def test_a_read_only_file_system(station: Station, read_only: Path, by_record: bool) -> None:
     there = station.at(read_only / "store")
-    assert_untouched(there, "none", start(there, "none", by_record))
+    done = start(there, "none", by_record)
+    if by_record:
+        assert_not_run(done, "Read-only file system")
+    else:
+        assert_untouched(there, "none", done)
 
 
 def test_a_disk_that_fills_up(station: Station, small: Path) -> None:

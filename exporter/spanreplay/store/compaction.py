@@ -9,7 +9,7 @@ import os
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -138,6 +138,22 @@ def unloaded(connection: "Connection", folder: Path) -> dict[str, int]:
     )
     left = {path.name: size_of([path]) - (done.get(path.name) or 0) for path in files}
     return {name: size for name, size in left.items() if size > 0}
+
+
+def discard(connection: "Connection", folder: Path, names: Collection[str]) -> bool:
+    """Removes journals as if they had never been written; ``False``, and nothing is removed, where anything of them is loaded already.
+
+    Args:
+        connection: holds the store's lock.
+        folder: the store.
+        names: of the files.
+    """
+    if connection.execute("SELECT 1 FROM journals WHERE name IN (SELECT unnest($1)) LIMIT 1", [list(names)]).fetchall():
+        return False
+    for path in pending(folder):
+        if path.name in names:
+            path.unlink()
+    return True
 
 
 def compact(connection: "Connection", folder: Path, *, until: float | None = None) -> CompactionReport:

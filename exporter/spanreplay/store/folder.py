@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,7 @@ JOURNAL_SUFFIX: Final = ".journal"
 LOCK: Final = "store.lock"
 HOLDER: Final = "store.holder"
 """Who holds the lock: one JSON object with pid, host and since_ns. Only for messages; the lock itself is what counts."""
+_PROBE_BYTES: Final = 4096
 
 
 def make_folder(store: Path) -> None:
@@ -34,6 +36,28 @@ def make_folder(store: Path) -> None:
             os.write(descriptor, b"*\n")
         finally:
             os.close(descriptor)
+
+
+def check_writable(store: Path) -> None:
+    """Make sure that a process can keep something here, and that it can be loaded; a database that is in use is no obstacle.
+
+    Raises:
+        StoreError: it cannot; the text says why, and what to do.
+    """
+    wanted = "nothing can be kept"
+    try:
+        make_folder(store)
+        descriptor, probe = tempfile.mkstemp(prefix=".writable-", dir=store / JOURNALS)
+        try:
+            os.write(descriptor, bytes(_PROBE_BYTES))
+        finally:
+            os.close(descriptor)
+            Path(probe).unlink()
+    except OSError as error:
+        raise folder_error(error, wanted, store) from error
+    for path in (store, store / DATABASE, store / LOCK):
+        if path.exists() and not os.access(path, os.W_OK):
+            raise folder_error(PermissionError(errno.EACCES, os.strerror(errno.EACCES)), wanted, path)
 
 
 def make_private(store: Path) -> None:

@@ -84,6 +84,11 @@ class JournalWriter:
         return self._process
 
     @property
+    def file(self) -> str | None:
+        """Name of the file that was written last."""
+        return self._file.name
+
+    @property
     def dropped(self) -> int:
         """Records that could not be written, in this process."""
         return self._file.dropped

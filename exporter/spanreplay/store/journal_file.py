@@ -70,6 +70,11 @@ class JournalFile:
         self._look_at = 0.0
         self._complained_at = -_COMPLAIN_SECONDS
 
+    @property
+    def name(self) -> str | None:
+        """Of the file, or of the last one; ``None`` where no line was written."""
+        return None if self._path is None else self._path.name
+
     def put(self, text: str) -> bool:
         """Writes one line, given as JSON; ``False``, and a count, if it did not get there whole."""
         try:

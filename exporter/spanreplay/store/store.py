@@ -1,7 +1,7 @@
 """The store of recorded runs, as everybody else sees it."""
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
@@ -118,6 +118,17 @@ class Store:
             return CompactionReport()
         with self._database.writing(held_s=held_s) as connection:
             return compaction.compact(connection, self.path)
+
+    def discard(self, journals: Collection[str]) -> bool:
+        """Removes journals whose writers have ended, as if they had never been; ``False`` where anything of them is loaded already.
+
+        Args:
+            journals: names of the files.
+        """
+        if not journals:
+            return True
+        with self._database.writing() as connection:
+            return compaction.discard(connection, self.path, journals)
 
     def unloaded(self) -> Unloaded:
         """What :meth:`compact` would load, and what is loaded and no run yet, without writing anything."""

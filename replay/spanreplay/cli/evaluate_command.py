@@ -25,7 +25,7 @@ _EXIT: Final[Mapping[Ended, int]] = {"passed": 0, "failed": 1, "error": 125}
 @click.command("evaluate")
 @click.argument("target", required=False)
 @click.option("--check", "checks", multiple=True, required=True, metavar="FILE.py:FUNCTION", help="The check. May be repeated.")
-@click.option("--at-least", type=float, metavar="SCORE", help="The lowest score that passes, where a check gives one.")
+@click.option("--at-least", type=float, metavar="SCORE", help="The lowest score that passes, from 0 to 1, where a check gives one.")
 @click.option("--all", "every", is_flag=True, help="Every run of the store, or of a SOURCE.")
 @reporting
 @filtering
@@ -65,6 +65,8 @@ def command(
 
     if filters.asked() and not every:
         raise click.UsageError("--agent, --since, --outcome, --grade, --tool and --session go with --all; name one run as TARGET")
+    if at_least is not None and not 0 <= at_least <= 1:
+        raise click.UsageError(f"--at-least: wanted a score from 0 to 1, found {at_least:g}")
     try:
         loaded = [load_check(reference) for reference in checks]
     except NoCheck as error:

@@ -41,12 +41,13 @@ def re_execute(
         store: where the new run is kept, if anything is live; else where the TARGET is from, or the default.
 
     Raises:
-        WrongUse: there is no such program, or what is to be live does not fit the runs.
+        WrongUse: there is no such program, what is to be live does not fit the runs, or what is kept has no store that can be written.
     """
     from spanreplay.replay.reexecution.command import CommandMissing, replay_command
     from spanreplay.replay.reexecution.policy import PolicyError
     from spanreplay.replay.reports.json import document
     from spanreplay.replay.reports.verdict import render_verdict
+    from spanreplay.store.errors import StoreError
 
     if options.policy.lets_models_run:
         _ask_for_credentials(loaded)
@@ -66,7 +67,7 @@ def re_execute(
             store=(loaded.store or store_path(store)) if options.policy.is_kept else None,
             announce=not quiet(),
         )
-    except (CommandMissing, PolicyError) as error:
+    except (CommandMissing, PolicyError, StoreError) as error:
         raise WrongUse(str(error)) from error
     if as_json:
         made = document(loaded.runs, format=loaded.format, spans=loaded.spans, fidelity=loaded.fidelity)
@@ -103,6 +104,8 @@ def _remark(done: "CommandReplay", options: "Options", *, as_json: bool) -> None
         from spanreplay.cli.interpreters import nobody_reported
 
         complain(nobody_reported(done.argv))
+    elif options.policy.is_kept and not done.kept:
+        complain("nothing of it is kept: the command made no call, and began no run of an agent")
     elif verdict.exit_code == 125 and verdict.cut_short:
         run_id, step = verdict.cut_short[0]
         where = f"at step {step}" if step else "before its first step"

@@ -75,7 +75,7 @@ def command(target: str, form: str, output: Path, call: str | None, store: Path 
     left_out = 0 if writer.LOGS else len(records) - len(spans)
     data = writer.write(records, loaded.runs)
     if not data:
-        say(f"nothing to write as {form}: no model call of {many(len(loaded.runs), 'run')} has its messages")
+        raise WrongUse(f"nothing to write as {form}: no model call of {many(len(loaded.runs), 'run')} has its messages")
     if form == "jaeger" and (odd := sum(s.end_ns is None or s.end_ns < s.start_ns for s in spans)):
         say(f"{many(odd, 'span')} without an end, or with an end before the start: Jaeger has no form for it, written as 0 long")
     if left_out:
@@ -98,7 +98,9 @@ def _write_test(target: str, store: Path | None, output: Path, call: str | None,
     from spanreplay.replay.outgoing import of_runs
     from spanreplay.spans import otlp_json
 
-    if output.suffix != ".py":
+    if output != _STDOUT and output.suffix != ".py":
+        raise click.UsageError(f"a test is a Python file: wanted a name that ends in .py, such as -o tests/test_refund.py; found {output}")
+    if output == _STDOUT:
         raise click.UsageError("a test is written to a file; name it with -o, such as -o tests/test_refund.py")
     if call is not None and not is_reference(call):
         raise click.UsageError(f"--call: wanted MODULE:FUNCTION, found {call!r}")

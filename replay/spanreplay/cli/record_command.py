@@ -34,7 +34,8 @@ from spanreplay.cli.options import WrongUse, common, complain, detail, many, pri
 def command(context: click.Context, run_per: str, state: tuple[str, ...], seed_secrets: bool, store: Path | None, as_json: bool) -> None:
     """Run a command, child processes too, and keep every step of its agents. Its exit code is kept.
 
-    What the command is stands after --. With --json its own output goes to standard error.
+    What the command is stands after --. Where nothing can be kept, it is not run: exit code 2. With --json its own output goes to
+    standard error.
 
     \b
     spanreplay record -- python agent.py
@@ -51,6 +52,7 @@ def command(context: click.Context, run_per: str, state: tuple[str, ...], seed_s
     from spanreplay.recording.state import left_out
     from spanreplay.replay.reexecution.command import CommandMissing, run_attached
     from spanreplay.store.errors import StoreError
+    from spanreplay.store.folder import check_writable
 
     output = sys.stderr if as_json else None
     inside = os.environ.get(env.SPANREPLAY_BOOTSTRAP)
@@ -58,6 +60,7 @@ def command(context: click.Context, run_per: str, state: tuple[str, ...], seed_s
         if inside:
             context.exit(_inside(inside, argv, as_json=as_json))
         path = store_path(store).absolute()
+        check_writable(path)
         command_id, run_id = os.urandom(16).hex(), os.urandom(16).hex()
         chosen = {env.SPANREPLAY_RUN_PER: run_per} | ({env.SPANREPLAY_SEED_SECRETS: "1"} if seed_secrets else {})
         environment = child_environment(command_id, run_id, path, "record", chosen)
@@ -65,9 +68,9 @@ def command(context: click.Context, run_per: str, state: tuple[str, ...], seed_s
         for lacking, why in left_out(taken) if taken is not None else ():
             complain(f"not kept of the state: {lacking}: {why}")
         code = run_attached(argv, environment, output=output)
-    except CommandMissing as error:
+    except (CommandMissing, StoreError) as error:
         raise WrongUse(str(error)) from error
-    finish_command(environment, code)
+    written = finish_command(environment, code)
     try:
         with ready_store(path, create=True) as opened:
             kept = summary(opened, command_id)
@@ -82,7 +85,7 @@ def command(context: click.Context, run_per: str, state: tuple[str, ...], seed_s
         for line in kept.lines():
             say(line)
     if not kept.processes:
-        complain(nobody_reported(argv))
+        complain(nobody_reported(argv) if written else f"{path} could not be written: nothing of this is kept")
     detail(f"kept in {path}, by {many(kept.processes, 'Python process', 'Python processes')}; exit code {code}")
     for run in kept.runs:
         detail(f"run {run.run_id}{f' ({run.agent_name})' if run.agent_name else ''}: {many(len(run.steps), 'step')}, {run.outcome}")

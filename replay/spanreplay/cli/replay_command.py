@@ -118,7 +118,6 @@ def command(
         raise click.UsageError("--limit goes with --all")
     if replays is not None and (every or bisect or reports.asked or options.stepping or options.policy or (argv is None and not rerun)):
         raise click.UsageError("--check-determinism replays one command: give it after --, or --rerun, without other ways of replaying")
-    check_terminal(options, as_json=as_json)
     if every:
         from spanreplay.cli.fleet import replay_all
 
@@ -131,6 +130,7 @@ def command(
     loaded = load(target or "last", store)
     about(loaded)
     check_steps(loaded, options)
+    check_terminal(options, as_json=as_json)
     cwd = None
     if rerun:
         from spanreplay.cli.rerunning import confirmed_command

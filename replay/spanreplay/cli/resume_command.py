@@ -83,6 +83,8 @@ def command(
         loaded = _meant(loaded, store)
     about(loaded)
     if not any(run.outcome == "unknown" for run in loaded.siblings):
+        if not any(run.steps for run in loaded.siblings) and any(run.outcome != "ok" for run in loaded.siblings):
+            raise WrongUse("the command ended before any call was made, so there is nothing to resume: run it again")
         raise WrongUse("the run has ended; what has not crashed is forked: spanreplay fork")
     options = of_target(replace(options, policy=policy), loaded)
     open_ = [(run, step) for run in loaded.siblings for step in undecided([run], options.policy)]

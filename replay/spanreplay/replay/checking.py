@@ -5,7 +5,8 @@ A check takes a :class:`~spanreplay.replay.model.Run`; one whose only argument i
 ========================================  =====================================================================================
 ``None``, ``True``                        passed
 ``False``                                 failed
-a number                                  a score; passed where it is as high as it has to be, or nothing is asked of it
+a number                                  a score; passed where it is as high as it has to be, or nothing is asked of it; from 0 to 1
+                                          where a lowest score is asked for
 ``{"passed", "score", "detail"}``         each of them optional
 ========================================  =====================================================================================
 
@@ -94,7 +95,7 @@ def load_check(reference: str) -> Check:
         reference: ``FILE.py:FUNCTION``. The file is executed, as Python would; its folder is where it imports from.
 
     Raises:
-        NoCheck: there is no such file or function, or it fails.
+        NoCheck: there is no such file or function, it is no plain function, or the file fails.
     """
     file, colon, name = reference.rpartition(":")
     path = Path(file)
@@ -105,6 +106,8 @@ def load_check(reference: str) -> Check:
     function = getattr(_module(path), name, None)
     if not callable(function):
         raise NoCheck(f"{file} has no function {name}")
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise NoCheck(f"{name} of {file} is an async def; a check is a plain function, which may call asyncio.run")
     parameters = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
     return Check(name=name, function=function, of_steps=len(parameters) == 1 and parameters[0].name == _STEPS)
 
@@ -145,6 +148,8 @@ def judge(check: Check, run: Run, *, at_least: float | None = None) -> Judgement
     """
     try:
         given = check.function(run.steps if check.of_steps else run)
+        if inspect.iscoroutine(given):
+            given.close()  # else Python warns that nobody awaits it
         ended, score, detail = _read(given, at_least)
     except AssertionError as error:
         where, line = _last_line(error)
@@ -180,6 +185,8 @@ def _read(given: object, at_least: float | None) -> tuple[Ended, float | None, s
     number = float(score) if isinstance(score, int | float) else None
     if number is not None and not math.isfinite(number):
         raise ValueError(f"a score is a finite number; it is {number}")
+    if at_least is not None and number is not None and not 0 <= number <= 1:
+        raise ValueError(f"a score that is to be {at_least:g} at least is one from 0 to 1; it is {number:g}")
     if passed is not None:
         return ("passed" if passed else "failed"), number, detail
     if at_least is not None and number is not None and number < at_least:

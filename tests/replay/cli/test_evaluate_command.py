@@ -43,3 +43,9 @@ def test_wrong_use(spanreplay: CommandLine) -> None:
     assert "there is no file" in spanreplay("evaluate", path, "--check", "none.py:f").err
     done = spanreplay("evaluate", path, "--check", "none.py:f", "--agent", "a")
     assert (done.code, "go with --all" in done.err) == (2, True)
+    (spanreplay.folder / "checks.py").write_text("async def f(run):\n    return True\n")
+    done = spanreplay("evaluate", path, "--check", "checks.py:f")
+    assert (done.code, "f of checks.py is an async def" in done.err) == (2, True)
+    for score in ("nan", "inf", "-0.1", "1.5"):
+        done = spanreplay("evaluate", path, "--check", "checks.py:f", f"--at-least={score}")
+        assert (done.code, "wanted a score from 0 to 1" in done.err) == (2, True)

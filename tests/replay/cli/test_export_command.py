@@ -80,8 +80,10 @@ def test_a_run_as_chat_messages(demo: CommandLine) -> None:
 def test_a_run_without_messages_writes_none_and_says_so(spanreplay: CommandLine) -> None:
     path = spanreplay.file("t.json", chat(1, content=False))
     done = spanreplay("export", path, "--format", "messages")
-    assert (done.code, done.raw) == (0, b"")
+    assert (done.code, done.raw) == (2, b"")
     assert "no model call of 1 run has its messages" in done.err
+    assert spanreplay("export", path, "--format", "messages", "-o", "none.jsonl").code == 2
+    assert not (spanreplay.folder / "none.jsonl").exists()
 
 
 def test_chat_messages_hold_nothing_that_a_terminal_would_obey(spanreplay: CommandLine) -> None:

@@ -154,11 +154,16 @@ def test_leaving_the_debugger_ends_the_replay_there(looked: Path) -> None:
     code, said = at_the_debugger(looked, "q\n")
     assert (code, "1 of 1 recorded steps answered a call" in said) == (0, True), said
     assert "done\n" not in said
+    code, said = at_the_debugger(looked, "n\nq\n")
+    assert (code, "2 of 2 recorded steps answered a call" in said, "0 differences" in said) == (0, True, True), said
+    assert "done\n" not in said
 
 
-def test_a_debugger_needs_a_terminal(looked: Path) -> None:
+def test_a_debugger_needs_a_terminal_and_a_step(looked: Path) -> None:
     done = run(looked, "replay", "--break-at", "2", *command())
     assert (done.returncode, "needs a terminal" in done.stderr) == (2, True)
+    done = run(looked, "replay", "--break-at", "9", *command())
+    assert (done.returncode, "there is no step 9 (--break-at)" in done.stderr) == (2, True)
 
 
 def test_without_a_command_a_part_is_shown(demo: CommandLine) -> None:

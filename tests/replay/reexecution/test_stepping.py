@@ -1,8 +1,10 @@
 """Wherever an agent is stopped, or the comparison begins, what lies outside does not count; with tasks, threads and sub-agents."""
 
 import random
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from typing import NoReturn
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -32,10 +34,11 @@ def stepped(runs: list[Run], plan: Plan, stepping: Stepping, said: list[str] | N
     ledger = Ledger()
     made = prepared(runs, ledger, options=STRICT)
 
-    def debug(what: str) -> bool:
+    def debug(what: str, leave: Callable[[], NoReturn]) -> None:
         if said is not None:
             said.append(what)
-        return go_on
+        if not go_on:
+            leave()
 
     session = made.session
     session.interceptors = (

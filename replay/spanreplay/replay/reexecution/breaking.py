@@ -8,12 +8,12 @@ import asyncio
 import bdb
 import pdb  # noqa: T100 — it is what is offered
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from spanreplay.replay.isolation.callers import is_ours, user_frame
-from spanreplay.replay.reexecution.stepping import Enough
 
 _DEEPEST: Final = 500
 """Coroutines that wait for each other, of one task."""
@@ -22,10 +22,11 @@ _CONTINUED: Final = -1
 
 
 class _Debugger(pdb.Pdb):
-    """A :class:`pdb.Pdb` that opens in a given frame."""
+    """A :class:`pdb.Pdb` that opens in a given frame; who leaves it later on leaves the agent by ``leave``."""
 
-    def __init__(self) -> None:
+    def __init__(self, leave: Callable[[], NoReturn]) -> None:
         super().__init__(skip=["spanreplay", "spanreplay.*"], nosigint=True)
+        self._leave = leave
 
     def open_in(self, frame: FrameType) -> bool:
         """Talk to the user; gives whether the program is to go on."""
@@ -50,21 +51,23 @@ class _Debugger(pdb.Pdb):
             return self.trace_dispatch(frame, event, argument)
         except bdb.BdbQuit:  # agents catch what is no BaseException of ours
             sys.settrace(None)
-            raise Enough("left at the debugger") from None
+        return self._leave()
 
 
-def debug(what: str) -> bool:
-    """Open a debugger in the frame of the agent around this call; gives whether the agent is to go on.
+def debug(what: str, leave: Callable[[], NoReturn]) -> None:
+    """Open a debugger in the frame of the agent around this call.
 
     Args:
         what: what there is to say first.
+        leave: ends the agent, by an exception, at the place where the user leaves the debugger: here, or some lines later.
     """
     frame, remark = place(sys._getframe(1))
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
         print(f"spanreplay: no debugger {what}: this process has no terminal", file=sys.stderr)  # noqa: T201 — there is no other way out
-        return True
+        return
     print(f"spanreplay: {what}{remark}; c goes on, n to the next line, q ends here", flush=True)  # noqa: T201
-    return _Debugger().open_in(frame)
+    if not _Debugger(leave).open_in(frame):
+        leave()
 
 
 def place(inner: FrameType) -> tuple[FrameType, str]:

@@ -94,10 +94,11 @@ def check_out(
         raise CheckoutError(
             f"{folder} is {'not empty' if folder.is_dir() else 'a file'}; name a folder that does not exist yet, or an empty one"
         )
+    folder = folder.resolve()
     recorded = [Path(code["root"])] if ours and isinstance(code.get("root"), str) else []
     repository = _holding(commit, [*recorded, *repositories])
     try:
-        git(repository, "worktree", "add", "--detach", "--quiet", str(folder.absolute()), commit)
+        git(repository, "worktree", "add", "--detach", "--quiet", str(folder), commit)
     except GitError as error:
         raise CheckoutError(f"commit {commit[:12]} of {repository} cannot be laid out in {folder}: {error}") from error
     try:
@@ -105,7 +106,7 @@ def check_out(
             _apply(folder, diff, code)
         return _finished(command, code, folder, repository, commit, without_diff=without_diff)
     except BaseException:
-        git(repository, "worktree", "remove", "--force", str(folder.absolute()))
+        git(repository, "worktree", "remove", "--force", str(folder))
         raise
 
 
@@ -154,14 +155,14 @@ def _finished(command: Run, code: dict[str, Json], folder: Path, repository: Pat
     dependencies = _member(_member(definition, "versions"), "dependencies")
     argv = definition.get("argv")
     return Checkout(
-        folder=folder.absolute(),
+        folder=folder,
         repository=repository,
         commit=commit,
         files=() if without_diff else _texts(code.get("files")),
         left_out=() if without_diff else _texts(code.get("left_out")),
         requirements=_requirements(folder, command, definition, dependencies),
         lock=_lock(folder, cwd, dependencies.get("lock")),
-        cwd=cwd.absolute(),
+        cwd=cwd,
         argv=_texts(argv),
     )
 
@@ -174,7 +175,7 @@ def _requirements(folder: Path, command: Run, definition: dict[str, Json], depen
     version = python if isinstance(python, str) and re.fullmatch(r"[0-9A-Za-z.+]+", python) else "not recorded"
     path = folder / REQUIREMENTS
     path.write_text(f"# packages of run {command.run_id}; its Python: {version}\n" + "\n".join(packages) + "\n", encoding="utf-8")
-    return path.absolute()
+    return path
 
 
 def _lock(folder: Path, cwd: Path, recorded: Json) -> tuple[str, bool] | None:

@@ -18,7 +18,7 @@ from spanreplay.replay.isolation import naming
 from spanreplay.replay.isolation.state import paths_of
 from spanreplay.replay.model import Run
 from spanreplay.replay.rebuilding.joins import Join
-from spanreplay.replay.reexecution import descendants
+from spanreplay.replay.reexecution import descendants, raised
 from spanreplay.replay.reexecution.crashes import told
 from spanreplay.replay.reexecution.credentials import PLACEHOLDER, needed_credentials
 from spanreplay.replay.reexecution.cut import cut_of
@@ -34,7 +34,9 @@ from spanreplay.replay.reexecution.uncalled import enter_unreached
 from spanreplay.replay.reexecution.verdict import Verdict, verdict
 from spanreplay.replay.reexecution.versions_now import present_code, recorded_command
 from spanreplay.spans.record import Record
-from spanreplay.store.folder import JOURNALS, make_folder
+from spanreplay.store.errors import StoreError
+from spanreplay.store.folder import JOURNALS, check_writable, make_folder
+from spanreplay.store.store import Store
 
 _GRACE_S: Final = 3
 """How long a command that is asked to end may take."""
@@ -65,6 +67,8 @@ class CommandReplay:
     """What it was judged against."""
     command_id: str | None = None
     """Of the command that this was recorded as, where anything was live."""
+    kept: bool = False
+    """It stands in the store. Not so what made no call at all, and began no agent run: nothing of the agent was executed."""
     overran: bool = False
     """It did not end in its time: the verdict knows what it had done until then, and not what it left undone."""
 
@@ -105,11 +109,14 @@ def replay_command(
     Raises:
         CommandMissing: there is no such program.
         PolicyError: what is to be live does not fit the runs.
+        StoreError: it is to be kept, and the store cannot be written.
     """
     policy, command_id, overran = options.policy, os.urandom(16).hex(), False
     if policy:
         cut_of(runs, policy)  # raises before anything is executed
     kept = env.store_folder(store) if policy.is_kept else None
+    if kept is not None:
+        check_writable(kept)  # raises before anything is executed
     scratch = Path(tempfile.mkdtemp(prefix="spanreplay-"))
     try:
         options = _with_live(options, runs, kept)
@@ -158,8 +165,11 @@ def replay_command(
         totals = read_ledgers(scratch / LEDGERS)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    if kept is not None:
+    is_kept = kept is not None and not _came_to_nothing(kept, totals)
+    if is_kept:
         finish_command(environment, code)
+    else:
+        totals.begun.clear()
     judged = window(judged_part(expected_runs(runs, totals, focus), policy, totals), totals, options.stepping, focus)
     whole = not policy and totals.enough is None and (all(r.run_id in totals.runs_matched or r.is_command for r in runs) if focus else True)
     if not overran:
@@ -167,7 +177,20 @@ def replay_command(
     whole_enough = options.accept_incomplete or policy.is_fork
     judgement = verdict(totals, judged, accept_incomplete=whole_enough, command=recorded_command(runs), policy=policy)
     made = None if kept is None else command_id
-    return CommandReplay(argv=tuple(argv), exit_code=code, verdict=judgement, runs=tuple(judged), command_id=made, overran=overran)
+    return CommandReplay(
+        argv=tuple(argv), exit_code=code, verdict=judgement, runs=tuple(judged), command_id=made, kept=is_kept, overran=overran
+    )
+
+
+def _came_to_nothing(store: Path, totals: Totals) -> bool:
+    """Nothing of the agent was executed, and what was written of it is gone again: it hides no run that came to something."""
+    done = totals.used or totals.covered or totals.live or totals.left or totals.runs_matched or totals.differences or totals.refusals
+    if done:
+        return False
+    try:
+        return Store.open(store).discard(totals.journals)
+    except (StoreError, OSError):
+        return False
 
 
 def _with_live(options: Options, runs: Sequence[Run], store: Path | None) -> Options:
@@ -215,7 +238,12 @@ def _finish(totals: Totals, runs: Sequence[Run], code: int, options: Options, wa
     if totals.processes == 0:
         return
     enter_unreached(runs, ledger, all_differences=options.comparing.all_differences)
-    if wanted is not None and wanted != code and not totals.differences and not totals.refusals:
+    if wanted is None or totals.differences or totals.refusals:
+        return
+    ended = raised.of_command(runs, totals, options.comparing) if wanted == code else None
+    if ended is not None:
+        ledger.differ(ended)
+    if wanted != code:
         ledger.differ(
             Difference(
                 kind="exit_code",

@@ -125,6 +125,7 @@ class Keeping:
         )
         command = next((run for run in runs if run.is_command), None)
         self._link(self.place.trace_id, self.place.span_id, self.place.command_run, command)
+        self._tell_file()
 
     def begun(self, root: LiveStep, run: Run) -> None:
         """A run of the new command stands for this one.
@@ -160,6 +161,11 @@ class Keeping:
         if whole and self.place.top:
             close_root(self._writer, self.place, exit_code=exit_code, dropped=self._recorder.failures)
         self._writer.close()
+        self._tell_file()
+
+    def _tell_file(self) -> None:
+        if self._writer.file is not None:
+            self._ledger.enter("kept_in", file=self._writer.file)
 
 
 def _after_fork() -> None:

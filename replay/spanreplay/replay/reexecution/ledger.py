@@ -150,6 +150,8 @@ class Totals:
     """What live calls gave otherwise than the recorded ones."""
     begun: dict[str, str] = field(default_factory=dict)
     """Id of each run that the re-execution was recorded as, to that of the run it was forked from."""
+    journals: set[str] = field(default_factory=set)
+    """Names of the files of the store that it was recorded in."""
     enough: int | None = None
     """The step after which the agent was stopped because it was to come no further."""
     crashes: list[Mapping[str, Any]] = field(default_factory=list)
@@ -253,6 +255,7 @@ _EVENTS: Final[Mapping[str, Callable[[Totals, Mapping[str, Any]], None]]] = {
     "versions": lambda totals, facts: setattr(totals, "versions", totals.versions or Comparison.of(facts)),
     "left": lambda totals, facts: totals.left.append(facts),
     "drift": lambda totals, facts: totals.drift.append(Difference.of(facts)),
+    "kept_in": lambda totals, facts: totals.journals.add(facts["file"]),
     "begun": lambda totals, facts: totals.begun.update({facts["run"]: facts["of"]}),
 }
 

@@ -8,7 +8,7 @@ Numbers are those of the one run that is asked for; other runs of its command ar
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, NoReturn, Protocol, Self
 
 from spanreplay.boundary.call import Answer
 from spanreplay.boundary.errors import ControlSignal
@@ -65,7 +65,7 @@ class Stepper:
         focus: ids of those that were asked for.
         ledger: of this process.
         on_enough: called once, when the agent is stopped.
-        debug: opens a debugger at a step, told what there is to say of it; gives whether the agent is to go on.
+        debug: opens a debugger at a step, told what there is to say of it, and what ends the agent where the user leaves it.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Stepper:
         focus: Collection[str],
         ledger: Ledger,
         on_enough: Callable[[], None],
-        debug: Callable[[str], bool],
+        debug: Callable[[str, Callable[[], NoReturn]], None],
     ) -> None:
         self._inner = inner
         self._stepping = stepping
@@ -86,6 +86,8 @@ class Stepper:
         self._on_enough = on_enough
         self._debug = debug
         self._stopped: str | None = None
+        self._looking = False
+        """The debugger has not let go of the step to stop at."""
         broken = {(s.trace_id, s.span_id) for run in self._runs for s in run.steps if s.seq == stepping.break_at}
         self._broken = broken
         """The steps to stop at that were not reached yet."""
@@ -141,10 +143,20 @@ class Stepper:
             self._break(f"at step {number}, which differs: {stop.difference.summary()}")
 
     def _break(self, what: str) -> None:
-        if not self._debug(what):
-            self._stop((self._stepping.break_at or 1) - 1, "left at the debugger")
+        self._looking = True
+        self._debug(what, self._leave)
+        self._looking = False
 
-    def _stop(self, after: int, why: str) -> None:
+    def _leave(self) -> NoReturn:
+        """The user has left the agent, at the step to stop at or some lines later: what comes from there on need not come."""
+        after, totals = (self._stepping.break_at or 1) - 1, self._ledger.totals
+        for run in () if self._looking else self._runs:
+            came = totals.used.get(run.run_id, set()) | totals.covered.get(run.run_id, set())
+            while after + 1 in came:
+                after += 1
+        self._stop(after, "left at the debugger")
+
+    def _stop(self, after: int, why: str) -> NoReturn:
         self._stopped = why
         self._ledger.enter("enough", step=after)
         self._inner.release()

@@ -153,6 +153,51 @@ async def eager_anyio() -> list[int]:
     return await _in_anyio(MANY)
 
 
+async def callbacks_of_timers() -> list[int]:
+    """Each timer starts a task, and those are due in any order."""
+    loop, tasks = asyncio.get_running_loop(), dict[int, "asyncio.Task[int]"]()
+    for number in range(MANY):
+        loop.call_later(chance.turns() / 2000, lambda number: tasks.setdefault(number, loop.create_task(late())), number)
+    while len(tasks) < MANY:
+        await asyncio.sleep(0.001)
+    return [await tasks[number] for number in range(MANY)]
+
+
+async def ends_of_tasks() -> list[int]:
+    """Each task starts another one as it ends."""
+
+    async def wait() -> None:
+        for _ in range(chance.turns()):
+            await asyncio.sleep(0)
+
+    tasks = dict[int, "asyncio.Task[int]"]()
+    first = [asyncio.create_task(wait()) for _ in range(MANY)]
+    for number, task in enumerate(first):
+        task.add_done_callback(lambda _, number=number: tasks.setdefault(number, asyncio.ensure_future(late())))  # type: ignore[misc]
+    await asyncio.gather(*first)
+    await asyncio.sleep(0)
+    return [await tasks[number] for number in range(MANY)]
+
+
+async def locks() -> list[Any]:
+    """Few at a time; who comes first is chance, and what one sees of the others."""
+    few, one, condition, seen = asyncio.Semaphore(3), asyncio.Lock(), asyncio.Condition(), list[int]()
+
+    async def work(number: int) -> Any:
+        for _ in range(chance.turns()):
+            await asyncio.sleep(0)
+        async with few:
+            answer = await late()
+        async with one:
+            seen.append(answer)
+            told = ask_about(len(seen) * 1000 + number)
+        async with condition:
+            condition.notify_all()
+            return answer, told, ask_about(sum(seen))
+
+    return list(await asyncio.gather(*(work(number) for number in range(MANY))))
+
+
 # ---- queues -----------------------------------------------------------------------------------------------------
 
 
@@ -427,6 +472,9 @@ CASES: dict[str, Callable[[], Any]] = {
         equal_sub_agents,
         eager_tasks,
         eager_anyio,
+        callbacks_of_timers,
+        ends_of_tasks,
+        locks,
         queue_of_different_items,
         queue_with_scopes,
         asyncio_queue_with_scopes,

@@ -326,7 +326,9 @@ def test_what_stops_a_replay_comes_out_of_a_pool_that_would_wait_for_ever() -> N
 
 def _patched() -> dict[str, Any]:
     owners: dict[str, tuple[Any, list[str]]] = {
-        "loop": (asyncio.BaseEventLoop, ["create_task"]),
+        "loop": (asyncio.BaseEventLoop, ["create_task", "call_later", "call_at", "call_soon_threadsafe"]),
+        "lock": (asyncio.Lock, ["__init__", "acquire"]),
+        "semaphore": (asyncio.Semaphore, ["__init__", "acquire"]),
         "pool": (ThreadPoolExecutor, ["submit"]),
         "threads": (ThreadPool, ["apply_async", "_map_async", "imap", "imap_unordered"]),
         "thread": (threading.Thread, ["start", "_bootstrap_inner", "run"]),

@@ -8,11 +8,13 @@ from spanreplay.instrumentation.shims import (
     completions,
     deadlines,
     given_up,
+    locks,
     nurseries,
     ordered_sets,
     process_pools,
     processes,
     queues,
+    registered,
     tasks,
     thread_pools,
     threads,
@@ -30,11 +32,13 @@ def install() -> None:
     if not _installed:
         _installed = True
         tasks.install()
+        registered.install()
         with looking_once():
             completions.install()
             callbacks.install()
             ordered_sets.install()
             deadlines.install()
+        locks.install()  # below what keeps who gives up to wait
         given_up.install()
         queues.install()
         timed_waits.install()
@@ -67,8 +71,10 @@ def uninstall() -> None:
         timed_waits.uninstall()
         queues.uninstall()
         given_up.uninstall()
+        locks.uninstall()
         deadlines.uninstall()
         ordered_sets.uninstall()
         callbacks.uninstall()
         completions.uninstall()
+        registered.uninstall()
         tasks.uninstall()

@@ -16,6 +16,7 @@ from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation.shims.jobs import named
 from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.shims.registered import of_callback
 
 _patches = Patches()
 _hooked: Final[set[str]] = set()
@@ -24,12 +25,15 @@ _hooked: Final[set[str]] = set()
 
 def _forking(original: Callable[..., Any]) -> Callable[..., Any]:
     process, current_scope, in_force = scopes.process, scopes.current_scope, scopes._scope
+    current_task, running_loop = asyncio.current_task, asyncio._get_running_loop
 
     @functools.wraps(original)
     def create_task(self: Any, coro: Any, **kwargs: Any) -> Any:
         scope = current_scope() if process.active else None
         if scope is None:
             return original(self, coro, **kwargs)
+        if current_task(self) is None and running_loop() is self:
+            scope = of_callback(scope)
         if kwargs.get("context") is not None:  # the caller's own context: not ours to write to
             return _in_context(original, scope, self, coro, kwargs)
         child = scope.fork(_name_of(coro))

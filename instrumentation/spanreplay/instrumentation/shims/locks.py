@@ -1,0 +1,181 @@
+"""In which order tasks get a lock or a semaphore of asyncio that the program's own code has made is kept, and in a replay told again.
+
+Who comes first depends on sleeps, answers and timers. Without it a replay holds back the call of a task that has the lock until that of
+another one was answered, which waits for the lock. A condition has a lock. Of what one task alone has used nothing is kept.
+"""
+
+import asyncio
+import functools
+import sys
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Coroutine
+from types import FrameType
+from typing import Any, Final
+
+from spanreplay.boundary import scope as scopes
+from spanreplay.boundary.orders import MOST_OF_ONE, Channel, Item, Member, channel_of
+from spanreplay.boundary.session import Session
+from spanreplay.instrumentation.shims import completions
+from spanreplay.instrumentation.shims.own_code import is_own
+from spanreplay.instrumentation.shims.patching import Patches
+
+_patches = Patches()
+_BETWEEN: Final = asyncio.Lock.__module__
+_IN_VAIN: Final = 3
+"""After so many who did not come, the rest comes as it comes."""
+_ORDER: Final = "_spanreplay_order"
+
+
+class LockOrder:
+    """Whose turn it is to get one lock. It belongs to one event loop.
+
+    Args:
+        session: of the program.
+        channel: it is.
+    """
+
+    def __init__(self, session: Session, channel: Channel) -> None:
+        self.session: Final = session
+        self._channel = channel
+        self._kept = session.orders
+        self._told = session.told_orders if session.mode == "replay" else None
+        self._left: deque[Item] = (None if self._told is None else self._told.left(channel)) or deque()
+        self._to_come = Counter(members[0] for _, members in self._left if members)
+        self._early: Counter[Member] = Counter()
+        """Who has had its turn and did not wait for it."""
+        self._waiting: dict[Member, deque[asyncio.Future[None]]] = {}
+        self._in_vain = 0
+        self._at = time.monotonic()
+        self._only: str | None = None
+        self._alone: list[int] | None = []
+        """Milliseconds of the items of the only task that has had it; ``None`` when there are several."""
+
+    async def get(self, who: str, acquire: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        """Acquire it when it is the turn of ``who``, the path of a task."""
+        while self._left and not self._is_turn(who):
+            await self._wait(who)
+        made = await acquire()
+        self._had(who)
+        return made
+
+    def _is_turn(self, who: str) -> bool:
+        return self._left[0][1] == (who,) or not self._to_come[who] or self._told is None or self._told.released
+
+    async def _wait(self, who: str) -> None:
+        """Until the turn of ``who`` may have come, or the one that is awaited did not come in time."""
+        if self._told is None:
+            return
+        loop, head = asyncio.get_running_loop(), self._left[0]
+        patience = self._told.patience(head[0])
+        mine: deque[asyncio.Future[None]] = self._waiting.setdefault(who, deque())
+        while self._left and self._left[0] is head and not self._told.released:
+            woken: asyncio.Future[None] = loop.create_future()
+            mine.append(woken)
+            timer = loop.call_later(patience.part, _wake, woken)
+            try:
+                await woken
+            finally:
+                timer.cancel()
+                mine.remove(woken)
+            if self._left and self._left[0] is head and patience.is_over():
+                self._in_vain += 1
+                if self._in_vain >= _IN_VAIN:
+                    self._left.clear()
+                else:
+                    self._next()
+                self._told.relaxed()
+                self._wake_next()
+
+    def _had(self, who: str) -> None:
+        if self._left:
+            self._early[who] += 1
+            while self._left and all(self._early[member] for member in self._left[0][1]):
+                self._early.subtract(self._left[0][1])
+                self._next()
+            self._wake_next()
+        if self._kept is not None:
+            now = time.monotonic()
+            ms, self._at = int((now - self._at) * 1000), now
+            if self._alone is None:
+                self._kept.add(self._channel, ms, (who,))
+            else:
+                self._keep_first(self._kept, who, ms)
+
+    def _keep_first(self, kept: Any, who: str, ms: int) -> None:
+        alone = self._alone or []
+        if self._only is None or self._only == who:
+            self._only = who
+            if len(alone) < MOST_OF_ONE:
+                alone.append(ms)
+                self._alone = alone
+            return
+        for each in alone:
+            kept.add(self._channel, each, (self._only,))
+        kept.add(self._channel, ms, (who,))
+        self._alone = None
+
+    def _next(self) -> None:
+        for member in self._left.popleft()[1]:
+            self._to_come[member] -= 1
+
+    def _wake_next(self) -> None:
+        """Whose turn it is now; all where there is no order any more."""
+        members = self._left[0][1] if self._left else tuple(self._waiting)
+        for member in members:
+            for woken in self._waiting.get(member, ()):
+                _wake(woken)
+        if not self._left:
+            self._waiting.clear()
+
+
+def _wake(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _of_program(frame: FrameType | None) -> bool:
+    while frame is not None and frame.f_globals.get("__name__") == _BETWEEN:
+        frame = frame.f_back
+    return frame is not None and is_own(frame)
+
+
+def _making(original: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(original)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 — it stands in for that
+        original(self, *args, **kwargs)
+        scope = scopes.current_scope() if scopes.process.active else None
+        if scope is None or (scope.session.orders is None and scope.session.told_orders is None) or not _of_program(sys._getframe(1)):
+            return
+        channel = channel_of(scope, f"lock#{scope.next('!lock')}")
+        if channel is not None:
+            setattr(self, _ORDER, LockOrder(scope.session, channel))
+
+    return __init__
+
+
+def _acquiring(original: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
+    @completions.marked
+    @functools.wraps(original)
+    def acquire(self: Any) -> Any:
+        order: LockOrder | None = getattr(self, _ORDER, None)
+        scope = scopes.current_scope() if order is not None and scopes.process.active else None
+        if order is None or scope is None or scope.session is not order.session or channel_of(scope, _ORDER) is None:
+            return original(self)
+        made: Any = order.get(scope.path, functools.partial(original, self))
+        made.__name__, made.__qualname__ = original.__name__, original.__qualname__
+        return made
+
+    return acquire
+
+
+def install() -> None:
+    """Patch asyncio."""
+    for kind in (asyncio.Lock, asyncio.Semaphore):
+        _patches.replace(kind, "__init__", _making)
+        _patches.replace(kind, "acquire", _acquiring)
+
+
+def uninstall() -> None:
+    """Undo :func:`install`."""
+    _patches.undo()

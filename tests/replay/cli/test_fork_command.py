@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fixtures.runs.spans import own_root
 from spanreplay.semconv import attributes as a
 from spanreplay.store.store import Store
 from support.command_line import CommandLine
@@ -106,6 +107,28 @@ def links_of(spanreplay: CommandLine) -> set[str]:
         linked = [span for link in links for span in store.traces([link.trace_id]) if span.span_id == link.span_id]
     roots = [span for span in linked if span.attributes.get(a.RUN_ROOT) and a.RUN_COMMAND not in span.attributes]
     return {str(span.attributes[a.RUN_ID]) for span in roots}
+
+
+def test_what_cannot_be_kept_is_not_run(ran: CommandLine, tmp_path: Path) -> None:
+    assert ran("export", "last", "-o", "run.json").code == 0
+    done = ran("fork", "run.json", "--at", "2", "--allow-effect", "note", "--target", "scratch", "--store", "agent.py", "--", *PROGRAM, "1")
+    assert (done.code, done.err.splitlines()[-1].startswith("Error: nothing can be kept: File exists")) == (2, True), done
+    assert not (ran.folder / "scratch").exists()
+
+
+def test_what_nothing_was_executed_of_is_no_run(ran: CommandLine) -> None:
+    before = [run["run_id"] for run in ran("runs", "--json").json["runs"]]
+    done = ran("fork", "last", "--at", "2", "--", sys.executable, "nosuch.py")
+    assert (done.code, "kept as" in done.out, "nothing of it is kept" in done.err) == (1, False, True), done
+    assert ran("fork", "last", "--at", "2", "--", "true").code == 125
+    assert not list((ran.folder / "store" / "journal").iterdir())
+    assert [run["run_id"] for run in ran("runs", "--json").json["runs"]] == before
+
+
+def test_what_ended_before_any_call_has_nothing_to_resume(spanreplay: CommandLine) -> None:
+    path = spanreplay.file("t.json", own_root(attributes={a.RUN_COMMAND: True, a.STEP_OUTCOME: "error"}))
+    done = spanreplay("resume", path, "--", *PROGRAM)
+    assert (done.code, "before any call was made" in done.err) == (2, True), done
 
 
 def test_from_the_first_difference_it_is_a_fork(ran: CommandLine, tmp_path: Path) -> None:

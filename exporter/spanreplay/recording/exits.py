@@ -1,10 +1,25 @@
 """How a process that nobody watches ends: its exit code, as far as it can be known from inside."""
 
+import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, cast
+
+
+def tell_of_crash(told: Callable[[BaseException], None]) -> None:
+    """Have ``told`` called with the exception that ends this process, and not with one of a process that it has forked."""
+    before, process = sys.excepthook, os.getpid()
+
+    def excepthook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if os.getpid() == process:
+            with suppress(Exception):  # telemetry never breaks the agent
+                told(error)
+        before(kind, error, trace)
+
+    sys.excepthook = excepthook
 
 
 class ExitWatch:

@@ -7,12 +7,13 @@ from typing import Any, Final
 
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.session import RunContext, Session
+from spanreplay.content import codec
 from spanreplay.exporter import environment_variables as env
 from spanreplay.exporter.recorder import Recorder
 from spanreplay.instrumentation.shims import randomness
 from spanreplay.recording._config import Config
 from spanreplay.recording.definition import program
-from spanreplay.recording.exits import ExitWatch
+from spanreplay.recording.exits import ExitWatch, tell_of_crash
 from spanreplay.recording.place import Place, find_place, traceparent
 from spanreplay.recording.plugins import Installed
 from spanreplay.recording.root import close_root, open_root
@@ -85,11 +86,22 @@ class Recording:
                 resource=self.recorder.resource(),
                 process_id=self.session.process_id,
                 seed=self.seed,
-                attributes={**self.config.attributes, **({names.RUN_RANDOM_SEEDED: True} if seed_random else {})},
+                attributes={**self.config.attributes, **self._more(seed_random=seed_random)},
             )
         else:
             self._context = _enter_parent()
         self.tell_children()
+
+    def _more(self, *, seed_random: bool) -> dict[str, str | bool]:
+        more: dict[str, str | bool] = {names.RUN_RANDOM_SEEDED: True} if seed_random else {}
+        if self.command:  # whose end nobody but its process sees
+            more[names.RUN_ERROR] = codec.dump(None)
+            tell_of_crash(self._crashed)
+        return more
+
+    def _crashed(self, error: BaseException) -> None:
+        text = self.config.redactor.typed(codec.encode_exception(error).text)[0]
+        self.writer.patch_span(self.place.trace_id, self.place.span_id, attributes={names.RUN_ERROR: text})
 
     def leave(self) -> None:
         """Give the process back what was taken of it."""

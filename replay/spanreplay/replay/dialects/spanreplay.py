@@ -264,6 +264,8 @@ def _with_run(draft: StepDraft, span: SpanRecord, fields: Fields) -> StepDraft:
         exit_code=fields.integer(a.RUN_EXIT_CODE),
         typed_input=typed_input,
         typed_output=typed_output,
+        typed_error=draft.typed_error,
+        ended_by=_typed(fields, a.RUN_ERROR),
         redaction=fields.text(a.RUN_REDACTION),
         seed=fields.text(a.RUN_SEED),
         random_seeded=fields.true(a.RUN_RANDOM_SEEDED),

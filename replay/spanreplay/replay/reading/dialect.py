@@ -40,6 +40,8 @@ class RunDraft:
     exit_code: int | None = None
     typed_input: str | None = None
     typed_output: str | None = None
+    typed_error: str | None = None
+    ended_by: str | None = None
     redaction: str | None = None
     seed: str | None = None
     random_seeded: bool = False

@@ -130,6 +130,8 @@ def _run(assembly: Assembly, losses: Mapping[str, int], source_losses: Losses) -
         exit_code=draft.exit_code,
         typed_input=draft.typed_input,
         typed_output=draft.typed_output,
+        typed_error=draft.typed_error,
+        ended_by=draft.ended_by,
         redaction=draft.redaction,
         seed=draft.seed,
         random_seeded=draft.random_seeded,

@@ -20,6 +20,7 @@ from typing import Final
 from spanreplay.boundary import session as sessions
 from spanreplay.boundary.scope import current_scope, enter, enter_thread
 from spanreplay.boundary.session import RunContext, Session
+from spanreplay.content import codec
 from spanreplay.exporter import environment_variables as env
 from spanreplay.instrumentation.shims import processes, randomness
 from spanreplay.recording import plugins
@@ -103,7 +104,7 @@ def _start(scratch: Path) -> None:
     command = RunContext(run_id=place.run_id, name="command", fallback=True) if kept is None else kept.context()
     plugins.install("auto", shortcuts=True)
     processes.complete_with(_child_environment)
-    _quiet_stops(lambda error: ledger.enter("crashed", **crash(error)))
+    _quiet_stops(lambda error: ledger.enter("crashed", **crash(error), error=_typed(session, error) if place.top else None))
     seed = os.environ.pop(env.SPANREPLAY_SEED, None) if place.top else None
     if seed is not None:
         randomness.install(seed, fresh=True, secrets=os.environ.get(env.SPANREPLAY_SEED_SECRETS) == "1")
@@ -292,6 +293,10 @@ def _quiet_stops(on_crash: Callable[[BaseException], None]) -> None:
             before_in_thread(arguments)
 
     sys.excepthook, threading.excepthook = stopped, stopped_in_thread
+
+
+def _typed(session: Session, error: BaseException) -> str:
+    return session.redactor.typed(codec.encode_exception(error).text)[0]
 
 
 def _first(error: BaseException) -> BaseException:

@@ -16,7 +16,7 @@ from spanreplay.replay.isolation.callers import user_line
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reading.meaning import answer_meaning
 from spanreplay.replay.rebuilding.origin import is_foreign
-from spanreplay.replay.reexecution import differing, faults, turns
+from spanreplay.replay.reexecution import differing, faults, out_of_order, raised, turns
 from spanreplay.replay.reexecution.blame import LIVE
 from spanreplay.replay.reexecution.candidates import Recording
 from spanreplay.replay.reexecution.claims import Claims
@@ -239,10 +239,10 @@ class RecordedCalls:
             if run is not None:
                 with self._lock:
                     self._order.ended(step, run)
-                self._compare_end(step, run.run.run_id, None, run.run.outcome, run.run.typed_output)
+                self._compare_end(step, run.run.run_id, None, run.run.outcome, run.run.typed_output, run.run.typed_error)
         elif passes(step) and isinstance(step.recorded, Step):
             found = step.recorded
-            self._compare_end(step, self._runs.id_of(step), found.seq, found.outcome, found.typed_result, found)
+            self._compare_end(step, self._runs.id_of(step), found.seq, found.outcome, found.typed_result, found.typed_error, found)
         elif step.outcome == "abandoned" and isinstance(step.recorded, Step) and step.recorded.typed_items is not None:
             self._compare_leaving(step.recorded, step)
 
@@ -287,7 +287,14 @@ class RecordedCalls:
             self.ledger.differ(difference)
 
     def _compare_end(
-        self, step: LiveStep, run_id: str | None, seq: int | None, outcome: str, result: str | None, sub_agent: Step | None = None
+        self,
+        step: LiveStep,
+        run_id: str | None,
+        seq: int | None,
+        outcome: str,
+        result: str | None,
+        error: str | None,
+        sub_agent: Step | None = None,
     ) -> None:
         with self._lock:
             if self.stopped is not None or step.outcome == "interrupted" or self._tasks.reached(step):
@@ -298,6 +305,8 @@ class RecordedCalls:
             if isinstance(fed_from, RecordedRun) and sub_agent is not None:
                 self._enter_skipped(fed_from, fed_from.missing_in(sub_agent), f"the end of step {sub_agent.seq}, {name}")
             for difference in differing.of_end(run_id, seq, step, outcome, result, self._comparing):
+                self.ledger.differ(difference)
+            for difference in raised.of_end(run_id, seq, step, outcome, error, self._comparing):
                 self.ledger.differ(difference)
 
     def _compare_leaving(self, found: Step, step: LiveStep) -> None:
@@ -396,9 +405,9 @@ class RecordedCalls:
             self._stop(step, differing.with_again(made[0], missed.again), recorded, expected)
         detail = unable(expected) if expected is not None else ""
         alike: Sequence[Step] = ()
-        if missed.kind == "order":
-            detail = differing.order_detail(step, missed)
-        elif missed.kind != "not_replayable":
+        if missed.kind == "order" and expected is not None:
+            self._stop(step, out_of_order.of_order(step, expected, missed, recorded, asked, where, goes_on=False), recorded, expected)
+        if missed.kind != "not_replayable":
             detail, alike = differing.unknown_detail(missed), recorded.alike(step.call.kind, step.call.name)
         self._stop(step, differing.of_call(step, missed.kind, expected, recorded, asked, detail, where, alike), recorded, expected)
 
@@ -427,8 +436,7 @@ class RecordedCalls:
         if found is None or not recorded.free(found) or not recorded.may_answer(found):
             return None
         if missed.kind == "order" and missed.step is not None:
-            detail = differing.order_detail(step, missed)
-            self.ledger.differ(differing.of_call(step, "order", missed.step, recorded, asked, detail, None))
+            self.ledger.differ(out_of_order.of_order(step, missed.step, missed, recorded, asked, None, goes_on=True))
             recorded.shuffle(found)
         self._enter_skipped(recorded, missed.skipped, f"step {found.seq}, {found.kind} {found.name}")
         if recorded.input_of(found) != asked:
@@ -446,6 +454,7 @@ class RecordedCalls:
                     run_id=recorded.run.run_id,
                     step=missing.seq,
                     name=f"{missing.kind} {missing.name}",
+                    recorded=out_of_order.asked_for(missing),
                     detail=f"recorded before {before}, to which the agent has now come without it",
                 )
             )

@@ -92,6 +92,7 @@ class MemoryWriter:
     def __init__(self) -> None:
         self.spans: dict[tuple[str, str], SpanRecord] = {}
         self.dropped = 0
+        self.file: str | None = None
 
     @property
     def process(self) -> ProcessInfo:

@@ -55,6 +55,12 @@ def test_other_values_and_the_nearest_calls_are_named() -> None:
     assert "    near: step 4, tool_call t: asked the same" in lines
 
 
+def test_what_came_in_place_of_a_recorded_call_has_its_own_name() -> None:
+    missing = {"kind": "order", "field": None, "recorded": '{"q": "porto"}', "actual": '{"x": 2}', "instead": "step 3, tool_call put"}
+    lines = shown(difference(**missing, detail="not made"))
+    assert lines[2:5] == ['    recorded: {"q": "porto"}', '    instead:  step 3, tool_call put: {"x": 2}', "  not made"]
+
+
 def test_a_diff_is_shown_for_long_values_and_all_of_it_on_request() -> None:
     diff = "\n".join(["--- recorded", "+++ actual", "@@ -1 +1 @@", *(f"-line {i}" for i in range(30))])
     long = {"recorded": '"' + "x" * 200 + '"', "diff": diff}

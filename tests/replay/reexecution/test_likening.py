@@ -250,7 +250,22 @@ def test_calls_that_are_missing_or_swapped_are_listed_and_the_others_found() -> 
     assert [(d.kind, d.step, d.field) for d in swapped.differences] == [("order", 1, None), ("input", 4, "arguments.x")]
     assert swapped.value == [2, 1, 3, 4]
     fewer = replayed(tape, looks, (1, ""), (3, ""), (4, ""), all_differences=True)
-    assert [(d.kind, d.step) for d in fewer.differences] == [("order", 2), ("unreached", 2)]
+    assert [(d.kind, d.step) for d in fewer.differences] == [("unreached", 2)]
+    later, missing = swapped.differences[0], fewer.differences[0]
+    assert (later.recorded, later.instead, later.actual) == ('{"note": "", "x": 1}', "step 2, tool_call look", '{"note": "", "x": 2}')
+    assert later.detail == "made later than recorded: the agent has made the call of step 2, tool_call look, before it"
+    assert (missing.recorded, missing.instead, missing.actual) == ('{"note": "", "x": 2}', "step 3, tool_call look", '{"note": "", "x": 3}')
+    assert missing.detail == "not made: the agent has gone on with step 3, tool_call look"
+
+
+def test_a_call_that_is_missing_at_its_turn_is_shown_beside_what_came_in_its_place() -> None:
+    tape = recorded(looks, (1, ""), (2, ""), (3, ""))
+    (difference,) = replayed(tape, looks, (1, ""), (3, "")).differences
+    assert (difference.name, difference.recorded) == ("tool_call look", '{"note": "", "x": 2}')
+    assert (difference.instead, difference.actual) == ("step 3, tool_call look", '{"note": "", "x": 3}')
+    assert difference.detail.startswith("not made so far: the call of step 3, tool_call look, has come in its place; --all-differences")
+    (last,) = replayed(tape, looks, (1, ""), (2, "")).differences
+    assert (last.kind, last.step, last.recorded, last.instead) == ("unreached", 3, '{"note": "", "x": 3}', None)
 
 
 def test_what_is_listed_by_itself_is_named_beside_nothing_else() -> None:

@@ -68,10 +68,16 @@ def shown(value: Any, other: Any = None) -> str:
         return text
     start = 0
     if isinstance(value, str) and isinstance(other, str):
-        same = next((i for i, (a, b) in enumerate(zip(value, other, strict=False)) if a != b), min(len(value), len(other)))
-        start = max(0, same - _SHOWN // 3)
+        start = max(0, parts_at(value, other) - _SHOWN // 3)
+    elif isinstance(value, dict | list) and isinstance(other, dict | list):
+        start = max(0, parts_at(text, json.dumps(other, ensure_ascii=False)) - _SHOWN // 3)
     cut = text[start : start + _SHOWN]
     return f"{'…' if start else ''}{cut}{'…' if start + _SHOWN < len(text) else ''} ({len(text)} characters)"
+
+
+def parts_at(text: str, other: str) -> int:
+    """The first character in which two texts differ; the length of the shorter where that begins the other."""
+    return next((i for i, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), min(len(text), len(other)))
 
 
 class _Link(NamedTuple):

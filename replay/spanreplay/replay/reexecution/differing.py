@@ -213,13 +213,6 @@ def told_again(made: Sequence[Difference], known: dict[tuple[str | None, ...], i
         yield replace(difference, same_as=None if first == (difference.step or 0) else first)
 
 
-def order_detail(step: LiveStep, missed: Missed) -> str:
-    """What is said of a call that came before one that was recorded before it."""
-    call = f"{step.call.kind} {step.call.name}"
-    made = call if missed.instead is None else f"the call of step {missed.instead.seq}, {call}"
-    return f"recorded before {made}, which the agent has now made without it"
-
-
 def unknown_detail(missed: Missed) -> str:
     """What is said of a call that no recorded step is left for."""
     again = missed.kind == "already_used"

@@ -60,6 +60,8 @@ class Difference:
     """JSON path of the first value that differs, for example ``messages[0].content``."""
     recorded: str | None = None
     actual: str | None = None
+    instead: str | None = None
+    """Where another call came than the recorded one: which, with its step if it has one. ``actual`` is what that asks."""
     diff: str | None = None
     """Unified diff of the whole input, or of the two values."""
     also: tuple[str, ...] = ()

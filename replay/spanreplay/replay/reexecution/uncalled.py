@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from spanreplay.replay.model import Run
+from spanreplay.replay.model import Run, Step
 from spanreplay.replay.rebuilding.origin import is_foreign
 from spanreplay.replay.reexecution.crashes import told
 from spanreplay.replay.reexecution.ledger import Difference, Ledger, unreached
+from spanreplay.replay.reexecution.out_of_order import asked_for, enter_made_later, enter_not_made
 
 _NAMED: Final = 3
 
@@ -22,6 +23,8 @@ def enter_unreached(runs: Sequence[Run], ledger: Ledger, *, all_differences: boo
         ledger: of all its processes.
         all_differences: calls that differed were answered all the same, and stopped nothing.
     """
+    if all_differences:
+        enter_made_later(ledger.totals)
     totals, before = ledger.totals, len(ledger.totals.differences)
     passed = ("output", "outcome", *(("input", "order", "unreached") if all_differences else ()))
     if totals.refusals or any(d.kind not in passed for d in totals.differences):
@@ -47,7 +50,8 @@ def _enter_all(runs: Sequence[Run], ledger: Ledger) -> None:
         if left_out and len(runs) > 1:
             detail = f"recorded in run {run.run_id[:12]}, to which the command did not come"
         for step in unreached(run, totals):
-            ledger.differ(Difference(kind="unreached", run_id=run.run_id, step=step.seq, name=f"{step.kind} {step.name}", detail=detail))
+            if not enter_not_made(totals, run.run_id, step.seq):
+                ledger.differ(_of(run, step, detail))
         if left_out and not run.steps:
             detail = f"recorded as run {run.run_id[:12]}, which the agent did not begin"
             ledger.differ(Difference(kind="unreached", run_id=run.run_id, step=None, name=f"agent {run.agent_name}", detail=detail))
@@ -71,4 +75,9 @@ def _enter_uncalled(run: Run, ledger: Ledger, *, alone: bool) -> None:
         detail = "recorded, but the agent did not make this call"
         if step.kind == "tool_call" and step.name not in called:
             detail = f"recorded, but no call of {step.name} came here: is its function decorated with @spanreplay.instrumentation.tool?"
-        ledger.differ(Difference(kind="unreached", run_id=run.run_id, step=step.seq, name=f"{step.kind} {step.name}", detail=detail))
+        ledger.differ(_of(run, step, detail))
+
+
+def _of(run: Run, step: Step, detail: str) -> Difference:
+    name, recorded = f"{step.kind} {step.name}", asked_for(step)
+    return Difference(kind="unreached", run_id=run.run_id, step=step.seq, name=name, recorded=recorded, detail=detail)

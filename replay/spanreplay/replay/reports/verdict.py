@@ -159,8 +159,11 @@ def _difference(difference: Difference, what: str = "difference", *, whole: bool
     lines: list[Line] = [[Piece(safe(f"{what} at {place}: {difference.name}"), LOUD)]]
     if difference.field is not None:
         lines.append([Piece(safe(f"  {difference.field}"))])
+    if difference.field is not None or difference.recorded is not None:
         lines.append([Piece(safe(f"    recorded: {difference.recorded}"))])
-    if difference.actual is not None:
+    if difference.instead is not None:
+        lines.append([Piece(safe(f"    instead:  {difference.instead}{'' if difference.actual is None else f': {difference.actual}'}"))])
+    elif difference.actual is not None:
         lines.append([Piece(safe(f"    actual:   {difference.actual}"))])
     if difference.also:
         more = f" and {len(difference.also) - _NAMED} more" if len(difference.also) > _NAMED else ""
@@ -177,7 +180,7 @@ def _difference(difference: Difference, what: str = "difference", *, whole: bool
     if difference.cause:
         lines.append([Piece(safe(f"  cause: {difference.cause}"))])
     if difference.where:
-        did = "ended" if difference.kind in ("unreached", "exit_code") else "called"
+        did = "ended" if difference.kind in ("unreached", "exit_code") and difference.instead is None else "called"
         lines.append([Piece(safe(f"  {did} at {difference.where}"), DIM)])
     return lines
 

@@ -95,6 +95,8 @@ def _model(
         found = upstreams(given)
     except UpstreamError as error:
         raise WrongUse(str(error)) from error
+    if loaded is None:
+        _check_writable(store_path(store).absolute())
     with tempfile.TemporaryDirectory(prefix="spanreplay-proxy-") as folder:
         beside = Beside(argv, found, Path(folder) / "ready.json", replaying=loaded is not None)
         served = beside.server(port, name or (Path(argv[0]).name if argv else "proxy"))
@@ -104,6 +106,16 @@ def _model(
                 return beside.exit_code or 0
             code = _replay(served, loaded, beside, as_json=as_json)
     return code
+
+
+def _check_writable(path: Path) -> None:
+    from spanreplay.store.errors import StoreError
+    from spanreplay.store.folder import check_writable
+
+    try:
+        check_writable(path)
+    except StoreError as error:
+        raise WrongUse(str(error)) from error
 
 
 @contextmanager

@@ -88,6 +88,7 @@ def test_an_mcp_server_that_is_there_no_more(tmp_path: Path) -> None:
     [
         (("--upstream", "nowhere"), 2, "an upstream is http(s)://HOST"),
         (("--mcp",), 2, "give the MCP server's command after --"),
+        (("--store", __file__, "--", "true"), 2, "nothing can be kept: File exists"),
         (("--replay", "last"), 3, "there is no store"),
     ],
 )

@@ -158,7 +158,7 @@ def test_all_that_reached_a_difference_is_known_before_one_is_named(
     found = Causes([], Comparison(changed=tuple(known[name] for name in changes))).explain(difference)
     told = str(found.cause)
     assert (found.cause_kind, ("variable WHO" in told) + ("dependency dep" in told)) == (kind, named), told
-    assert kind != "untold" or "each of them reached it" in told
+    assert kind != "untold" or "words that differ stand in each of them" in told
 
 
 def test_the_instructions_of_an_agent_are_named_where_their_words_differ() -> None:

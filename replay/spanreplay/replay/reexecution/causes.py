@@ -15,7 +15,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -23,8 +23,9 @@ from typing import Any, Final
 from spanreplay.boundary.clock_reads import MOST_OF_ONE
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reexecution import temporary, unmade
+from spanreplay.replay.reexecution.changed_places import Sought, places
+from spanreplay.replay.reexecution.changed_texts import ChangedText, changed_texts, skill_said
 from spanreplay.replay.reexecution.code_changes import ChangedLine, CodeChanges, code_changes
-from spanreplay.replay.reexecution.evidence import fragments
 from spanreplay.replay.reexecution.ledger import Difference
 from spanreplay.replay.reexecution.looking import SHORT, Looked, holds
 from spanreplay.replay.reexecution.versions_now import Change, Comparison, recorded_command
@@ -35,9 +36,11 @@ _NOT_HELD: Final = "what a replay does not hold (chance, time, state that a tool
 _SAME: Final = f"no version that is kept has changed, so it comes from {_NOT_HELD}"
 _SAME_FILES: Final = f"no version that is kept has changed, so it comes from a file that is not kept, or from {_NOT_HELD}"
 
-_EACH: Final = "it cannot be told which of these it was, each of them reached it: "
-_OF_TEXTS: Final = frozenset({"prompt", "skill", "instructions"})
-"""What a text is made of, as it is of variables and of what dependencies give."""
+_EACH: Final = "it cannot be told which of these it was, words that differ stand in each of them: "
+_SKILL: Final = "io skill "
+"""Beginning of the name of a step that loads a skill."""
+_ANY: Final = "it cannot be told which of these it was: "
+_CODE: Final = frozenset({"commit", "diff"})
 
 _SEEN, _LINE, _CALLED, _POSSIBLE = 3, 2, 1, 0
 """How a change is tied to a difference: by the words that differ, by the line of the call, by being called from there, or not at all."""
@@ -48,8 +51,8 @@ _SETTINGS: Final = re.compile(
     r"^(temperature|top_p|top_k|max_\w*tokens|seed|stop\w*|reasoning\w*|thinking|response_format|text|tool_choice|parallel_tool_calls"
     r"|frequency_penalty|presence_penalty|service_tier|stream\w*|n|options|generationConfig|inferenceConfig)\b"
 )
-_BESIDE: Final = re.compile(r"(^|/)(tests?|docs?)/|(^|/)(test_|conftest|README|CHANGE|HISTORY|NEWS)[^/]*$")
-"""Files that tell of a change and do not make it."""
+_OF_OTHERS: Final = re.compile(rf"(?:{_TOOLS.pattern}|{_SETTINGS.pattern}|^model(?:\.|$)|^url$)")
+"""Fields that no text stands in."""
 _LINE_LENGTH: Final = 60
 _NAMED: Final = 4
 _FILES: Final = 300
@@ -65,6 +68,13 @@ class _Hit:
     text: str
     strength: int
     file: str | None = None
+    """Where in the code it is."""
+    both: bool | None = None
+    """Whether what was recorded stands in its old side and what is there now in its new one; ``None`` where a side is not known."""
+    words: frozenset[str] = frozenset()
+    """Which of the words that differ it has, where that is known."""
+    carriers: Mapping[str, str] = field(default_factory=dict)
+    """The changed files of the code that a text stands in, and what to say of each."""
 
 
 class Causes:
@@ -76,6 +86,7 @@ class Causes:
         command: the run that knows the recorded versions; by default it is looked for among the runs.
         taken: names of temporary files that somebody else had, see :mod:`spanreplay.replay.reexecution.temporary`.
         unmade: exceptions of another class than recorded, see :mod:`spanreplay.replay.reexecution.unmade`.
+        differences: all of the replay: that of a skill tells what has changed in its files.
     """
 
     def __init__(
@@ -85,7 +96,10 @@ class Causes:
         command: Run | None = None,
         taken: Sequence[Mapping[str, str]] = (),
         unmade: Sequence[Mapping[str, Any]] = (),
+        differences: Sequence[Difference] = (),
     ) -> None:
+        found = [(difference.name, (difference.evidence or {}).get("skill")) for difference in differences]
+        self._skills = {name.removeprefix(_SKILL): texts for name, texts in found if texts is not None}
         self._taken = taken
         self._unmade = unmade
         self._runs = runs
@@ -107,13 +121,16 @@ class Causes:
             return replace(difference, cause_kind="name", cause=taken)
         if (error := unmade.cause(self._unmade, difference)) is not None:
             return replace(difference, cause_kind="error_class", cause=error)
-        what = self._what(difference)
-        hits = list(self._hits(difference))
+        what, texts = self._what(difference), list(self._texts_of(difference))
+        seen = [text for text in texts if text.strength == _SEEN]
+        hits = [*(text for text in texts if text.strength == _POSSIBLE and not text.carriers), *self._hits(difference, what)]
         best = max((hit.strength for hit in hits), default=_POSSIBLE)
         if best == _CALLED and any(hit.kind != "dependency" for hit in hits):
             best = _POSSIBLE
         reached = [hit for hit in hits if hit.strength == best > _POSSIBLE]
-        told = self._told(what, reached, hits)
+        if seen:
+            what, reached = None, _merged(seen, [hit for hit in reached if best == _SEEN])
+        told = self._told(what, _sided(reached), hits)
         if told is None:
             if difference.kind != "input" and self._comparison is None:
                 return difference
@@ -148,21 +165,22 @@ class Causes:
         return ""
 
     def _told(self, what: _Hit | None, reached: list[_Hit], hits: list[_Hit]) -> tuple[str, str] | None:
-        code = [hit for hit in reached if hit.kind in ("commit", "diff", "file")]
+        code = [hit for hit in reached if hit.kind in _CODE or hit.kind == "file"]
         others = [hit for hit in reached if hit not in code and hit.strength == _SEEN]
+        each = _EACH if any(hit.strength == _SEEN for hit in reached) else _ANY
         if what is not None and what.strength == _SEEN:  # the field is the changed thing: what it came with is told beside it
-            if others and what.kind in _OF_TEXTS:
-                return "untold", f"{_EACH}{_listed([what, *others])}"
             beside = others + code
             if len(beside) > 1:
-                return what.kind, f"{what.text}; {_EACH}{_listed(beside)}" if others else what.text
+                return what.kind, f"{what.text}; {each}{_listed(beside)}"
             return what.kind, what.text + (f": {beside[0].text}" if beside else "")
         if reached:
-            if what is not None and len(code) == len(reached) == 1:
-                return what.kind, f"{what.text}: {code[0].text}"
+            if what is not None and len(code) == len(reached):
+                return what.kind, f"{what.text}: {code[0].text}" if len(code) == 1 else f"{what.text}; {each}{_listed(code)}"
             if len(reached) == 1:
                 return reached[0].kind, reached[0].text
-            return "untold", f"{_EACH}{_listed(reached)}"
+            if _apart(reached):
+                return reached[0].kind, f"each of these has made a part of it: {_listed(reached)}"
+            return "untold", f"{each}{_listed(reached)}"
         if what is not None:
             more = f"; {_listed(hits)}, and whether that did it cannot be told" if len(hits) > 1 else f": {hits[0].text}" if hits else ""
             return what.kind, what.text + more
@@ -177,8 +195,8 @@ class Causes:
     def _what(self, difference: Difference) -> _Hit | None:
         """What the field that differs is, where it is something that has versions."""
         field, step = difference.field or "", self._step(difference)
-        if difference.kind == "output" and difference.name.startswith("io skill "):
-            return _Hit("skill", f"the skill {difference.name.removeprefix('io skill ')} has changed since the run was recorded", _SEEN)
+        if difference.kind == "output" and difference.name.startswith(_SKILL):
+            return _Hit("skill", skill_said(difference.name.removeprefix(_SKILL)), _SEEN)
         if difference.kind != "input" or not difference.name.startswith("model_call"):
             return None
         evidence = difference.evidence or {}
@@ -193,25 +211,47 @@ class Causes:
         if _SETTINGS.match(field):
             return _Hit("setting", f"the model settings have changed: {field} {difference.recorded} → {difference.actual}", _LINE)
         system = _INSTRUCTIONS.match(field) is not None or _is_system(field, asked)
-        for skill in (c for c in changed if c["kind"] == "skill"):
-            if system or _MESSAGE.match(field):
-                seen = self._in_skill(difference.run_id, skill["name"], evidence.get("removed", ()))
-                return _Hit("skill", f"the skill {skill['name']} has changed since the run was recorded", _SEEN if seen else _LINE)
         prompt = next((c for c in changed if c["kind"] == "prompt"), None)
-        if prompt is not None and (_in_template(prompt, evidence) or (system and not all(prompt.get("templates", ("", ""))))):
-            if prompt["recorded"] == prompt["actual"]:
-                return _Hit("prompt", f"the prompt {prompt['name']} has changed, and is called {prompt['actual']} as before", _SEEN)
-            return _Hit("prompt", f"the prompt {prompt['name']} has changed{_arrow(prompt)}", _SEEN)
-        words = {*evidence.get("added", ()), *evidence.get("removed", ())}
-        agent = next((c for c in changed if c["kind"] == "agent" and not words.isdisjoint([*c["added"], *c["removed"]])), None)
-        if agent is not None:
-            return _Hit("instructions", f"the {agent['field']} of the agent {agent['name']} have changed since the run was recorded", _SEEN)
         if system:
             named = step.versions.get("prompt") if step is not None else None
             if isinstance(named, dict) and named.get("name") and prompt is None:
                 return _Hit("instructions", f"the instructions have changed, and the prompt {_name(named)} is as it was", _LINE)
             return _Hit("prompt", "the prompt has changed since the run was recorded", _LINE)
         return None
+
+    def _texts_of(self, difference: Difference) -> Iterator[_Hit]:
+        """The texts with versions that have changed, as they are tied to a message that differs."""
+        field, evidence = difference.field or "", difference.evidence or {}
+        if difference.kind != "input" or not difference.name.startswith("model_call") or _OF_OTHERS.match(field):
+            return
+        added, removed = list(evidence.get("added", ())), list(evidence.get("removed", ()))
+        changed: list[Mapping[str, Any]] = list(evidence.get("changed", ()))
+        for text in changed_texts(changed, self._skills):
+            words, both = text.seen(added, removed)
+            carriers = dict(self._carriers(text))
+            if words:
+                yield _Hit(text.kind, text.said, _SEEN, both=both, words=words, carriers=carriers)
+            elif text.kind != "instructions" and not self._is_unknown(text, field, difference):
+                yield _Hit(text.kind, text.said, _POSSIBLE, carriers=carriers)
+            elif text.kind == "prompt":
+                yield _Hit(text.kind, text.said, _SEEN)
+        for name in (c["name"] for c in changed if c["kind"] == "skill" and c["name"] not in self._skills):
+            seen = self._in_skill(difference.run_id, name, removed)
+            yield _Hit("skill", skill_said(name), _SEEN if seen else _POSSIBLE)
+
+    def _is_unknown(self, text: ChangedText, field: str, difference: Difference) -> bool:
+        """A prompt whose two templates are not both known, where the instructions differ."""
+        step = self._step(difference)
+        asked = step.input if step is not None and isinstance(step.input, dict) else {}
+        return text.kind == "prompt" and not text.known and (_INSTRUCTIONS.match(field) is not None or _is_system(field, asked))
+
+    def _carriers(self, text: ChangedText) -> Iterator[tuple[str, str]]:
+        """The changed files of the code that a text stands in."""
+        if (code := self._code) is None:
+            return
+        for source in code.sources:
+            for place in places(code, source, Sought(added=text.added, removed=text.removed), text.folder):
+                yield place.line.file, _of_code(code, source, place.line)
 
     def _in_skill(self, run_id: str | None, name: str, removed: Sequence[str]) -> bool:
         """Did the words that are gone stand in the recorded texts of a skill?"""
@@ -224,13 +264,16 @@ class Causes:
 
     # ---- what may have reached it -----------------------------------------------------------------------------------
 
-    def _hits(self, difference: Difference) -> Iterator[_Hit]:
+    def _hits(self, difference: Difference, what: _Hit | None) -> Iterator[_Hit]:
         if self._comparison is None:
             return
+        folder = _folder(difference)
         evidence = difference.evidence or {}
         added, removed = list(evidence.get("added", ())), list(evidence.get("removed", ()))
         if difference.kind == "output":  # its first value may be a digest of the others
-            added += evidence.get("beside", ())
+            texts = evidence.get("skill") or {}
+            added += texts.get("added", evidence.get("beside", ()))
+            removed += texts.get("removed", ())
         if difference.step is not None and not added and not removed and difference.kind in ("unreached", "order"):
             step = self._step(difference)
             removed = [] if step is None else [step.name]
@@ -239,18 +282,25 @@ class Causes:
         values = [value for change in self._comparison.changed for value in _values_of(change)]
         looked = Looked(added, removed, values)
         for change in self._comparison.changed:
-            if change.kind not in ("commit", "diff"):
-                yield _Hit(change.kind, _said(change), self._strength(change, added, removed, looked, evidence), change.name)
+            if change.kind not in _CODE and (folder is None or change.kind in ("dependency", "file")):  # a skill is files
+                strength = self._strength(change, added, removed, looked, evidence)
+                words = self._words(change, [*added, *removed]) if strength == _SEEN else frozenset()
+                yield _Hit(change.kind, _said(change), strength, words=words)
         code = self._code
         if code is not None:
             for source in code.sources:
-                place = self._place(code, source, looked, difference.where)
-                strength = _POSSIBLE if place is None else place[1]
-                yield _Hit(source, _of_code(code, source, None if place is None else place[0]), strength)
+                file, number = _of_call(code.root, difference.where)
+                sought = Sought(added=looked.added, removed=looked.removed, file=file, key=_key(difference, what))
+                found = places(code, source, sought, folder)
+                for place in found:
+                    said, words = _of_code(code, source, place.line), frozenset(place.words)
+                    yield _Hit(source, said, _SEEN, file=place.line.file, both=place.both, words=words)
+                if not found and folder is None:
+                    lines = (line for line in code.lines or () if line.source == source and number is not None)
+                    called = next((line for line in lines if (line.file, line.number) == (file, number)), None)
+                    yield _Hit(source, _of_code(code, source, called), _POSSIBLE if called is None else _LINE)
         else:  # known by the commits alone
-            yield from (
-                _Hit(change.kind, _said(change), _POSSIBLE) for change in self._comparison.changed if change.kind in ("commit", "diff")
-            )
+            yield from (_Hit(change.kind, _said(change), _POSSIBLE) for change in self._comparison.changed if change.kind in _CODE)
 
     def _strength(self, change: Change, added: list[str], removed: list[str], looked: Looked, evidence: Mapping[str, Any]) -> int:
         match change.kind:
@@ -276,6 +326,17 @@ class Causes:
                 seen = False
         return _SEEN if seen else _POSSIBLE
 
+    def _words(self, change: Change, texts: Sequence[str]) -> frozenset[str]:
+        """Which of the words that differ a variable, or a dependency, has."""
+        match change.kind:
+            case "variable":
+                values = [value for value in (os.environ.get(change.name), change.recorded) if value]
+                return frozenset(text for text in texts if any(_reaches(value, [text]) for value in values))
+            case "dependency":
+                return frozenset(text for text in texts if holds(self._text_of(change), text))
+            case _:
+                return frozenset()
+
     def _text_of(self, change: Change) -> str:
         """The texts of a distribution that has changed."""
         if change.name not in self._texts:
@@ -289,24 +350,43 @@ class Causes:
             self._texts[change.name] = "\n".join(parts)
         return self._texts[change.name]
 
-    def _place(self, code: CodeChanges, source: str, looked: Looked, where: str | None) -> tuple[ChangedLine, int] | None:
-        """The changed line that reached a difference, and how that is known."""
-        lines = [line for line in code.lines or () if line.source == source]
-        file, number = _of_call(code.root, where)
 
-        def having(text: str, *, there: bool) -> list[ChangedLine]:
-            return [line for line in lines if (line.number is not None) == there and holds(line.text, text, same_file=line.file == file)]
+def _merged(texts: list[_Hit], reached: list[_Hit]) -> list[_Hit]:
+    """The texts, each with the place in the code that it stands at, and what else reached a difference."""
+    made = []
+    for text in texts:
+        seen = [hit.text for hit in reached if hit.kind in _CODE and hit.file in text.carriers]
+        own = seen if len(seen) == 1 else list(text.carriers.values())
+        made.append(replace(text, text=f"{text.text}: {own[0]}") if len(own) == 1 else text)
+    carried = {file for text in texts for file in text.carriers}
+    return [*made, *(hit for hit in reached if hit.kind not in _CODE or hit.file not in carried)]
 
-        for texts, others, there in ((looked.added, looked.removed, True), (looked.removed, looked.added, False)):
-            for text in texts:
-                found = having(text, there=there)
-                if len({line.file for line in found}) > 1:  # a page may tell of it, or a test
-                    both = {line.file for other in others for line in having(other, there=not there)}
-                    found.sort(key=lambda line: (line.file not in both, line.file != file, _BESIDE.search(line.file) is not None))
-                if found:
-                    return found[0], _SEEN
-        called = next((line for line in lines if line.file == file and line.number == number and number is not None), None)
-        return None if called is None else (called, _LINE)
+
+def _sided(reached: list[_Hit]) -> list[_Hit]:
+    """Without what has the words of one side only, where another change has those of both."""
+    whole = {word for hit in reached if hit.both for word in hit.words}
+    return [hit for hit in reached if hit.both is not False or not hit.words <= whole]
+
+
+def _apart(reached: list[_Hit]) -> bool:
+    """Has each change other words of the difference?"""
+    words = [word for hit in reached for word in hit.words]
+    return all(hit.words for hit in reached) and len(words) == len(set(words))
+
+
+def _folder(difference: Difference) -> Path | None:
+    """Of the skill that was loaded otherwise."""
+    folder = ((difference.evidence or {}).get("skill") or {}).get("folder")
+    return None if folder is None else Path(folder)
+
+
+def _key(difference: Difference, what: _Hit | None) -> str | None:
+    """The name of the field, where its value is a setting or no text: a changed line that names it tells of it."""
+    keys = [key for key in (difference.evidence or {}).get("keys", ()) if isinstance(key, str)]
+    of_settings = what is not None and what.kind in ("setting", "model")
+    values = [value for value in (difference.recorded, difference.actual) if value is not None]
+    is_text = any(value.startswith(('"', "{", "[")) for value in values)
+    return keys[-1] if keys and (of_settings or not is_text) else None
 
 
 def _of_tools(changed: list[Mapping[str, Any]], index: str | None, asked: Mapping[str, Any], *, reordered: bool) -> _Hit:
@@ -338,14 +418,6 @@ def _is_system(field: str, asked: Mapping[str, Any]) -> bool:
         return False
     found = messages[int(message[1])]
     return isinstance(found, dict) and found.get("role") in ("system", "developer")
-
-
-def _in_template(prompt: Mapping[str, Any], evidence: Mapping[str, Any]) -> bool:
-    """Do the words that differ stand in what the two templates differ in?"""
-    was, now = prompt.get("templates") or ("", "")
-    removed, added = fragments(was, now)
-    words = [*evidence.get("added", ()), *evidence.get("removed", ())]
-    return any(text in word or word in text for text in (*removed, *added) for word in words if min(len(text), len(word)) >= 2)
 
 
 def _values_of(change: Change) -> Iterator[str]:

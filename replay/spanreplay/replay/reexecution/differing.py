@@ -1,7 +1,7 @@
 """Differences as they are entered: step, field, the diff of the whole input, the nearest recorded calls, and what tells the cause."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from types import FrameType
@@ -12,6 +12,7 @@ from spanreplay.content.canonical import canonical_json
 from spanreplay.instrumentation.probes import is_installed
 from spanreplay.replay.isolation.callers import is_ours, user_line
 from spanreplay.replay.model import Step
+from spanreplay.replay.reexecution.changed_texts import skill_texts
 from spanreplay.replay.reexecution.comparing import Comparing
 from spanreplay.replay.reexecution.diff import ABSENT, ValueDifference, differences, shown, unified
 from spanreplay.replay.reexecution.evidence import fragments
@@ -23,6 +24,7 @@ from spanreplay.replay.reexecution.matching import RecordedRun
 from spanreplay.replay.reexecution.nearest import nearest
 from spanreplay.replay.reexecution.places import Keys
 from spanreplay.replay.reexecution.stepwise import step_changes
+from spanreplay.semconv.attributes import GEN_AI_SKILL_SOURCE_URI
 
 _FIELDS: Final = 50
 """Differing values of one input that are named."""
@@ -124,11 +126,19 @@ def of_run_input(recorded: RecordedRun, name: str, wanted: str | None, asked: st
     return _whole(made, parsed(wanted), parsed(asked), {"packages": packages(sys._getframe(1))})
 
 
-def of_output(run_id: str | None, seq: int | None, name: str, wanted: str, got: str | None, comparing: Comparing) -> list[Difference]:
-    """The same of what a run or a passed step gave."""
+def of_output(
+    run_id: str | None,
+    seq: int | None,
+    name: str,
+    wanted: str,
+    got: str | None,
+    comparing: Comparing,
+    evidence: Mapping[str, Any] | None = None,
+) -> list[Difference]:
+    """The same of what a run or a passed step gave, with further evidence."""
     found = _counted(wanted, got, comparing, lambda keys: ("output", *keys))
     made = [Difference(kind="output", run_id=run_id, step=seq, name=name, **_value(value)) for value in found]
-    return _whole(made, parsed(wanted), parsed(got), {})
+    return _whole(made, parsed(wanted), parsed(got), dict(evidence or {}))
 
 
 def of_end(
@@ -141,7 +151,9 @@ def of_end(
         yield Difference(kind="outcome", run_id=run_id, step=seq, name=name, field="outcome", recorded=recorded, actual=actual)
     wanted, got = comparable(result), comparable(step.result)
     if wanted is not None and wanted != got and outcome == "ok":
-        found = of_output(run_id, seq, name, wanted, got, comparing)
+        source = step.call.attributes.get(GEN_AI_SKILL_SOURCE_URI)
+        skill = {"skill": skill_texts(parsed(wanted), parsed(got), str(source))} if source is not None else None
+        found = of_output(run_id, seq, name, wanted, got, comparing, skill)
         yield from each(found) if comparing.all_differences else found[:1]
 
 

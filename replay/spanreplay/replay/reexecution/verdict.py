@@ -233,7 +233,7 @@ def _explained(totals: Totals, runs: Sequence[Run], command: Run | None) -> tupl
         return False, last.get(difference.run_id or "", {}).get(step, step) + 0.5 if at_end else step
 
     differences, drift = of_live_calls(totals.differences, sorted(totals.drift, key=place), totals.live)
-    causes = Causes(runs, totals.versions, command, totals.taken, totals.unmade)
+    causes = Causes(runs, totals.versions, command, totals.taken, totals.unmade, totals.differences)
     return tuple(causes.explain(d) for d in _told_once(sorted(differences, key=place))), tuple(drift)
 
 

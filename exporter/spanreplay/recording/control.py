@@ -212,11 +212,20 @@ def _end_collected() -> None:
         commands.leave()
 
 
+def _end_left() -> None:
+    """End the exchanges that are open as the process ends by itself: a replay leaves them open again."""
+    exchanges = sys.modules.get("spanreplay.instrumentation.http_exchange")
+    if exchanges is not None:
+        exchanges.end_left()
+
+
 def _at_exit() -> None:
     try:
         recording = _current
         if recording is not None:
             _end_collected()
+            sessions.deactivate()  # daemon threads go on
+            _end_left()
             recording.close()
     except Exception:  # noqa: BLE001 — telemetry never breaks the agent
         complain(_log, "spanreplay could not write that the process has ended")

@@ -10,6 +10,7 @@ Every function takes the scope that :func:`here` gave; an adapter asks for it fi
 """
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar, cast
 
@@ -24,6 +25,8 @@ T = TypeVar("T")
 
 CANCEL_GRACE_S: Final = 5.0
 """How much longer than recorded a replayed ``cancelled`` waits to be cancelled."""
+STAY_S: Final = 60.0
+"""The same of a call of a daemon thread that was open when its process ended."""
 
 
 def here() -> Scope | None:
@@ -105,6 +108,8 @@ async def acall(scope: Scope, call: Call, invoke: Callable[[], Awaitable[T]]) ->
 def give(step: Step, answer: Answer) -> object:
     """Hand a recorded answer to a synchronous caller, in its turn: returns the value or raises the exception."""
     turn = answer.turn
+    if answer.never_came:
+        stay(answer)
     if turn is not None:
         turn.wait()
     return _hand_over(step, answer, turn)
@@ -114,7 +119,7 @@ async def agive(step: Step, answer: Answer) -> object:
     """Hand a recorded answer to an asynchronous caller, in its turn."""
     turn = answer.turn
     try:
-        if answer.outcome == "cancelled":
+        if answer.outcome == "cancelled" or answer.never_came:
             await pend(answer)
         elif turn is not None:
             await turn.wait_async()
@@ -147,6 +152,18 @@ async def pend(answer: Answer) -> None:
         ControlSignal: nobody has, for longer than in the record.
     """
     await loops.pause(answer.duration_ns / 1e9 + CANCEL_GRACE_S)
+    if answer.beyond is not None:
+        raise answer.beyond()
+
+
+def stay(answer: Answer) -> None:
+    """Wait for the end of the process, as the recorded call did: a daemon thread made it.
+
+    Raises:
+        ControlSignal: it does not end, or another thread makes the call, on which it waits.
+    """
+    if threading.current_thread().daemon:
+        threading.Event().wait(answer.duration_ns / 1e9 + STAY_S)
     if answer.beyond is not None:
         raise answer.beyond()
 

@@ -164,6 +164,12 @@ class Answer:
     unreadable: Callable[[str], BaseException] | None = None
     """Makes what to raise when the recorded value cannot be read, from the reason."""
 
+    @property
+    def never_came(self) -> bool:
+        """Whether the call was open, with nothing given, when its process ended, or its task was dropped."""
+        nothing = self.result is None and self.error is None and self.items is None
+        return self.outcome == "abandoned" and nothing and (self.exchange is None or self.exchange.status is None)
+
 
 @dataclass(slots=True, kw_only=True)  # not frozen: one is made for every step, and that would take twice as long
 class StepStarted:

@@ -13,9 +13,10 @@ from collections.abc import Callable
 from itertools import count
 from types import FrameType
 from typing import Any, Final, TypeAlias
+from weakref import WeakSet
 
 from spanreplay.boundary.asked import ask_for, said
-from spanreplay.boundary.call import Answer, OutcomeName
+from spanreplay.boundary.call import INTENT_EFFECTS, Answer, OutcomeName
 from spanreplay.boundary.raised import outcome_of
 from spanreplay.boundary.session import Session
 from spanreplay.boundary.step import Step
@@ -53,6 +54,7 @@ class Exchange:
     """
 
     __slots__ = (
+        "__weakref__",
         "_attempt",
         "_begun_ns",
         "_chunks",
@@ -88,6 +90,8 @@ class Exchange:
         self._once: Callable[[], int] = count().__next__
         self.answer: Answer | None = None
         self._given_error: BaseException | None = None
+        if step.session.mode == "record":
+            _begun.add(self)
 
     # ---- what happened ----------------------------------------------------------------------------------------------
 
@@ -124,7 +128,7 @@ class Exchange:
 
     def closed(self) -> None:
         """The response was closed or collected, perhaps before its end."""
-        if not self.ended:
+        if not self.ended and _may_hold_a_lock is not None:  # the interpreter has taken its modules apart
             if _may_hold_a_lock():
                 _collected.append(self)
             else:
@@ -133,6 +137,13 @@ class Exchange:
     def settle(self) -> None:
         """End now what was closed at a bad moment."""
         if not self.ended:
+            self._finish(complete=None)
+
+    def left(self) -> None:
+        """The process ends, and the exchange is open: what had come is all that the agent got."""
+        effect = self.step.attributes.get(names.STEP_EFFECT)
+        may_have_acted = self._status is None and self.step.call.kind != "model_call" and effect in INTENT_EFFECTS
+        if not self.ended and not may_have_acted:
             self._finish(complete=None)
 
     def failed(self, error: BaseException) -> None:
@@ -266,6 +277,8 @@ class Exchange:
 # ---- responses that nobody closed ---------------------------------------------------------------------------------
 
 _collected: Final[deque[Exchange]] = deque()
+_begun: Final[WeakSet[Exchange]] = WeakSet()
+"""Exchanges of recordings; nobody says when one is to be forgotten."""
 _LOCKING: Final = (
     "spanreplay.boundary.step",
     "spanreplay.boundary.session",
@@ -287,6 +300,13 @@ def _may_hold_a_lock() -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def end_left() -> None:
+    """End the exchanges that are open as the process ends, once nothing is recorded any more."""
+    with contextlib.suppress(RuntimeError):  # a thread has just begun another one
+        for exchange in list(_begun):
+            exchange.left()
 
 
 def end_collected() -> None:

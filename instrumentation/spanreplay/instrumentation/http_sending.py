@@ -76,6 +76,8 @@ def send(sender: Sender, read: Callable[[], bytes], transmit: Callable[[], R]) -
     if answer is not None:
         exchange.answered(answer)
         try:
+            if answer.never_came:
+                boundary.stay(answer)
             if answer.turn is not None:
                 answer.turn.wait()
             given = reply(exchange, answer, sender.decode_error, sender.time_out)
@@ -142,7 +144,7 @@ def _begun(sender: Sender, body: bytes) -> Exchange | Course:
 
 
 async def _turn_of(answer: Answer) -> None:
-    if answer.outcome == "cancelled" and (answer.exchange is None or answer.exchange.status is None):
+    if answer.never_came or (answer.outcome == "cancelled" and (answer.exchange is None or answer.exchange.status is None)):
         await boundary.pend(answer)
     elif answer.turn is not None:
         await answer.turn.wait_async()

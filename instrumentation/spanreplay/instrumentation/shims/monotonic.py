@@ -64,7 +64,10 @@ class _Clock:
 
     def __call__(self) -> Any:
         """What the clock says, in the unit of the function."""
-        code = _getframe(1).f_code
+        try:
+            code = _getframe(1).f_code
+        except TypeError:  # what is closed as the interpreter takes its modules apart reads the time too
+            return self._original()
         if not _tellers or code.co_filename in _others or not _counts(_getframe(1)):
             return self._original()
         try:

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, Self, TypeAlias
 from spanreplay.replay.isolation.refusal import Refusal
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.rebuilding.origin import is_foreign, judged
-from spanreplay.replay.reexecution.stopped import was_stopped
+from spanreplay.replay.reexecution.stopped import never_came, was_stopped
 from spanreplay.replay.reexecution.versions_now import Comparison
 
 DifferenceKind: TypeAlias = Literal[
@@ -269,7 +269,7 @@ def unreached(run: Run, totals: Totals) -> list[Step]:
     if is_foreign(run):
         spoken |= _excused(run, used, spoken)
     missed = (step for step in judged(run) if step.seq not in spoken and step.outcome not in ("cancelled", "unknown"))
-    return [step for step in missed if not was_stopped(step)]
+    return [step for step in missed if not was_stopped(step) and not never_came(step)]
 
 
 def _excused(run: Run, used: Collection[int], spoken: Collection[int]) -> set[int]:

@@ -4,11 +4,14 @@ Both sides are compared: the versions in force at the step (prompt, tools as off
 command (code, dependencies, variables, arguments, Python, machine). A change explains a difference where it is seen to have reached it:
 
 - the field that differs is the changed thing itself;
-- or the words that differ stand in the changed lines, in the new value of the variable, in the files of the dependency;
+- or the words that differ stand in what has changed: of a prompt, of a skill, in lines of code, in the new value of the variable, in the
+  files of the dependency;
 - or the line that made the call has changed;
 - or, where nothing but dependencies has changed, one of them made the call.
 
-Where only one thing has changed at all, that is said so. Else several may have done it, and which cannot be told: nothing is guessed.
+Where several have the words, one that has those of both sides, the recorded and the actual, counts before one that has those of one side
+only. Several that have different words made a part each. Where only one thing has changed at all, that is said so. Else several may have
+done it, and which cannot be told: nothing is guessed.
 """
 
 import json
@@ -130,7 +133,7 @@ class Causes:
         reached = [hit for hit in hits if hit.strength == best > _POSSIBLE]
         if seen:
             what, reached = None, _merged(seen, [hit for hit in reached if best == _SEEN])
-        told = self._told(what, _sided(reached), hits)
+        told = self._told(what, _in_order(_sided(reached), difference), hits)
         if told is None:
             if difference.kind != "input" and self._comparison is None:
                 return difference
@@ -247,6 +250,10 @@ class Causes:
 
     def _carriers(self, text: ChangedText) -> Iterator[tuple[str, str]]:
         """The changed files of the code that a text stands in."""
+        files = [] if self._comparison is None else [change for change in self._comparison.changed if change.kind == "file"]
+        for change in files:
+            if any(holds(_read(Path(change.name)), words) for words in text.added):
+                yield change.name, _said(change)
         if (code := self._code) is None:
             return
         for source in code.sources:
@@ -285,7 +292,7 @@ class Causes:
             if change.kind not in _CODE and (folder is None or change.kind in ("dependency", "file")):  # a skill is files
                 strength = self._strength(change, added, removed, looked, evidence)
                 words = self._words(change, [*added, *removed]) if strength == _SEEN else frozenset()
-                yield _Hit(change.kind, _said(change), strength, words=words)
+                yield _Hit(change.kind, _said(change), strength, file=change.name if change.kind == "file" else None, words=words)
         code = self._code
         if code is not None:
             for source in code.sources:
@@ -355,17 +362,30 @@ def _merged(texts: list[_Hit], reached: list[_Hit]) -> list[_Hit]:
     """The texts, each with the place in the code that it stands at, and what else reached a difference."""
     made = []
     for text in texts:
-        seen = [hit.text for hit in reached if hit.kind in _CODE and hit.file in text.carriers]
+        seen = [hit.text for hit in reached if hit.file in text.carriers]
         own = seen if len(seen) == 1 else list(text.carriers.values())
         made.append(replace(text, text=f"{text.text}: {own[0]}") if len(own) == 1 else text)
     carried = {file for text in texts for file in text.carriers}
-    return [*made, *(hit for hit in reached if hit.kind not in _CODE or hit.file not in carried)]
+    return [*made, *(hit for hit in reached if hit.file not in carried)]
 
 
 def _sided(reached: list[_Hit]) -> list[_Hit]:
     """Without what has the words of one side only, where another change has those of both."""
     whole = {word for hit in reached if hit.both for word in hit.words}
     return [hit for hit in reached if hit.both is not False or not hit.words <= whole]
+
+
+def _in_order(reached: list[_Hit], difference: Difference) -> list[_Hit]:
+    """As their words come in the difference, where each has its own."""
+    if len(reached) < 2 or not _apart(reached):
+        return reached
+    evidence = difference.evidence or {}
+    texts = [*evidence.get("added", ()), *evidence.get("removed", ())]
+
+    def first(hit: _Hit) -> int:
+        return min((place for place, text in enumerate(texts) if any(word in text for word in hit.words)), default=len(texts))
+
+    return sorted(reached, key=first)
 
 
 def _apart(reached: list[_Hit]) -> bool:

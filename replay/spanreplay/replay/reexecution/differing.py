@@ -16,7 +16,7 @@ from spanreplay.replay.reexecution.changed_texts import skill_texts
 from spanreplay.replay.reexecution.comparing import Comparing
 from spanreplay.replay.reexecution.diff import ABSENT, ValueDifference, differences, shown, unified
 from spanreplay.replay.reexecution.evidence import fragments
-from spanreplay.replay.reexecution.forms import comparable, parsed
+from spanreplay.replay.reexecution.forms import comparable, parsed, telling
 from spanreplay.replay.reexecution.ledger import Difference, DifferenceKind
 from spanreplay.replay.reexecution.likening import named_keys
 from spanreplay.replay.reexecution.matched import Missed
@@ -199,7 +199,7 @@ def of_call(
         run_id=None if recorded is None else recorded.run.run_id,
         step=None if expected is None else expected.seq,
         name=f"{named.kind} {named.name}",
-        actual=None if asked is None else shown(parsed(asked)),
+        actual=None if asked is None else shown(telling(step.call.kind, parsed(asked))),
         detail=detail,
         where=where or user_line(sys._getframe(1)),
         nearest=() if recorded is None else nearest(recorded, alike, asked),

@@ -28,3 +28,8 @@ def parsed(text: str | None) -> Any:
         return json.loads(text)
     except ValueError:
         return text
+
+
+def telling(kind: str, value: Any) -> Any:
+    """What of an input is shown as a whole: of a request to a model its body, as where it was sent tells nothing."""
+    return value["body"] if kind == "model_call" and isinstance(value, dict) and "body" in value else value

@@ -7,7 +7,6 @@ at its end: a call that has come by then was made later, any other was not made.
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.replay.isolation.callers import user_line
@@ -15,7 +14,7 @@ from spanreplay.replay.model import Step
 from spanreplay.replay.reexecution.diff import ABSENT, shown
 from spanreplay.replay.reexecution.differing import packages
 from spanreplay.replay.reexecution.evidence import fragments
-from spanreplay.replay.reexecution.forms import comparable, parsed
+from spanreplay.replay.reexecution.forms import comparable, parsed, telling
 from spanreplay.replay.reexecution.ledger import Difference, Totals
 from spanreplay.replay.reexecution.matched import Missed
 from spanreplay.replay.reexecution.matching import RecordedRun
@@ -39,7 +38,7 @@ def of_order(
     instead = f"{step.call.kind} {step.call.name}" if other is None else f"step {other.seq}, {other.kind} {other.name}"
     came = asked if other is None else recorded.input_of(other)
     is_late = other is not None and wanted == asked and wanted != came
-    left, right = _telling(expected.kind, parsed(wanted)), _telling(step.call.kind if other is None else other.kind, parsed(came))
+    left, right = telling(expected.kind, parsed(wanted)), telling(step.call.kind if other is None else other.kind, parsed(came))
     return Difference(
         kind="order",
         run_id=recorded.run.run_id,
@@ -57,7 +56,7 @@ def of_order(
 def asked_for(step: Step) -> str | None:
     """What a recorded step asked, as a short text."""
     value = step.input if step.typed_input is None else parsed(comparable(step.typed_input))
-    return None if value is None else shown(_telling(step.kind, value))
+    return None if value is None else shown(telling(step.kind, value))
 
 
 def enter_made_later(totals: Totals) -> None:
@@ -103,8 +102,3 @@ def _late(instead: str) -> str:
 
 def _call(instead: str) -> str:
     return f"the call of {instead}," if instead.startswith("step ") else instead
-
-
-def _telling(kind: str, value: Any) -> Any:
-    """Of a request to a model its body: where it was sent tells nothing here."""
-    return value["body"] if kind == "model_call" and isinstance(value, dict) and "body" in value else value

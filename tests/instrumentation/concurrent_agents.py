@@ -250,6 +250,24 @@ async def asyncio_queue_with_scopes() -> list[int]:
     return [done[item] for item in range(MANY)]
 
 
+async def tasks_for_items() -> list[int]:
+    """One task starts another one for each item, in the order in which the items come."""
+    items: asyncio.Queue[int] = asyncio.Queue()
+    tasks = dict[int, "asyncio.Task[int]"]()
+
+    async def produce(number: int) -> None:
+        for _ in range(chance.turns()):
+            await asyncio.sleep(0)
+        await items.put(number)
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(MANY):
+            group.create_task(produce(number))
+        for _ in range(MANY):
+            tasks[await items.get()] = group.create_task(late())
+    return [tasks[number].result() for number in range(MANY)]
+
+
 # ---- other loops ------------------------------------------------------------------------------------------------
 
 
@@ -478,6 +496,7 @@ CASES: dict[str, Callable[[], Any]] = {
         queue_of_different_items,
         queue_with_scopes,
         asyncio_queue_with_scopes,
+        tasks_for_items,
         anyio_on_asyncio,
         anyio_threads_on_asyncio,
         anyio_on_trio,

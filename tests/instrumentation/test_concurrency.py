@@ -32,6 +32,7 @@ HERE: Final = (
     "queue_of_different_items",
     "queue_with_scopes",
     "asyncio_queue_with_scopes",
+    "tasks_for_items",
     "anyio_on_asyncio",
     "order_on_asyncio",
     "order_in_threads",

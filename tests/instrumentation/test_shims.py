@@ -328,6 +328,7 @@ def _patched() -> dict[str, Any]:
     owners: dict[str, tuple[Any, list[str]]] = {
         "loop": (asyncio.BaseEventLoop, ["create_task", "call_later", "call_at", "call_soon_threadsafe"]),
         "lock": (asyncio.Lock, ["__init__", "acquire"]),
+        "queue": (asyncio.Queue, ["__init__", "put", "put_nowait"]),
         "semaphore": (asyncio.Semaphore, ["__init__", "acquire"]),
         "pool": (ThreadPoolExecutor, ["submit"]),
         "threads": (ThreadPool, ["apply_async", "_map_async", "imap", "imap_unordered"]),

@@ -15,6 +15,7 @@ from spanreplay.instrumentation.shims import (
     processes,
     queues,
     registered,
+    task_queues,
     tasks,
     thread_pools,
     threads,
@@ -39,6 +40,7 @@ def install() -> None:
             ordered_sets.install()
             deadlines.install()
         locks.install()  # below what keeps who gives up to wait
+        task_queues.install()
         given_up.install()
         queues.install()
         timed_waits.install()
@@ -71,6 +73,7 @@ def uninstall() -> None:
         timed_waits.uninstall()
         queues.uninstall()
         given_up.uninstall()
+        task_queues.uninstall()
         locks.uninstall()
         deadlines.uninstall()
         ordered_sets.uninstall()

@@ -27,8 +27,8 @@ _IN_VAIN: Final = 3
 _ORDER: Final = "_spanreplay_order"
 
 
-class LockOrder:
-    """Whose turn it is to get one lock. It belongs to one event loop.
+class TaskOrder:
+    """Whose turn it is at one lock, or one end of a queue. It belongs to one event loop.
 
     Args:
         session: of the program.
@@ -51,12 +51,12 @@ class LockOrder:
         self._alone: list[int] | None = []
         """Milliseconds of the items of the only task that has had it; ``None`` when there are several."""
 
-    async def get(self, who: str, acquire: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-        """Acquire it when it is the turn of ``who``, the path of a task."""
+    async def in_turn(self, who: str, acquire: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        """Do it when it is the turn of ``who``, the path of a task."""
         while self._left and not self._is_turn(who):
             await self._wait(who)
         made = await acquire()
-        self._had(who)
+        self.had(who)
         return made
 
     def _is_turn(self, who: str) -> bool:
@@ -87,7 +87,8 @@ class LockOrder:
                 self._told.relaxed()
                 self._wake_next()
 
-    def _had(self, who: str) -> None:
+    def had(self, who: str) -> None:
+        """It has got the lock, or put its item."""
         if self._left:
             self._early[who] += 1
             while self._left and all(self._early[member] for member in self._left[0][1]):
@@ -134,35 +135,46 @@ def _wake(future: "asyncio.Future[None]") -> None:
         future.set_result(None)
 
 
-def _of_program(frame: FrameType | None) -> bool:
+def made_by_program(frame: FrameType | None) -> bool:
+    """Whether the program's own code asks, by itself or through another class of :mod:`asyncio.locks`."""
     while frame is not None and frame.f_globals.get("__name__") == _BETWEEN:
         frame = frame.f_back
     return frame is not None and is_own(frame)
 
 
-def _making(original: Callable[..., None]) -> Callable[..., None]:
+def making(original: Callable[..., None], name: str) -> Callable[..., None]:
+    """An ``__init__`` that gives what the program's own code makes an order, in a channel of this name."""
+
     @functools.wraps(original)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 — it stands in for that
         original(self, *args, **kwargs)
         scope = scopes.current_scope() if scopes.process.active else None
-        if scope is None or (scope.session.orders is None and scope.session.told_orders is None) or not _of_program(sys._getframe(1)):
+        if scope is None or (scope.session.orders is None and scope.session.told_orders is None) or not made_by_program(sys._getframe(1)):
             return
-        channel = channel_of(scope, f"lock#{scope.next('!lock')}")
+        channel = channel_of(scope, f"{name}#{scope.next('!' + name)}")
         if channel is not None:
-            setattr(self, _ORDER, LockOrder(scope.session, channel))
+            setattr(self, _ORDER, TaskOrder(scope.session, channel))
 
     return __init__
+
+
+def order_at(place: object) -> tuple[TaskOrder | None, str | None]:
+    """The order there, and the path of who asks; ``None`` where nothing is kept or told."""
+    order: TaskOrder | None = getattr(place, _ORDER, None)
+    scope = scopes.current_scope() if order is not None and scopes.process.active else None
+    if order is None or scope is None or scope.session is not order.session or channel_of(scope, _ORDER) is None:
+        return None, None
+    return order, scope.path
 
 
 def _acquiring(original: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
     @completions.marked
     @functools.wraps(original)
     def acquire(self: Any) -> Any:
-        order: LockOrder | None = getattr(self, _ORDER, None)
-        scope = scopes.current_scope() if order is not None and scopes.process.active else None
-        if order is None or scope is None or scope.session is not order.session or channel_of(scope, _ORDER) is None:
+        order, who = order_at(self)
+        if order is None or who is None:
             return original(self)
-        made: Any = order.get(scope.path, functools.partial(original, self))
+        made: Any = order.in_turn(who, functools.partial(original, self))
         made.__name__, made.__qualname__ = original.__name__, original.__qualname__
         return made
 
@@ -172,7 +184,7 @@ def _acquiring(original: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..
 def install() -> None:
     """Patch asyncio."""
     for kind in (asyncio.Lock, asyncio.Semaphore):
-        _patches.replace(kind, "__init__", _making)
+        _patches.replace(kind, "__init__", functools.partial(making, name="lock"))
         _patches.replace(kind, "acquire", _acquiring)
 
 

@@ -95,13 +95,13 @@ class Recording:
     def _more(self, *, seed_random: bool) -> dict[str, str | bool]:
         more: dict[str, str | bool] = {names.RUN_RANDOM_SEEDED: True} if seed_random else {}
         if self.command:  # whose end nobody but its process sees
-            more[names.RUN_ERROR] = codec.dump(None)
+            more[names.RUN_ERRORS_KEPT] = True
             tell_of_crash(self._crashed)
         return more
 
     def _crashed(self, error: BaseException) -> None:
         text = self.config.redactor.typed(codec.encode_exception(error).text)[0]
-        self.writer.patch_span(self.place.trace_id, self.place.span_id, attributes={names.RUN_ERROR: text})
+        self.writer.patch_span(self.place.trace_id, self.place.span_id, attributes={names.RUN_ERROR + self.session.process_id: text})
 
     def leave(self) -> None:
         """Give the process back what was taken of it."""

@@ -133,7 +133,9 @@ RUN_ORDER: Final = "spanreplay.run.order"  # (J) as STEP_ORDER: what was seen af
 RUN_HASH_SEED: Final = "spanreplay.run.hash_seed"
 """``PYTHONHASHSEED`` that ``record`` chose for the command."""
 RUN_EXIT_CODE: Final = "spanreplay.run.exit_code"
-RUN_ERROR: Final = "spanreplay.run.error"  # (J) typed exception that ended the command's first process; null where none did
+RUN_ERROR: Final = "spanreplay.run.error."  # (J) and the id of a process: the typed exception that has ended it
+RUN_ERRORS_KEPT: Final = "spanreplay.run.errors_kept"
+"""bool, only true: a process of this command that no such attribute names has not ended by an exception."""
 RUN_DROPPED: Final = "spanreplay.run.dropped"
 """int: records that could not be kept while this run was recorded."""
 RUN_UNTAPED: Final = "spanreplay.run.untaped"  # (J) what happened outside every seam, named while recording

@@ -230,8 +230,8 @@ class Run:
     typed_output: str | None = None
     typed_error: str | None = None
     """The exception that ended it."""
-    ended_by: str | None = None
-    """The same of a command's first process; ``null`` where none did, ``None`` where that is not known."""
+    ended_by: tuple[str, ...] | None = None
+    """The same of each process that a command has started and an exception has ended; ``None`` where that is not known."""
     redaction: str | None = None
     """The redaction policy in force while recording, as its JSON text."""
     seed: str | None = None

@@ -265,7 +265,7 @@ def _with_run(draft: StepDraft, span: SpanRecord, fields: Fields) -> StepDraft:
         typed_input=typed_input,
         typed_output=typed_output,
         typed_error=draft.typed_error,
-        ended_by=_typed(fields, a.RUN_ERROR),
+        ended_by=_ended_by(span, fields) if fields.true(a.RUN_ERRORS_KEPT) else None,
         redaction=fields.text(a.RUN_REDACTION),
         seed=fields.text(a.RUN_SEED),
         random_seeded=fields.true(a.RUN_RANDOM_SEEDED),
@@ -280,6 +280,11 @@ def _with_run(draft: StepDraft, span: SpanRecord, fields: Fields) -> StepDraft:
         forked_from=fields.identifier(a.FORKED_FROM),
     )
     return replace(draft, run=run, root=True)
+
+
+def _ended_by(span: SpanRecord, fields: Fields) -> tuple[str, ...]:
+    found = (_typed(fields, name) for name in sorted(span.attributes) if name.startswith(a.RUN_ERROR))
+    return tuple(text for text in found if text is not None)
 
 
 def _list(value: Json) -> tuple[Json, ...]:

@@ -41,7 +41,7 @@ class RunDraft:
     typed_input: str | None = None
     typed_output: str | None = None
     typed_error: str | None = None
-    ended_by: str | None = None
+    ended_by: tuple[str, ...] | None = None
     redaction: str | None = None
     seed: str | None = None
     random_seeded: bool = False

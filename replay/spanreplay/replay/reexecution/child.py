@@ -117,7 +117,7 @@ def _start(scratch: Path) -> None:
     sessions.activate(session.root(command, place.path))
     clock.start()
     if not plan.options.guard:
-        ledger.enter("started", pid=os.getpid(), argv=sys.orig_argv, isolation="none")
+        ledger.enter("started", pid=os.getpid(), argv=sys.orig_argv, isolation="none", first=place.top)
         return
     tempfile.tempdir = temporary
     sys.dont_write_bytecode = True
@@ -174,7 +174,7 @@ def _start(scratch: Path) -> None:
         follow(go_on)
     atexit.register(finish, session, guard, ledger)
     guard.arm_process()
-    ledger.enter("started", pid=os.getpid(), argv=sys.orig_argv, isolation=isolation)
+    ledger.enter("started", pid=os.getpid(), argv=sys.orig_argv, isolation=isolation, first=place.top)
 
 
 def _around(

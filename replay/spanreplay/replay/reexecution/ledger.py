@@ -108,6 +108,8 @@ class Totals:
     """What a replay did, over all its processes."""
 
     processes: int = 0
+    first: int = 0
+    """Of them those that no other one of them has started: more than one where a shell is the command."""
     used: dict[str, set[int]] = field(default_factory=dict)
     """Run id to the ``seq`` of every recorded step that answered a call."""
     covered: dict[str, set[int]] = field(default_factory=dict)
@@ -194,6 +196,7 @@ def apply(totals: Totals, event: str, facts: Mapping[str, Any]) -> None:
 
 def _started(totals: Totals, facts: Mapping[str, Any]) -> None:
     totals.processes += 1
+    totals.first += facts.get("first") is True
     totals.isolation.append(facts.get("isolation", "none"))
 
 

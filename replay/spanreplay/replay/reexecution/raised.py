@@ -7,7 +7,7 @@ of processes, moments, and durations.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.replay.model import Run
@@ -18,10 +18,9 @@ from spanreplay.replay.reexecution.forms import comparable
 from spanreplay.replay.reexecution.ledger import Difference, Totals
 from spanreplay.semconv import attributes as names
 
-NONE: Final = "null"
-"""Recorded of a command that no exception has ended."""
 _COMPARED: Final = frozenset({"error", "timeout", "tool_error", "malformed"})
 """Outcomes whose exception is the agent's own."""
+_Told: TypeAlias = list[tuple[str, str]]
 _DEEPEST: Final = 8
 _MOST: Final = 100
 _EACH_TIME: Final = (
@@ -48,7 +47,8 @@ def of_end(
     """
     if error is None or outcome != step.outcome or outcome not in _COMPARED:
         return
-    found = _differing(error, (step.view or {}).get(names.STEP_ERROR), comparing)
+    raised = (step.view or {}).get(names.STEP_ERROR)
+    found = _differing(_told(error), _told(raised) if isinstance(raised, str) else None, comparing)
     if found is not None:
         field, recorded, actual = found
         name = f"{step.call.kind} {step.call.name}"
@@ -56,7 +56,7 @@ def of_end(
 
 
 def of_command(runs: Sequence[Run], totals: Totals, comparing: Comparing) -> Difference | None:
-    """How the exception that has ended a command's first process differs; ``None`` where it does not, or an older recording has none.
+    """How the exception that has ended the Python process of a command differs; ``None`` where it does not, or none is kept.
 
     Args:
         runs: of the command.
@@ -64,13 +64,14 @@ def of_command(runs: Sequence[Run], totals: Totals, comparing: Comparing) -> Dif
         comparing: what does not count.
     """
     recorded = next((run.ended_by for run in runs if run.is_command), None)
-    if recorded is None:
+    if recorded is None or totals.first != 1:  # of several, the record does not keep how each has ended
         return None
-    crashed: Mapping[str, Any] = next((facts for facts in totals.crashes if facts.get("error") is not None), {})
-    found = _differing(recorded, crashed.get("error", NONE), comparing)
+    crashes = [facts for facts in totals.crashes if isinstance(facts.get("error"), str)]
+    found = _differing(_of_all(recorded), _of_all([facts["error"] for facts in crashes]), comparing)
     if found is None:
         return None
     field, wanted, actual = found
+    crashed: Mapping[str, Any] = crashes[0] if crashes else {}
     detail = crash_told(crashed) if crashed else "no exception has ended the agent"
     where = crashed.get("where")
     return Difference(
@@ -78,11 +79,19 @@ def of_command(runs: Sequence[Run], totals: Totals, comparing: Comparing) -> Dif
     )
 
 
-def _differing(recorded: str, actual: object, comparing: Comparing) -> tuple[str, str, str] | None:
+def _of_all(typed: Sequence[str]) -> _Told | None:
+    """What several processes ended with, in the order of that: which of them is first is not known."""
+    found = [_told(text) for text in typed]
+    whole = [told for told in found if told is not None]
+    return [one for told in sorted(whole, key=_in_order) for one in told] if len(whole) == len(found) else None
+
+
+def _in_order(told: _Told) -> _Told:
+    return [(type_, _bare(text)) for type_, text in told]
+
+
+def _differing(wanted: _Told | None, got: _Told | None, comparing: Comparing) -> tuple[str, str, str] | None:
     """The field that differs, and its two values."""
-    if not isinstance(actual, str):
-        return None
-    wanted, got = _told(recorded), _told(actual)
     if wanted is None or got is None:
         return None
     for (type_, text), (other, words) in zip(wanted, got, strict=False):
@@ -115,14 +124,12 @@ def _bare(text: str) -> str:
     return text
 
 
-def _told(typed: str) -> list[tuple[str, str]] | None:
+def _told(typed: str) -> _Told | None:
     """Class and text of an exception, then of those inside a group, in the order of these; ``None`` where it is no record of one."""
     try:
         tree = json.loads(comparable(typed) or "")
     except (ValueError, RecursionError):
         return None
-    if tree is None:
-        return []
     found = list(_walk(tree, _DEEPEST))[:_MOST]
     return [*found[:1], *sorted(found[1:])] or None
 

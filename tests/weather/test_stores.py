@@ -89,7 +89,9 @@ def test_a_folder_that_may_not_be_written(station: Station) -> None:
     assert not list(closed.iterdir())
     (station.root / "there" / "journal").mkdir(parents=True)
     (station.root / "there").chmod(0o500)
-    assert_not_run(station.at(station.root / "there").record(agent("worker", "none"), preexec_fn=_without_power), "Make the folder writable")
+    assert_not_run(
+        station.at(station.root / "there").record(agent("worker", "none"), preexec_fn=_without_power), "Make the folder writable"
+    )
 
 
 def mounted(path: Path, *options: str) -> Iterator[Path]:

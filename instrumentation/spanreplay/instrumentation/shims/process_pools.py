@@ -14,7 +14,6 @@ import wrapt
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.session import RunContext
-from spanreplay.instrumentation.shims import randomness
 from spanreplay.instrumentation.shims.jobs import JOB, named
 from spanreplay.instrumentation.shims.patching import Patches
 from spanreplay.instrumentation.shims.threads import label_of
@@ -60,6 +59,10 @@ def _here(scope: Scope, function: Callable[..., Any]) -> _Place:
     return _Place(path, run.run_id, run.name, run.path, run.agent, run.command_id, run.fallback)
 
 
+begun: Final[set[Callable[[str, str], None]]] = set()
+"""Told of each job that begins: the path of its run, and where in that it was handed over."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlacedJob:
     """A job that runs where it was handed over; pickled, as the function was."""
@@ -75,7 +78,8 @@ class PlacedJob:
         scope = self.place.scope(root)
         before = scopes.enter_thread(scope)
         token = scopes.enter(scope)
-        randomness.begin_job(self.place.run_path, self.place.path)
+        for told in begun:
+            told(self.place.run_path, self.place.path)
         try:
             return self.function(*args, **kwargs)
         finally:

@@ -27,6 +27,7 @@ from spanreplay.instrumentation.hooks import Hooks
 from spanreplay.instrumentation.shims import temporary_names
 from spanreplay.instrumentation.shims.jobs import JOB
 from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.shims.process_pools import begun
 
 _VERSIONS: Final = {"uuid1": 1, "uuid4": 4, "uuid6": 6, "uuid7": 7, "uuid8": 8}
 _DRAWS: Final = (
@@ -210,12 +211,14 @@ def install(seed: str, *, fresh: bool, secrets: bool = False) -> None:
         by_module = seed.startswith(_BY_MODULE)
         _state.update(seed=seed, root=seed, by_module=by_module, by_place=seed.startswith(_BY_PLACE))
         _state.update(fresh=fresh, seeded_by_program=not fresh, secrets=secrets)
+        begun.add(begin_job)
         _hooks.install()
 
 
 def uninstall() -> None:
     """Leave randomness to the system again."""
     _state["seed"] = None
+    begun.discard(begin_job)
     _hooks.uninstall()
 
 

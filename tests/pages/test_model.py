@@ -122,11 +122,26 @@ def test_what_is_no_request_to_a_model_is_refused(url: str) -> None:
     ):
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(f"{url}{path}", data)
-        assert (refused.value.code, "message" in json.load(refused.value)["error"]) == (status, True)
+        with refused.value as answer:
+            assert (answer.code, "message" in json.load(answer)["error"]) == (status, True)
 
 
-def test_the_openai_sdk_is_answered(url: str) -> None:
-    client = openai.OpenAI(base_url=f"{url}/v1", api_key="none")
+@pytest.fixture
+def openai_client(url: str) -> Iterator[openai.OpenAI]:
+    """Closed at the end: a connection that is left open is collected, with a warning, in the middle of another test."""
+    with openai.OpenAI(base_url=f"{url}/v1", api_key="none") as client:
+        yield client
+
+
+@pytest.fixture
+def anthropic_client(url: str) -> Iterator[anthropic.Anthropic]:
+    """Closed at the end."""
+    with anthropic.Anthropic(base_url=url, api_key="none") as client:
+        yield client
+
+
+def test_the_openai_sdk_is_answered(openai_client: openai.OpenAI) -> None:
+    client = openai_client
     _, offered, question, answered, _, _ = WIRES["chat"]
     message = client.chat.completions.create(model="m", messages=question, **offered).choices[0].message
     assert message.tool_calls is not None
@@ -151,8 +166,8 @@ def test_the_openai_sdk_is_answered(url: str) -> None:
         assert whole.output[0].type == ("message" if text else "function_call")
 
 
-def test_the_anthropic_sdk_is_answered(url: str) -> None:
-    client = anthropic.Anthropic(base_url=url, api_key="none")
+def test_the_anthropic_sdk_is_answered(anthropic_client: anthropic.Anthropic) -> None:
+    client = anthropic_client
     _, offered, question, answered, _, _ = WIRES["anthropic"]
     (block,) = client.messages.create(model="m", max_tokens=99, messages=question, **offered).content
     assert block.type == "tool_use"

@@ -1,7 +1,6 @@
 """Who is acting: what the Python stack says about an audit event."""
 
 import os
-import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from types import FrameType
 from typing import Final
 
 from spanreplay.instrumentation.probes import Look, is_installed, is_named, is_standard
+from spanreplay.replay.isolation.frames import current_frames
 from spanreplay.replay.isolation.known import TELEMETRY
 
 IMPORT_WRITER: Final = "<frozen importlib._bootstrap_external>"
@@ -82,7 +82,7 @@ def user_line(frame: FrameType | None) -> str | None:
 
 def user_line_of_all(frame: FrameType | None) -> str | None:
     """The same; where it has none, as in a thread that a framework has started, that of the main thread, which waits for it."""
-    main = sys._current_frames().get(threading.main_thread().ident or 0)
+    main = current_frames().get(threading.main_thread().ident or 0)
     waiting = user_line(main)
     return user_line(frame) or (None if waiting is None else f"{waiting} (where the main thread is)")
 

@@ -5,7 +5,6 @@ starts later, begins when it goes on. The record knows of both: who opens severa
 the first has ended.
 """
 
-import sys
 import threading
 from collections.abc import Hashable, Mapping
 from concurrent.futures import thread as pools
@@ -14,6 +13,7 @@ from weakref import ref
 
 from spanreplay.boundary import loops
 from spanreplay.boundary.scope import Scope
+from spanreplay.replay.isolation.frames import current_frames
 from spanreplay.replay.model import Step
 from spanreplay.replay.reexecution.forks import FORK
 
@@ -93,5 +93,5 @@ def _is_over(who: Hashable) -> bool:
         return task is None or (task.done() if hasattr(task, "done") else task.coro.cr_frame is None)
     if all(thread.ident != who for thread in threading.enumerate()):
         return True
-    frame = sys._current_frames().get(who) if isinstance(who, int) else None
+    frame = current_frames().get(who) if isinstance(who, int) else None
     return frame is not None and frame.f_code is _IDLE

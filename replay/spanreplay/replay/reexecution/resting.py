@@ -5,12 +5,13 @@ before the next thread is given its answer. An event loop tells that it has noth
 still.
 """
 
-import sys
 import threading
 import time
 from concurrent.futures import thread as pools
 from pathlib import Path
 from typing import Final
+
+from spanreplay.replay.isolation.frames import current_frames
 
 _GLANCE_S: Final = 0.0003
 _GLANCES: Final = 3
@@ -36,7 +37,7 @@ class GivenTo:
         nobody, until = threading.Event(), time.monotonic() + _LONGEST_S
         before, same = None, 0
         while same < _GLANCES and time.monotonic() < until:
-            frame = sys._current_frames().get(self._ident)
+            frame = current_frames().get(self._ident)
             if frame is None or frame.f_code is _IDLE:
                 return
             here = id(frame), frame.f_lasti
@@ -55,7 +56,7 @@ def others_rest() -> None:
     before, same = None, 0
     while same < _GLANCES and time.monotonic() < until:
         mine = threading.get_ident()
-        here = {ident: (id(frame), frame.f_lasti) for ident, frame in sys._current_frames().items() if ident != mine}
+        here = {ident: (id(frame), frame.f_lasti) for ident, frame in current_frames().items() if ident != mine}
         natives = [thread.native_id for thread in threading.enumerate() if thread.ident != mine]
         same = same + 1 if here == before and not any(map(_runs, natives)) else 0
         before = here

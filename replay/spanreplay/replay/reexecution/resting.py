@@ -19,6 +19,9 @@ _GLANCES: Final = 3
 _LONGEST_S: Final = 0.05
 """Of a thread that goes on working the next one does not wait for the end."""
 _IDLE: Final = pools._worker.__code__
+_nobody: Final = threading.Lock()
+"""Held for ever: whoever wants it waits as long as he says, by no function of the program's, some of which are patched."""
+_nobody.acquire()
 
 
 class GivenTo:
@@ -34,7 +37,7 @@ class GivenTo:
         """Return when it stands still, is gone or has no job left; at once in that thread itself."""
         if self._ident == threading.get_ident():
             return
-        nobody, until = threading.Event(), time.monotonic() + _LONGEST_S
+        until = time.monotonic() + _LONGEST_S
         before, same = None, 0
         while same < _GLANCES and time.monotonic() < until:
             frame = current_frames().get(self._ident)
@@ -44,7 +47,7 @@ class GivenTo:
             frame = None  # nothing of the agent's is kept alive
             same = same + 1 if here == before and not self._runs() else 0
             before = here
-            nobody.wait(_GLANCE_S)
+            _nobody.acquire(timeout=_GLANCE_S)
 
     def _runs(self) -> bool:
         return _runs(self._native)
@@ -52,7 +55,7 @@ class GivenTo:
 
 def others_rest() -> None:
     """Return when no other thread does anything, though not after longer than for one that goes on working."""
-    nobody, until = threading.Event(), time.monotonic() + _LONGEST_S
+    until = time.monotonic() + _LONGEST_S
     before, same = None, 0
     while same < _GLANCES and time.monotonic() < until:
         mine = threading.get_ident()
@@ -60,7 +63,7 @@ def others_rest() -> None:
         natives = [thread.native_id for thread in threading.enumerate() if thread.ident != mine]
         same = same + 1 if here == before and not any(map(_runs, natives)) else 0
         before = here
-        nobody.wait(_GLANCE_S)
+        _nobody.acquire(timeout=_GLANCE_S)
 
 
 def _runs(native: int | None) -> bool:

@@ -7,23 +7,21 @@ another one was answered, which waits for the lock. A condition has a lock. Of w
 import asyncio
 import functools
 import sys
-import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Coroutine
 from types import FrameType
 from typing import Any, Final
 
 from spanreplay.boundary import scope as scopes
-from spanreplay.boundary.orders import MOST_OF_ONE, Channel, Item, Member, channel_of
+from spanreplay.boundary.orders import MOST_OF_ONE, Channel, ToldOrders, channel_of
 from spanreplay.boundary.session import Session
 from spanreplay.instrumentation.shims import completions
 from spanreplay.instrumentation.shims.own_code import is_own
 from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.shims.recorded_turns import Lap, RecordedTurns
 
 _patches = Patches()
 _BETWEEN: Final = asyncio.Lock.__module__
-_IN_VAIN: Final = 3
-"""After so many who did not come, the rest comes as it comes."""
 _ORDER: Final = "_spanreplay_order"
 
 
@@ -39,37 +37,29 @@ class TaskOrder:
         self.session: Final = session
         self._channel = channel
         self._kept = session.orders
-        self._told = session.told_orders if session.mode == "replay" else None
-        self._left: deque[Item] = (None if self._told is None else self._told.left(channel)) or deque()
-        self._to_come = Counter(members[0] for _, members in self._left if members)
-        self._early: Counter[Member] = Counter()
-        """Who has had its turn and did not wait for it."""
-        self._waiting: dict[Member, deque[asyncio.Future[None]]] = {}
-        self._in_vain = 0
-        self._at = time.monotonic()
+        self._turns = RecordedTurns(session, channel)
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self._lap = Lap()
         self._only: str | None = None
         self._alone: list[int] | None = []
         """Milliseconds of the items of the only task that has had it; ``None`` when there are several."""
 
     async def in_turn(self, who: str, acquire: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         """Do it when it is the turn of ``who``, the path of a task."""
-        while self._left and not self._is_turn(who):
-            await self._wait(who)
+        turns = self._turns
+        while turns.told is not None and turns.left and not turns.told.released and turns.comes(who) and not turns.is_of(who):
+            await self._wait(who, turns.told)
         made = await acquire()
         self.had(who)
         return made
 
-    def _is_turn(self, who: str) -> bool:
-        return self._left[0][1] == (who,) or not self._to_come[who] or self._told is None or self._told.released
-
-    async def _wait(self, who: str) -> None:
+    async def _wait(self, who: str, told: ToldOrders) -> None:
         """Until the turn of ``who`` may have come, or the one that is awaited did not come in time."""
-        if self._told is None:
-            return
-        loop, head = asyncio.get_running_loop(), self._left[0]
-        patience = self._told.patience(head[0])
+        loop, left = asyncio.get_running_loop(), self._turns.left
+        head = left[0]
+        patience = told.patience(head[0])
         mine: deque[asyncio.Future[None]] = self._waiting.setdefault(who, deque())
-        while self._left and self._left[0] is head and not self._told.released:
+        while left and left[0] is head and not told.released:
             woken: asyncio.Future[None] = loop.create_future()
             mine.append(woken)
             timer = loop.call_later(patience.part, _wake, woken)
@@ -78,26 +68,18 @@ class TaskOrder:
             finally:
                 timer.cancel()
                 mine.remove(woken)
-            if self._left and self._left[0] is head and patience.is_over():
-                self._in_vain += 1
-                if self._in_vain >= _IN_VAIN:
-                    self._left.clear()
-                else:
-                    self._next()
-                self._told.relaxed()
+            if left and left[0] is head and patience.is_over():
+                self._turns.give_up()
+                told.relaxed()
                 self._wake_next()
 
     def had(self, who: str) -> None:
         """It has got the lock, or put its item."""
-        if self._left:
-            self._early[who] += 1
-            while self._left and all(self._early[member] for member in self._left[0][1]):
-                self._early.subtract(self._left[0][1])
-                self._next()
+        if self._turns.left:
+            self._turns.had(who)
             self._wake_next()
         if self._kept is not None:
-            now = time.monotonic()
-            ms, self._at = int((now - self._at) * 1000), now
+            ms = self._lap.ms()
             if self._alone is None:
                 self._kept.add(self._channel, ms, (who,))
             else:
@@ -116,17 +98,13 @@ class TaskOrder:
         kept.add(self._channel, ms, (who,))
         self._alone = None
 
-    def _next(self) -> None:
-        for member in self._left.popleft()[1]:
-            self._to_come[member] -= 1
-
     def _wake_next(self) -> None:
         """Whose turn it is now; all where there is no order any more."""
-        members = self._left[0][1] if self._left else tuple(self._waiting)
-        for member in members:
-            for woken in self._waiting.get(member, ()):
+        left = self._turns.left
+        for who in left[0][1] if left else tuple(self._waiting):
+            for woken in self._waiting.get(str(who), ()):
                 _wake(woken)
-        if not self._left:
+        if not left:
             self._waiting.clear()
 
 

@@ -9,25 +9,22 @@ import functools
 import queue
 import sys
 import threading
-import time
-from collections import Counter, deque
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final
 
 from spanreplay.boundary import loops
 from spanreplay.boundary import scope as scopes
-from spanreplay.boundary.orders import Channel, Item, Member, channel_of
+from spanreplay.boundary.orders import Channel, channel_of
 from spanreplay.boundary.session import Session
 from spanreplay.instrumentation.shims import timed_waits
 from spanreplay.instrumentation.shims.own_code import is_own
 from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.shims.recorded_turns import Lap, RecordedTurns
 
 _patches = Patches()
 _BETWEEN: Final = frozenset({"queue", __name__, timed_waits.__name__})
 """Modules that put or take for somebody else."""
-_IN_VAIN: Final = 3
-"""After so many who did not come, the rest of a channel comes as it comes."""
 
 
 class Turns:
@@ -42,19 +39,14 @@ class Turns:
         self.session: Final = session
         self._channel = channel
         self._kept = session.orders
-        self._told = session.told_orders if session.mode == "replay" else None
-        self._left: deque[Item] = (None if self._told is None else self._told.left(channel)) or deque()
-        self._early: Counter[Member] = Counter()
-        """Who has had its turn and did not wait for it."""
-        self._to_come = Counter(members[0] for _, members in self._left if members)
+        self._turns = RecordedTurns(session, channel)
         self._changed = threading.Condition()
-        self._in_vain = 0
-        self._at = time.monotonic()
+        self._lap = Lap()
 
     @property
     def awaits(self) -> bool:
         """Somebody's turn is still to come."""
-        return self._told is not None and bool(self._left)
+        return bool(self._turns.left)
 
     def wait(self, who: str, *, for_the_rest: bool) -> None:
         """Return when it is the turn of ``who``.
@@ -63,46 +55,30 @@ class Turns:
             who: path of the task or thread.
             for_the_rest: one who has no turn any more comes after all others; else it comes at once.
         """
-        told = self._told
-        if told is None or not self._left or loops.is_running():
+        turns = self._turns
+        if turns.told is None or not turns.left or loops.is_running():
             return
         with self._changed:
             head, patience = None, None
-            while self._left and not told.released:
-                if self._left[0][1] == (who,) or not (for_the_rest or self._to_come[who]):
+            while turns.left and not turns.told.released:
+                if turns.is_of(who) or not (for_the_rest or turns.comes(who)):
                     return
-                if head is not self._left[0] or patience is None:
-                    head, patience = self._left[0], told.patience(self._left[0][0])
+                if head is not turns.left[0] or patience is None:
+                    head, patience = turns.left[0], turns.told.patience(turns.left[0][0])
                 if not self._changed.wait(patience.part) and patience.is_over():
-                    self._in_vain += 1
-                    self._next()
-                    self._pass()
-                    if self._in_vain >= _IN_VAIN:
-                        self._left.clear()
-                    told.relaxed()
+                    turns.give_up()
+                    self._changed.notify_all()
+                    turns.told.relaxed()
 
     def had(self, who: str) -> None:
         """It has put or taken something."""
-        if self._left:
+        if self._turns.left:
             with self._changed:
-                if self._left:
-                    self._early[who] += 1
-                    self._pass()
+                if self._turns.left:
+                    self._turns.had(who)
+                    self._changed.notify_all()
         if self._kept is not None:
-            now = time.monotonic()
-            self._kept.add(self._channel, int((now - self._at) * 1000), (who,))
-            self._at = now
-
-    def _pass(self) -> None:
-        while self._left and all(self._early[member] for member in self._left[0][1]):
-            self._early.subtract(self._left[0][1])
-            self._next()
-
-    def _next(self) -> None:
-        _, members = self._left.popleft()
-        for member in members:
-            self._to_come[member] -= 1
-        self._changed.notify_all()
+            self._kept.add(self._channel, self._lap.ms(), (who,))
 
 
 def _frame_of_program(frame: FrameType | None) -> bool:

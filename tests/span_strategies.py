@@ -2,13 +2,12 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord
-
-"""Whether the long form of a property test was asked for."""
 
 MAX_TIME = 2**63 - 1
 MAX_UINT32 = 2**32 - 1
@@ -40,29 +39,59 @@ counts = st.integers(0, MAX_UINT32)
 kinds = st.integers(0, 5) | st.integers(0, 2**31 - 1)
 
 
-@st.composite
-def spans(draw: st.DrawFn, text: st.SearchStrategy[str] = any_text, integers: st.SearchStrategy[int] = any_int) -> SpanRecord:
-    """One span. An end of 0 is left out: OTLP says "absent" by it."""
+trace_ids = ids(16)
+span_ids = ids(8)
+parents = st.none() | span_ids
+ends = st.none() | st.integers(1, MAX_TIME)
+
+
+class _Parts(NamedTuple):
+    """What spans and log records consist of. A strategy costs far more to make than to draw from, so each is made once."""
+
+    attributes: st.SearchStrategy[dict[str, Any]]
+    events: st.SearchStrategy[list[EventRecord]]
+    links: st.SearchStrategy[list[LinkRecord]]
+    resources: st.SearchStrategy[Resource]
+    scopes: st.SearchStrategy[Scope]
+    bodies: st.SearchStrategy[Any]
+
+
+@cache
+def _parts(text: st.SearchStrategy[str], integers: st.SearchStrategy[int]) -> _Parts:
     pairs = attributes(text, integers)
     events = st.builds(EventRecord, name=text, time_ns=times, attributes=pairs, dropped_attributes=counts)
     links = st.builds(
-        LinkRecord, trace_id=ids(16), span_id=ids(8), trace_state=text, flags=counts, attributes=pairs, dropped_attributes=counts
+        LinkRecord, trace_id=trace_ids, span_id=span_ids, trace_state=text, flags=counts, attributes=pairs, dropped_attributes=counts
     )
+    return _Parts(
+        attributes=pairs,
+        events=st.lists(events, max_size=2),
+        links=st.lists(links, max_size=2),
+        resources=st.builds(Resource, attributes=pairs, schema_url=text, dropped_attributes=counts),
+        scopes=st.builds(Scope, name=text, version=text, attributes=pairs, schema_url=text, dropped_attributes=counts),
+        bodies=values(text, integers),
+    )
+
+
+@st.composite
+def spans(draw: st.DrawFn, text: st.SearchStrategy[str] = any_text, integers: st.SearchStrategy[int] = any_int) -> SpanRecord:
+    """One span. An end of 0 is left out: OTLP says "absent" by it."""
+    parts = _parts(text, integers)
     return SpanRecord(
-        trace_id=draw(ids(16)),
-        span_id=draw(ids(8)),
-        parent_span_id=draw(st.none() | ids(8)),
+        trace_id=draw(trace_ids),
+        span_id=draw(span_ids),
+        parent_span_id=draw(parents),
         name=draw(text),
         kind=draw(kinds),
         start_ns=draw(times),
-        end_ns=draw(st.none() | st.integers(1, MAX_TIME)),
+        end_ns=draw(ends),
         status=draw(kinds),
         status_message=draw(text),
-        attributes=draw(pairs),
-        events=tuple(draw(st.lists(events, max_size=2))),
-        links=tuple(draw(st.lists(links, max_size=2))),
-        resource=draw(st.builds(Resource, attributes=pairs, schema_url=text, dropped_attributes=counts)),
-        scope=draw(st.builds(Scope, name=text, version=text, attributes=pairs, schema_url=text, dropped_attributes=counts)),
+        attributes=draw(parts.attributes),
+        events=tuple(draw(parts.events)),
+        links=tuple(draw(parts.links)),
+        resource=draw(parts.resources),
+        scope=draw(parts.scopes),
         trace_state=draw(text),
         flags=draw(counts),
         dropped_attributes=draw(counts),
@@ -74,18 +103,19 @@ def spans(draw: st.DrawFn, text: st.SearchStrategy[str] = any_text, integers: st
 @st.composite
 def logs(draw: st.DrawFn, text: st.SearchStrategy[str] = any_text, integers: st.SearchStrategy[int] = any_int) -> LogRecord:
     """One log record."""
+    parts = _parts(text, integers)
     return LogRecord(
         time_ns=draw(times),
         observed_ns=draw(times),
-        trace_id=draw(st.none() | ids(16)),
-        span_id=draw(st.none() | ids(8)),
+        trace_id=draw(st.none() | trace_ids),
+        span_id=draw(parents),
         event_name=draw(text),
         severity=draw(kinds),
         severity_text=draw(text),
-        body=draw(values(text, integers)),
-        attributes=draw(attributes(text, integers)),
-        resource=draw(st.builds(Resource, attributes=attributes(text, integers), schema_url=text)),
-        scope=draw(st.builds(Scope, name=text, version=text)),
+        body=draw(parts.bodies),
+        attributes=draw(parts.attributes),
+        resource=draw(parts.resources),
+        scope=draw(parts.scopes),
         flags=draw(counts),
         dropped_attributes=draw(counts),
     )

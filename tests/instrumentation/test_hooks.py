@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from spanreplay.instrumentation.hooks import Hooks, UnsupportedError, expect
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 
 
 def louder(original: Callable[..., str]) -> Callable[..., str]:

@@ -29,8 +29,8 @@ from spanreplay.boundary import scope as scopes
 from spanreplay.boundary import session as sessions
 from spanreplay.boundary.session import RunContext, Session
 from spanreplay.instrumentation import agent_run, prompt, shims, tool
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims import processes
-from spanreplay.instrumentation.shims.patching import Patches
 from spanreplay.semconv import attributes as names
 from support.taped import SIZE, Tape, recorded, recording, replayed, told
 

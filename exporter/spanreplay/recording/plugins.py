@@ -12,7 +12,7 @@ from typing import Final
 
 from spanreplay.boundary.complaints import complain
 from spanreplay.exporter import environment_variables as env
-from spanreplay.instrumentation.shims.patching import Removals
+from spanreplay.instrumentation.patching import Removals
 from spanreplay.recording._config import Adapters
 
 _log: Final = logging.getLogger("spanreplay")

@@ -14,7 +14,7 @@ from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation import framework
 from spanreplay.instrumentation.framework import Offered
 from spanreplay.instrumentation.hooks import expect
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 
 _LAYER: Final = "crewai.BaseLLM"
 

@@ -15,8 +15,8 @@ from spanreplay.boundary.call import Call
 from spanreplay.content import codec
 from spanreplay.instrumentation.framework import attempt
 from spanreplay.instrumentation.hooks import expect
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims import untaped
-from spanreplay.instrumentation.shims.patching import Patches
 
 READ: Final = "dspy.cache"
 

@@ -14,7 +14,7 @@ from spanreplay.boundary.call import Call
 from spanreplay.content import codec
 from spanreplay.instrumentation.framework import attempt
 from spanreplay.instrumentation.hooks import expect
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 
 READ: Final = "dspy.error"
 _OURS: Final = "spanreplay."

@@ -17,7 +17,7 @@ from spanreplay.instrumentation import framework
 from spanreplay.instrumentation.framework import Offered, attempt
 from spanreplay.instrumentation.hooks import expect
 from spanreplay.instrumentation.manual import record_decision
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 
 FRAMEWORK: Final = "haystack"
 LAYER: Final = "haystack.Tool"

@@ -22,7 +22,7 @@ from typing import Any, Final, TypeAlias
 
 from wrapt import register_post_import_hook
 
-from spanreplay.instrumentation.shims.patching import Patches, Removals
+from spanreplay.instrumentation.patching import Patches, Removals
 
 _log: Final = logging.getLogger("spanreplay")
 

@@ -17,7 +17,7 @@ from wrapt import register_post_import_hook
 
 from spanreplay.boundary.boundary import here
 from spanreplay.instrumentation.httpx_shell import Library
-from spanreplay.instrumentation.shims.patching import Removals
+from spanreplay.instrumentation.patching import Removals
 
 _log = logging.getLogger("spanreplay")
 

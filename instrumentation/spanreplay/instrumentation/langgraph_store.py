@@ -16,7 +16,7 @@ from spanreplay.boundary.scope import Scope
 from spanreplay.content import codec
 from spanreplay.instrumentation.framework import attempt
 from spanreplay.instrumentation.hooks import expect
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims.untaped import unnamed
 
 _METHODS: Final[Mapping[str, Effect]] = {"get": "read", "search": "read", "list_namespaces": "read", "put": "write", "delete": "write"}

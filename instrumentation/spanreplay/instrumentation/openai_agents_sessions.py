@@ -13,7 +13,7 @@ from spanreplay.boundary.boundary import acall, here
 from spanreplay.boundary.call import Call, Effect
 from spanreplay.content import codec
 from spanreplay.instrumentation.framework import attempt
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims.untaped import unnamed
 
 _METHODS: Final[Mapping[str, Effect]] = {"get_items": "read", "add_items": "write", "pop_item": "write", "clear_session": "write"}

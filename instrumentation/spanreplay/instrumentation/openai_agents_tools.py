@@ -20,7 +20,7 @@ from spanreplay.boundary.scope import Scope, in_force
 from spanreplay.instrumentation import framework
 from spanreplay.instrumentation.framework import Offered
 from spanreplay.instrumentation.hooks import expect
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.tool_state import ToolState
 from spanreplay.semconv import attributes as names
 

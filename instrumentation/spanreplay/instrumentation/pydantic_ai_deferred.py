@@ -16,7 +16,7 @@ from spanreplay.instrumentation import framework
 from spanreplay.instrumentation.framework import Offered
 from spanreplay.instrumentation.hooks import expect
 from spanreplay.instrumentation.manual import record_decision
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 
 FRAMEWORK: Final = "pydantic_ai"
 LAYER: Final = "pydantic_ai.ToolManager"

@@ -16,7 +16,7 @@ import wrapt
 from spanreplay.boundary.boundary import here
 from spanreplay.instrumentation.hooks import expect
 from spanreplay.instrumentation.local_models import Asked, Said, agenerate, agenerate_stream
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 
 if TYPE_CHECKING:
     _Behind: TypeAlias = wrapt.ObjectProxy[Any]

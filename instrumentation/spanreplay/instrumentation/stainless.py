@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from spanreplay.content.canonical import canonical_writer
 from spanreplay.instrumentation.hooks import UnsupportedError, expect
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims.randomness import left_out
 from spanreplay.instrumentation.shortcut import Foreseen, Method, begun, foreseen
 

@@ -19,7 +19,7 @@ from spanreplay.instrumentation.agent_streams import observed_astream
 from spanreplay.instrumentation.framework import Offered
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.manual import AgentRun, agent_run
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 
 NAME: Final = "autogen"
 _LAYER: Final = "autogen.BaseTool"

@@ -20,7 +20,7 @@ from spanreplay.instrumentation.claude_steps import OWN_TOOLS
 from spanreplay.instrumentation.framework import Offered, attempt
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.manual import AgentRun, agent_run
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims.untaped import unnamed
 
 NAME: Final = "claude_agent_sdk"

@@ -24,7 +24,7 @@ from spanreplay.instrumentation import crewai_models, framework
 from spanreplay.instrumentation.framework import Offered
 from spanreplay.instrumentation.hooks import Hooks, Seam, expect
 from spanreplay.instrumentation.manual import AgentRun, agent_run
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 
 NAME: Final = "crewai"
 _TOOL: Final = "crewai.BaseTool"

@@ -23,7 +23,7 @@ from spanreplay.instrumentation import dspy_cache, dspy_errors, framework
 from spanreplay.instrumentation.framework import Offered, attempt
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.manual import AgentRun, agent_run
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 
 NAME: Final = "dspy"
 _LAYER: Final = "dspy.Tool"

@@ -20,7 +20,7 @@ from spanreplay.instrumentation.agent_streams import observed_astream
 from spanreplay.instrumentation.framework import Offered
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.manual import AgentRun, Decision, agent_run, record_decision
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 
 NAME: Final = "google_adk"
 _LAYER: Final = "google_adk.BaseTool"

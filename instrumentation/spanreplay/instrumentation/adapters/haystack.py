@@ -19,7 +19,7 @@ from spanreplay.instrumentation.agent_streams import observed_astream
 from spanreplay.instrumentation.framework import Offered, attempt
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.manual import AgentRun, agent_run
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.tool_state import ToolState
 
 NAME: Final = haystack_confirmations.FRAMEWORK

@@ -23,7 +23,7 @@ from spanreplay.instrumentation.framework import Offered
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.langchain_values import Wrote, is_a, is_command, is_tool_message, packed, unpacked
 from spanreplay.instrumentation.manual import record_decision
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.tool_state import ToolState
 
 NAME: Final = "langchain"

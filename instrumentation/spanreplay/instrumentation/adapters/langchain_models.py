@@ -15,7 +15,7 @@ from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.langchain_values import is_a
 from spanreplay.instrumentation.local_models import Asked, Said, agenerate, agenerate_stream, generate, generate_stream
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 
 NAME: Final = "langchain_models"
 _MODEL: Final = "langchain_core.language_models.base:BaseLanguageModel"

@@ -21,7 +21,7 @@ from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.langchain_values import is_a, shown
 from spanreplay.instrumentation.langgraph_store import patch_batched, patch_store
 from spanreplay.instrumentation.manual import AgentRun, agent_run
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 
 NAME: Final = "langgraph"
 _UNNAMED: Final = "LangGraph"

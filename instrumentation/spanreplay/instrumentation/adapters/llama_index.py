@@ -23,7 +23,7 @@ from spanreplay.instrumentation.framework import Offered, attempt
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.manual import AgentRun, agent_run
 from spanreplay.instrumentation.one_by_one import in_turn
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 
 NAME: Final = "llama_index"
 _AGENT: Final = "llama_index.agent"

@@ -21,7 +21,7 @@ from spanreplay.instrumentation import mcp_connections, mcp_requests
 from spanreplay.instrumentation.hooks import Hooks, UnsupportedError, expect
 from spanreplay.instrumentation.mcp_connections import Connection, Nowhere, Place, by_stream, within
 from spanreplay.instrumentation.mcp_requests import FROM_SERVER, Server
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 
 NAME: Final = "mcp"
 

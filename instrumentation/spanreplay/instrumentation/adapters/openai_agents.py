@@ -25,7 +25,7 @@ from spanreplay.instrumentation import openai_agents_tools as tools
 from spanreplay.instrumentation.framework import attempt
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.manual import AgentRun, Decision, agent_run, record_decision
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.semconv import attributes as names
 
 NAME: Final = "openai_agents"

@@ -14,7 +14,7 @@ from typing import Any, Final
 from spanreplay.boundary.boundary import here
 from spanreplay.instrumentation import prompts
 from spanreplay.instrumentation.hooks import Hooks, Seam, expect
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 
 NAME: Final = "prompt_registries"
 

@@ -23,8 +23,8 @@ from spanreplay.instrumentation import framework, pydantic_ai_deferred, pydantic
 from spanreplay.instrumentation.framework import Offered
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.manual import agent_run
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.pydantic_ai_deferred import FRAMEWORK, LAYER, PUT_OFF, decide, wait_for
-from spanreplay.instrumentation.shims.patching import Patches
 from spanreplay.instrumentation.tool_state import ToolState
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from spanreplay.boundary.scope import Scope
 from spanreplay.content import codec
 from spanreplay.instrumentation.framework import attempt
 from spanreplay.instrumentation.hooks import Hooks, expect
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 
 NAME: Final = "retrievers"
 

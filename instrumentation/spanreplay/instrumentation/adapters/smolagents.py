@@ -22,7 +22,7 @@ from spanreplay.instrumentation.framework import Offered
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.local_models import Asked, Said, generate, generate_stream
 from spanreplay.instrumentation.manual import AgentRun, agent_run
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 
 NAME: Final = "smolagents"
 _LAYER: Final = "smolagents.Tool"

@@ -25,7 +25,7 @@ from spanreplay.instrumentation.agent_streams import agent_astream
 from spanreplay.instrumentation.framework import Offered
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.manual import AgentRun, agent_run
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.tool_state import ToolState
 
 if TYPE_CHECKING:

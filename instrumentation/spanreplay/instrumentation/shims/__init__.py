@@ -1,5 +1,6 @@
 """Shims that carry the scope to where a call is made: tasks, threads, pools, child processes."""
 
+from spanreplay.instrumentation.patching import Removals, looking_once
 from spanreplay.instrumentation.shims import (
     callbacks,
     cancelled_jobs,
@@ -22,7 +23,6 @@ from spanreplay.instrumentation.shims import (
     timed_waits,
     untaped,
 )
-from spanreplay.instrumentation.shims.patching import Removals, looking_once
 
 _installed = False
 

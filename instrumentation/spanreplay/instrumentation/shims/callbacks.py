@@ -13,9 +13,9 @@ from typing import Any, Final
 import wrapt
 
 from spanreplay.boundary import scope as scopes
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims.arrivals import Arrivals, arrivals
 from spanreplay.instrumentation.shims.jobs import named, path_of
-from spanreplay.instrumentation.shims.patching import Patches
 
 _ANYIO: Final = "anyio._backends._asyncio"
 _TRIO: Final = "trio._threads"

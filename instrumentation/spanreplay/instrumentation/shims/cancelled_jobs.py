@@ -19,9 +19,9 @@ from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.orders import Member, ToldOrders, channel_of
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.session import Session
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims.jobs import path_of
 from spanreplay.instrumentation.shims.own_code import is_own
-from spanreplay.instrumentation.shims.patching import Patches
 from spanreplay.instrumentation.shims.threads import Job
 
 _patches = Patches()

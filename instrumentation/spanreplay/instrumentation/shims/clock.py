@@ -20,9 +20,9 @@ from spanreplay.boundary.boundary import here
 from spanreplay.boundary.clock_reads import ClockReads, Reader
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.session import Session
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims import monotonic
 from spanreplay.instrumentation.shims.monotonic import Family
-from spanreplay.instrumentation.shims.patching import Patches
 
 MOST: Final = 50_000
 """Reads of the program in a process, of all that is kept and all that is not."""

@@ -26,10 +26,10 @@ from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.step import Step
 from spanreplay.instrumentation import commands
 from spanreplay.instrumentation.commands import Live, Result
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.probes import only_looks
 from spanreplay.instrumentation.shims import command_ends, command_pipes, command_waits, untaped
 from spanreplay.instrumentation.shims.command_stubs import Stub, by_pid, held, hold, running
-from spanreplay.instrumentation.shims.patching import Patches
 
 _patches = Patches()
 _STANDARD: Final = 2

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from spanreplay.instrumentation.commands import Live, Taken
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims.command_stubs import Stub, held
-from spanreplay.instrumentation.shims.patching import Patches
 
 _STREAMS: Final = {1: "stdout", 2: "stderr"}
 _WATCHERS: Final = ("ThreadedChildWatcher", "PidfdChildWatcher", "_ThreadedChildWatcher", "_PidfdChildWatcher")

@@ -20,10 +20,10 @@ from spanreplay.boundary import loops
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.orders import Channel, Item, ToldOrders, Wait, channel_of
 from spanreplay.boundary.scope import Scope
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims.arrivals import Arrivals, arrivals
 from spanreplay.instrumentation.shims.jobs import in_order
 from spanreplay.instrumentation.shims.ordered_sets import InOrder
-from spanreplay.instrumentation.shims.patching import Patches
 
 _patches = Patches()
 _serial: Final = itertools.count(1)

@@ -21,8 +21,8 @@ from spanreplay.boundary import loops
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.orders import Channel, Wait, channel_of
 from spanreplay.boundary.scope import Scope
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims.jobs import path_of
-from spanreplay.instrumentation.shims.patching import Patches
 
 _NAME: Final = "deadlines"
 _BETWEEN: Final = frozenset({"asyncio", "anyio", "contextlib", "spanreplay", "trio"})

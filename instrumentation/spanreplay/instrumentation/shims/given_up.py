@@ -15,9 +15,9 @@ from typing import Any, Final
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.orders import Channel, channel_of
 from spanreplay.boundary.scope import Scope
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims import completions
 from spanreplay.instrumentation.shims.own_code import is_own
-from spanreplay.instrumentation.shims.patching import Patches
 
 _patches = Patches()
 _GET: Final = "Queue.get"

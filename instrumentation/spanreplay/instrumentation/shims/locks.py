@@ -15,9 +15,9 @@ from typing import Any, Final
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.orders import MOST_OF_ONE, Channel, ToldOrders, channel_of
 from spanreplay.boundary.session import Session
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims import completions
 from spanreplay.instrumentation.shims.own_code import is_own
-from spanreplay.instrumentation.shims.patching import Patches
 from spanreplay.instrumentation.shims.recorded_turns import Lap, RecordedTurns
 
 _patches = Patches()

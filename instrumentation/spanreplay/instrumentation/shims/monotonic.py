@@ -19,8 +19,8 @@ from typing import Any, Final, Literal, TypeAlias
 from spanreplay.boundary.boundary import here
 from spanreplay.boundary.clock_reads import Reader
 from spanreplay.boundary.scope import Scope
+from spanreplay.instrumentation.patching import Patches, looking_once
 from spanreplay.instrumentation.shims.own_code import is_own, is_own_file
-from spanreplay.instrumentation.shims.patching import Patches, looking_once
 
 Family: TypeAlias = Literal["monotonic", "perf_counter"]
 FAMILIES: Final[tuple[Family, ...]] = ("monotonic", "perf_counter")

@@ -16,8 +16,8 @@ from typing import Any
 import wrapt
 
 from spanreplay.boundary import scope as scopes
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims.ordered_sets import keeping_order
-from spanreplay.instrumentation.shims.patching import Patches
 from spanreplay.instrumentation.shims.threads import label_of
 
 _MODULE = "trio._core._run"

@@ -10,8 +10,8 @@ from typing import Any, Final
 import wrapt
 
 from spanreplay.boundary import scope as scopes
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims.jobs import in_order, number_of
-from spanreplay.instrumentation.shims.patching import Patches
 
 _ANYIO: Final = "anyio._backends._asyncio"
 _patches = Patches()

@@ -14,8 +14,8 @@ import wrapt
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.session import RunContext
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims.jobs import JOB, named
-from spanreplay.instrumentation.shims.patching import Patches
 from spanreplay.instrumentation.shims.threads import label_of
 
 _EXECUTOR: Final = "concurrent.futures.process"

@@ -11,8 +11,8 @@ import wrapt
 from opentelemetry import trace
 
 from spanreplay.boundary import scope as scopes
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims import started
-from spanreplay.instrumentation.shims.patching import Patches
 
 TRACEPARENT: Final = "TRACEPARENT"
 RUN_ID: Final = "SPANREPLAY_RUN_ID"

@@ -17,9 +17,9 @@ from spanreplay.boundary import loops
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.orders import Channel, channel_of
 from spanreplay.boundary.session import Session
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims import timed_waits
 from spanreplay.instrumentation.shims.own_code import is_own
-from spanreplay.instrumentation.shims.patching import Patches
 from spanreplay.instrumentation.shims.recorded_turns import Lap, RecordedTurns
 
 _patches = Patches()

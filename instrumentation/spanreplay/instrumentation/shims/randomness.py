@@ -24,9 +24,9 @@ from typing import Any, Final
 from spanreplay.boundary.boundary import here
 from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation.hooks import Hooks
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims import temporary_names
 from spanreplay.instrumentation.shims.jobs import JOB
-from spanreplay.instrumentation.shims.patching import Patches
 from spanreplay.instrumentation.shims.process_pools import begun
 
 _VERSIONS: Final = {"uuid1": 1, "uuid4": 4, "uuid6": 6, "uuid7": 7, "uuid8": 8}

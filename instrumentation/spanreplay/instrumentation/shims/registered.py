@@ -19,9 +19,9 @@ from weakref import WeakKeyDictionary
 
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.scope import Scope
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims.jobs import path_of
 from spanreplay.instrumentation.shims.own_code import is_own
-from spanreplay.instrumentation.shims.patching import Patches
 from spanreplay.instrumentation.shims.threads import label_of
 
 _patches = Patches()

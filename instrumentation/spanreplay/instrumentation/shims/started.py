@@ -17,9 +17,9 @@ import wrapt
 
 from spanreplay.boundary import scope as scopes
 from spanreplay.content.redaction import Redactor
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.probes import only_looks
 from spanreplay.instrumentation.shims import untaped
-from spanreplay.instrumentation.shims.patching import Patches
 
 PROCESS: Final = "process started"
 

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims import completions
 from spanreplay.instrumentation.shims.locks import making, order_at
-from spanreplay.instrumentation.shims.patching import Patches
 
 _patches = Patches()
 _PUT: Final = asyncio.Queue.put.__code__

@@ -14,8 +14,8 @@ import wrapt
 
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.scope import Scope
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims.jobs import named
-from spanreplay.instrumentation.shims.patching import Patches
 from spanreplay.instrumentation.shims.registered import of_callback
 
 _patches = Patches()

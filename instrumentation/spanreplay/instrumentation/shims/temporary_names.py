@@ -18,7 +18,7 @@ from spanreplay.boundary.orders import Channel
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.session import Session
 from spanreplay.instrumentation.hooks import expect
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 
 FOLDER: Final[Channel] = ("", "", "temporary folder")
 """Where the folder of temporary files is kept, as who came."""

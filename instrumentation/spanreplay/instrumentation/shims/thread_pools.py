@@ -14,7 +14,7 @@ import wrapt
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.errors import ControlSignal
 from spanreplay.boundary.scope import Scope
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims.threads import Job, label_of
 
 _MODULE: Final = "multiprocessing.pool"

@@ -18,8 +18,8 @@ from opentelemetry import trace
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.body import detach
 from spanreplay.boundary.scope import Scope
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims.jobs import named
-from spanreplay.instrumentation.shims.patching import Patches
 
 _patches = Patches()
 

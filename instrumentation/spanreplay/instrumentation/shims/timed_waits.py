@@ -21,8 +21,8 @@ from spanreplay.boundary import loops
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.orders import channel_of
 from spanreplay.boundary.scope import Scope
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims.own_code import is_own
-from spanreplay.instrumentation.shims.patching import Patches
 
 _patches = Patches()
 _LIMITING: Final = tuple(name.replace("/", os.sep) for name in ("/crewai/agent/core.py", "/smolagents/local_python_executor.py"))

@@ -25,7 +25,7 @@ from opentelemetry import context as otel_context
 
 from spanreplay.boundary import scope as scopes
 from spanreplay.instrumentation import skills
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 
 FILE: Final = "file written"
 DATABASE: Final = "database opened"

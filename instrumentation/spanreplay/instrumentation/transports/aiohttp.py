@@ -16,7 +16,7 @@ from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation.aiohttp_shell import ARRIVING, FEEDER, Sent
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.http_sending import asend
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.unreplayable import WEBSOCKET, announce, named
 
 _upgrading: Final[ContextVar[bool]] = ContextVar("spanreplay.aiohttp.upgrading", default=False)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from spanreplay.boundary.boundary import here
 from spanreplay.instrumentation.hooks import Hooks, UnsupportedError, expect
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 
 _CLASS: Final = "BaseApiClient"
 _METHOD: Final = "_use_aiohttp"

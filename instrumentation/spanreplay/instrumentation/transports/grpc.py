@@ -14,7 +14,7 @@ from spanreplay.boundary.boundary import here
 from spanreplay.instrumentation import http_telemetry
 from spanreplay.instrumentation.hooks import Hooks, UnsupportedError
 from spanreplay.instrumentation.http_request import Head
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.unreplayable import GRPC, announce
 
 _OTLP: Final = "/opentelemetry.proto.collector."

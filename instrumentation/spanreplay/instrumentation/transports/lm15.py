@@ -20,7 +20,7 @@ from spanreplay.instrumentation.http_reply import Reply
 from spanreplay.instrumentation.http_request import Head
 from spanreplay.instrumentation.http_sending import asend, send
 from spanreplay.instrumentation.httpx_streams import AsyncStream, RecordedAsync, RecordedSync, SyncStream
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 
 _PORTS: Final = {"http": 80, "https": 443}
 

@@ -14,8 +14,8 @@ from typing import Any, Final
 from spanreplay.boundary.boundary import here
 from spanreplay.instrumentation.hooks import Hooks, expect
 from spanreplay.instrumentation.http_sending import send
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims import untaped
-from spanreplay.instrumentation.shims.patching import Patches
 from spanreplay.instrumentation.urllib3_shell import Sent, body_of
 
 _PARAMETERS: Final = ("self", "conn", "method", "url", "body", "headers", "retries", "response_conn", "preload_content", "decode_content")

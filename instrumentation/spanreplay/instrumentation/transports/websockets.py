@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from spanreplay.instrumentation.hooks import Hooks, expect
-from spanreplay.instrumentation.shims.patching import Patches
+from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.unreplayable import WEBSOCKET, announce, named
 
 

@@ -4,10 +4,15 @@ import gc
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from spanreplay.store import database
 from support import order, store_template
 from support.size import FULL
+
+# At full size properties are tried in new places each time; else in the same ones, so that a commit passes or does not.
+settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None, derandomize=not FULL)
+settings.load_profile("tests")
 
 
 @pytest.hookimpl(trylast=True)

@@ -12,11 +12,25 @@ from hypothesis import strategies as st
 
 from span_strategies import batches, exact, spans
 from spanreplay.replay.inputs.formats.go_json import go_json
+from spanreplay.replay.inputs.formats.jaeger_names import (
+    DROPPED_ATTRIBUTES,
+    DROPPED_EVENTS,
+    DROPPED_LINKS,
+    ERROR,
+    EVENT,
+    NO_SERVICE,
+    SCOPE_NAMES,
+    SCOPE_VERSIONS,
+    SPAN_KIND,
+    STATUS_CODE,
+    STATUS_DESCRIPTION,
+    TRACE_STATE,
+)
 from spanreplay.replay.inputs.report import ReadReport, UnreadableSource
 from spanreplay.replay.inputs.source import Opened, open_source
 from spanreplay.replay.sources import jaeger_json
 from spanreplay.replay.writers import jaeger_json as writer
-from spanreplay.spans.record import LinkRecord, Record, Resource, Scope, SpanRecord
+from spanreplay.spans.record import EventRecord, LinkRecord, Record, Resource, Scope, SpanRecord
 from support.size import FULL
 
 FIXTURES = Path(__file__).parents[2] / "fixtures/jaeger_json"
@@ -298,8 +312,38 @@ def of_jaeger(record: SpanRecord) -> SpanRecord:
         attributes=attributes(record.attributes),
         events=tuple(sorted(events, key=lambda event: event.time_ns)),
         links=tuple(dataclasses.replace(link, trace_state="", flags=0, attributes={}, dropped_attributes=0) for link in links),
-        resource=Resource(attributes=attributes(record.resource.attributes)),
+        resource=Resource(attributes=service_first(attributes(record.resource.attributes))),
         scope=Scope(name=record.scope.name, version=record.scope.version),
+    )
+
+
+def service_first(of_resource: dict[str, Any]) -> dict[str, Any]:
+    """A process has its service in a field, before its tags; what fits none stays where it is."""
+    service = of_resource.get("service.name")
+    held = isinstance(service, str) and service not in ("", NO_SERVICE)
+    return {"service.name": service, **of_resource} if held else of_resource
+
+
+TAKEN: Final = frozenset(
+    {
+        *SCOPE_NAMES,
+        *SCOPE_VERSIONS,
+        *(SPAN_KIND, STATUS_CODE, STATUS_DESCRIPTION, ERROR, TRACE_STATE, DROPPED_ATTRIBUTES, DROPPED_EVENTS, DROPPED_LINKS),
+        *("@jaeger@", "internal.span.format"),
+    }
+)
+"""By these names Jaeger has what is no attribute: an attribute so called may be taken for it."""
+
+
+def untaken(record: SpanRecord) -> SpanRecord:
+    """The record without attributes of which nothing tells whether an application or Jaeger gave them their name."""
+    return dataclasses.replace(
+        record,
+        attributes={key: value for key, value in record.attributes.items() if key not in TAKEN},
+        events=tuple(
+            dataclasses.replace(e, attributes={k: v for k, v in e.attributes.items() if k not in (EVENT, DROPPED_ATTRIBUTES)})
+            for e in record.events
+        ),
     )
 
 
@@ -314,12 +358,54 @@ def trip(records: list[Record]) -> list[Record]:
 @settings(max_examples=500 if FULL else 40, deadline=None)
 @given(batches(spans()).filter(lambda given: given and all(record.parent_span_id != record.span_id for record in given)))
 @example([TWICE])
+@example([dataclasses.replace(TWICE, resource=Resource(attributes={"a": 1, "service.name": None}))])
+@example([dataclasses.replace(TWICE, resource=Resource(attributes={"a": 1, "service.name": 5}))])
+@example([dataclasses.replace(TWICE, resource=Resource(attributes={"service.name": ""}))])
+@example([dataclasses.replace(TWICE, resource=Resource(attributes={"service.name": NO_SERVICE}))])
+@example([dataclasses.replace(TWICE, resource=Resource(attributes={"a": 1, "service.name": "shop"}))])
 def test_written_and_read_back_only_the_told_losses_differ(records: list[SpanRecord]) -> None:
+    records = [untaken(record) for record in records]
     traces = list(dict.fromkeys(record.trace_id for record in records))
     wanted = [of_jaeger(record) for trace_id in traces for record in records if record.trace_id == trace_id]
     found = trip([*records])
     assert exact(found) == exact(wanted)
     assert exact(trip(found)) == exact(found)
+
+
+def test_what_becomes_of_attributes_by_the_names_of_jaeger() -> None:
+    """Each of them twice: with what Jaeger has there, for which it is taken, and with something else, which stays."""
+    bare = SpanRecord(trace_id=TRACE, span_id="00000000000000b1", name="x", start_ns=1000, end_ns=2000)
+    same: dict[tuple[str, Any], dict[str, Any]] = {
+        **{(name, "lib"): {"scope": Scope(name="lib")} for name in SCOPE_NAMES},
+        **{(name, "1.0"): {"scope": Scope(version="1.0")} for name in SCOPE_VERSIONS},
+        (SPAN_KIND, "client"): {"kind": 3},
+        (STATUS_CODE, "OK"): {"status": 1},
+        (STATUS_DESCRIPTION, "why"): {"status_message": "why"},
+        (ERROR, True): {"status": 2},
+        (TRACE_STATE, "a=b"): {"trace_state": "a=b"},
+        (DROPPED_ATTRIBUTES, 3): {"dropped_attributes": 3},
+        (DROPPED_EVENTS, 3): {"dropped_events": 3},
+        (DROPPED_LINKS, 3): {"dropped_links": 3},
+        ("@jaeger@", "x"): {},
+        ("internal.span.format", "jaeger"): {},
+    }
+    for (name, value), fields in same.items():
+        assert trip([dataclasses.replace(bare, attributes={name: value})]) == [dataclasses.replace(bare, **fields)], name
+    left: dict[str, Any] = {
+        SCOPE_NAMES[0]: 5,
+        SCOPE_VERSIONS[0]: 5,
+        SPAN_KIND: "kindly",
+        STATUS_CODE: "fine",
+        STATUS_DESCRIPTION: 5,
+        ERROR: "mine",
+        TRACE_STATE: 5,
+        **dict.fromkeys((DROPPED_ATTRIBUTES, DROPPED_EVENTS, DROPPED_LINKS), "many"),
+    }
+    assert left.keys() | {"@jaeger@", "internal.span.format", SCOPE_NAMES[1], SCOPE_VERSIONS[1]} == TAKEN
+    assert trip([dataclasses.replace(bare, attributes=left)]) == [dataclasses.replace(bare, attributes=left)]
+    own = EventRecord(name="said", time_ns=1000, attributes={EVENT: "mine", DROPPED_ATTRIBUTES: 3})
+    read_back = EventRecord(name="mine", time_ns=1000, dropped_attributes=3)
+    assert trip([dataclasses.replace(bare, events=(own,))]) == [dataclasses.replace(bare, events=(read_back,))]
 
 
 @settings(max_examples=100 if FULL else 20, deadline=None)

@@ -143,7 +143,7 @@ def _resource(process: object, place: str, problems: Problems) -> Resource:
         return Resource()
     tags = read_tags(process, "tags", faults, texts="tag" in process)
     service = process.get("serviceName")
-    if isinstance(service, str) and service and (service != NO_SERVICE or tags):
+    if isinstance(service, str) and service and (service != NO_SERVICE or tags) and (SERVICE_NAME, service) not in tags:
         tags.insert(0, (SERVICE_NAME, service))
     resource = Resource(attributes=as_attributes(tags, "tags", faults))
     tell(faults, place, problems)

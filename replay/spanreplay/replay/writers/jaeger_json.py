@@ -98,9 +98,11 @@ class _Processes:
 
 
 def _process(resource: Resource) -> dict[str, Any]:
+    """A process; a ``service.name`` that cannot be read back from the field for it, such as a number, is a tag too."""
     attributes = resource.attributes
     service = attributes.get(SERVICE_NAME, "") if attributes else NO_SERVICE
-    tags = [_tag(key, value) for key, value in attributes.items() if key != SERVICE_NAME]
+    held = isinstance(service, str) and service not in ("", NO_SERVICE)
+    tags = [_tag(key, value) for key, value in attributes.items() if key != SERVICE_NAME or not held]
     return {"serviceName": service if isinstance(service, str) else "", "tags": tags}
 
 

@@ -151,7 +151,7 @@ def _status(tags: dict[str, Value]) -> tuple[int, str]:
         del tags["otel.status_code"]
     message = _take(tags, "otel.status_description")
     error = tags.get("error")
-    if status in (STATUS_OK, STATUS_UNSET) or not isinstance(error, str) or error == "false":
+    if status in (STATUS_OK, STATUS_UNSET) or not isinstance(error, str) or (status is None and error == "false"):
         return status or STATUS_UNSET, message
     del tags["error"]
     return STATUS_ERROR, message or ("" if error == "true" else error)

@@ -109,6 +109,8 @@ def _begin(scope: Scope, head: Head, body: bytes, ran_out: RanOut) -> Exchange |
     replaying = scope.session.mode == "replay"
     if owner is not None and (names.HTTP_REQUEST_METHOD in owner.call.attributes or (known is None and not replaying)):
         return Course.THROUGH
+    if known is None and head.inside:
+        return Course.THROUGH
     # Instrumentation that suppresses others around a model call (Logfire's) makes one span of it; the exchange is only here.
     if known is None and http_telemetry.is_suppressed():
         return _drop(scope, head) if replaying else Course.THROUGH

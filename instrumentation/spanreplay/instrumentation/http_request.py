@@ -82,6 +82,8 @@ class Head:
     target: str
     """Path and query, as sent."""
     headers: Headers
+    inside: bool = False
+    """It is answered by an application in this very process, which runs in a replay as the rest of the program does."""
 
     @property
     def path(self) -> str:

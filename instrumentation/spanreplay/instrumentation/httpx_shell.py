@@ -41,8 +41,12 @@ class Library:
         """The transport to use for one request that is made from ``scope``."""
         return ObservedTransport(self, transport, scope)
 
-    def head(self, request: Any) -> Head:
-        """What of a request does not need its body."""
+    def head(self, request: Any, transport: Any) -> Head:
+        """What of a request does not need its body.
+
+        Transports that call an application of this process have it as ``app``: ``ASGITransport`` and ``WSGITransport`` of the libraries
+        (0.28, 2.16), that of the test client of Starlette and FastAPI (starlette 1.10).
+        """
         url = request.url
         return Head(
             method=request.method,
@@ -51,6 +55,7 @@ class Library:
             port=url.port,
             target=url.raw_path.decode("ascii", "backslashreplace"),
             headers=_pairs(request.headers),
+            inside=callable(getattr(transport, "app", None)),
         )
 
     def change(self, request: Any, target: str, body: bytes, *, same: bool) -> None:
@@ -133,21 +138,21 @@ class ObservedTransport:
 
     def handle_request(self, request: Any) -> Any:
         """Send a request, or answer it from the record."""
-        sent = _Sent(self._library, self._scope, request, is_async=False)
+        sent = _Sent(self._library, self._scope, request, self._inner, is_async=False)
         return send(sent, request.read, lambda: self._inner.handle_request(request))
 
     async def handle_async_request(self, request: Any) -> Any:
         """Send a request, or answer it from the record."""
-        sent = _Sent(self._library, self._scope, request, is_async=True)
+        sent = _Sent(self._library, self._scope, request, self._inner, is_async=True)
         return await asend(sent, request.aread, lambda: self._inner.handle_async_request(request))
 
 
 class _Sent:
     """A :class:`~spanreplay.instrumentation.http_sending.Sender`."""
 
-    def __init__(self, library: Library, scope: Scope, request: Any, *, is_async: bool) -> None:
+    def __init__(self, library: Library, scope: Scope, request: Any, transport: Any, *, is_async: bool) -> None:
         self.scope = scope
-        self.head = library.head(request)
+        self.head = library.head(request, transport)
         self._library = library
         self._request = request
         self._is_async = is_async

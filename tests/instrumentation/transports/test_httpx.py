@@ -1,6 +1,7 @@
 """Any HTTP over httpx, and over httpx2, which share the seam: recorded, replayed, installed, taken out."""
 
 import asyncio
+import json
 import subprocess
 import sys
 import threading
@@ -20,7 +21,7 @@ from spanreplay.instrumentation.transports import httpx as httpx_transport
 from spanreplay.instrumentation.transports import httpx2 as httpx2_transport
 from spanreplay.semconv import attributes as names
 from support.http_tape import Recorder, Tape, awaited, record, replay
-from support.model_server import Drop, ModelServer, Scripted, as_json
+from support.model_server import Drop, ModelServer, Scripted, as_json, chat
 
 BOTH = pytest.mark.parametrize("lib", [httpx, httpx2])
 
@@ -459,3 +460,56 @@ def test_an_event_loop_closed_under_a_response_ends_the_step(server: ModelServer
 
     _, recorded = record(awaited(agent))
     assert [s.outcome for s in recorded.steps] == ["abandoned"]
+
+
+@BOTH
+def test_what_an_application_of_this_process_is_asked_is_no_step_but_what_it_asks_is(server: ModelServer, lib: Any) -> None:
+    asked: list[str] = []
+
+    def wsgi(environ: Any, start_response: Any) -> list[bytes]:
+        asked.append(environ["PATH_INFO"])
+        start_response("200 OK", [("content-type", "application/json")])
+        with lib.Client() as c:
+            return [json.dumps(c.get(f"{server.url}/weather").json()).encode()]
+
+    async def asgi(scope: Any, receive: Any, send: Any) -> None:
+        asked.append(scope["path"])
+        async with lib.AsyncClient() as c:
+            body = (await c.get(f"{server.url}/weather")).content
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
+        await send({"type": "http.response.body", "body": body})
+
+    def agent() -> Any:
+        with lib.Client(transport=lib.WSGITransport(app=wsgi), base_url="http://app") as c:
+            return c.post("/ask", json={"city": "Paris"}).json()
+
+    async def aagent() -> Any:
+        async with lib.AsyncClient(transport=lib.ASGITransport(app=asgi), base_url="http://app") as c:
+            return (await c.post("/ask", json={"city": "Paris"})).json()
+
+    for run in (agent, awaited(aagent)):
+        asked.clear()
+        value, recorded = experiment(server, run, as_json({"sky": "clear"}))
+        assert value == {"sky": "clear"}
+        assert [step[names.STEP_NAME].partition("/")[2] for step in recorded.steps] == ["weather"]
+        assert len(asked) == 3, "it runs in a replay as the rest of the program does"
+
+
+@BOTH
+def test_a_model_that_is_an_application_of_this_process_is_a_step(lib: Any) -> None:
+    asked: list[str] = []
+
+    def model(environ: Any, start_response: Any) -> list[bytes]:
+        asked.append(environ["PATH_INFO"])
+        start_response("200 OK", [("content-type", "application/json")])
+        return [json.dumps(chat()).encode()]
+
+    def agent() -> Any:
+        with lib.Client(transport=lib.WSGITransport(app=model), base_url="http://model") as c:
+            body = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": "Hello."}]}
+            return c.post("/v1/chat/completions", json=body).json()
+
+    value, recorded = record(agent)
+    assert [step[names.STEP_NAME] for step in recorded.steps] == ["gpt-4o-mini"]
+    assert replay(agent, Tape(recorded))[0] == value
+    assert len(asked) == 1

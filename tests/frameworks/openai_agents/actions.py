@@ -5,12 +5,12 @@ import json
 import sys
 from typing import Any
 
+import agents
 from agents import (
     Agent,
     ApplyPatchTool,
     AsyncComputer,
     ComputerTool,
-    CustomTool,
     LocalShellTool,
     OpenAIResponsesModel,
     Runner,
@@ -101,7 +101,7 @@ TOOLS = {
     "shell": lambda: ShellTool(executor=shell),
     "local_shell": lambda: LocalShellTool(executor=local_shell),
     "patch": lambda: ApplyPatchTool(editor=Editor()),
-    "custom": lambda: CustomTool(name="query", description="Ask a database.", on_invoke_tool=query),
+    "custom": lambda: agents.CustomTool(name="query", description="Ask a database.", on_invoke_tool=query),
     "computer": lambda: ComputerTool(computer=Screen()),
 }
 

@@ -18,7 +18,10 @@ def model(api: str = "responses") -> Model:
 
 def transport(turns: list[dict[str, Any]]) -> Any:
     """An HTTP client that answers by itself, for what the scripted server cannot say."""
-    import httpx2 as httpx  # what the current releases send with
+    try:
+        import httpx2 as httpx
+    except ImportError:  # releases before openai 3
+        import httpx
 
     left = iter(turns)
     return httpx.AsyncClient(transport=httpx.MockTransport(lambda _: httpx.Response(200, json=next(left))))

@@ -3,11 +3,15 @@
 import asyncio
 import json
 
-import httpx2 as httpx
 from agents import Agent, Runner, function_tool, set_trace_processors, set_tracing_disabled
 from agents.tracing.processors import BackendSpanExporter, BatchTraceProcessor
 from models import model
 from toolbox import get_weather, ran
+
+try:
+    import httpx2 as httpx
+except ImportError:  # releases before openai 3
+    import httpx
 
 
 def receive(request: httpx.Request) -> httpx.Response:

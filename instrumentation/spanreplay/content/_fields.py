@@ -10,8 +10,14 @@ from spanreplay.content._tokens import Span, starts_word
 
 REPLACED: Final = re.compile(r"(?:\[|%5[Bb])redacted:([a-z][a-z_]*):[0-9a-f]{8}(?:\]|%5[Dd])")
 
-_ANCHORS: Final = (r"k[ei][yne](?<=key|ken|kie)(?<=[a-z_-]...)", r"pass(?:wor|w|phrase)d?", r"zation(?<=authorization)", r"cret(?<=secret)")
-"""How the names end that nearly every policy holds. Each begins with a rare letter, so that the search runs almost like memchr."""
+_ANCHORS: Final = {
+    r"k[ei][yne](?<=key|ken|kie)(?<=[a-z_-]...)": "(?:key|ken|kie)",
+    r"pass(?:wor|w|phrase)d?": r"pass(?:wor|w|phrase)d?",
+    r"zation(?<=authorization)": "authorization",
+    r"cret(?<=secret)": "secret",
+}
+"""How the names end that nearly every policy holds, and the same without looking back. Each begins with a rare letter, so that the search
+runs almost like memchr."""
 
 _GAP: Final = r"(?:\s|\\++[nrt]){0,100}+"  # white space, and the line breaks of pretty JSON within JSON
 _AFTER_NAME: Final = re.compile(
@@ -35,7 +41,7 @@ _FORM_NEXT: Final = re.compile(r"&|\\u0026|\Z")
 class _Names:
     """A set of names, and the quick way to where one of them may end in a text."""
 
-    def __init__(self, names: Iterable[str], anchors: Iterable[str], follow: str) -> None:
+    def __init__(self, names: Iterable[str], anchors: Iterable[Hint]) -> None:
         self._names = frozenset(names)
         self._lengths: dict[str, list[int]] = {}
         self._short = [length for length in (2, 1) if any(len(name) == length for name in self._names)]
@@ -43,7 +49,7 @@ class _Names:
             lengths = self._lengths.setdefault(name[-3:], [])
             if len(name) not in lengths:
                 lengths.append(len(name))
-        self.anchors = {Hint(anchor + follow): re.compile(anchor + follow) for anchor in anchors}
+        self.anchors = {anchor: re.compile(anchor.pattern) for anchor in anchors}
         """Patterns, over bytes to ask whether, and over characters to ask where."""
 
     def hits(self, hits: Collection[Hint]) -> list[re.Pattern[str]]:
@@ -75,11 +81,9 @@ class NamedFinder:
         names = self._headers | {name.lower() for name in members}
         known = re.compile("(?:" + "|".join(_ANCHORS) + r")\Z")
         own = _by_beginning(name for name in sorted(names) if not known.search(name))
-        used = [anchor for anchor in _ANCHORS if any(re.search(anchor + r"\Z", name) for name in names)]
-        self._members = _Names(names, [*used, *own], r"(?=[\"'\\]| {0,4}=)")
-        parameters = names | {name.lower() for name in query}
-        endings = {name[-3:] for name in parameters if name}
-        self._query = _Names(parameters, [preceded("=", endings)] if endings else [], "")
+        self._members = _Names(names, [*_usual(names), *own])
+        parameters = {name.lower() for name in query if name} | names - {""}
+        self._query = _Names(parameters, [_parameter_hint(parameters)] if parameters else [])
         self.hints = (*self._members.anchors, *self._query.anchors)
         """Without a hit of one of these there is no value, but for what a URL says of a user."""
 
@@ -153,12 +157,34 @@ class NamedFinder:
                 start, end = item.end(), _string_end(text, item.end(), item["quote"], len(item["run"]))
 
 
-def _by_beginning(names: Iterable[str]) -> list[str]:
-    """Return patterns of these names, one for all that begin with the same two characters: each is a search of the whole text."""
+def _usual(names: Iterable[str]) -> Iterator[Hint]:
+    """Give the hints of names that end as those of nearly every policy; names of headers of somebody's own may end so, too."""
+    for anchor, ending in _ANCHORS.items():
+        found = sorted(name for name in names if re.search(anchor + r"\Z", name))
+        if found:
+            yield _member_hint(anchor, [*map(re.escape, found), f"x-[a-z0-9-]*{ending}"])
+
+
+def _by_beginning(names: Iterable[str]) -> list[Hint]:
+    """Return the hints of these names, one for all that begin with the same two characters: each is a search of the whole text."""
     found: dict[str, list[str]] = {}
     for name in names:
-        found.setdefault(name[:2], []).append(re.escape(name[2:]))
-    return [f"{_beginning(start)}(?:{'|'.join(rests)})" for start, rests in found.items()]
+        found.setdefault(name[:2], []).append(name)
+    return [
+        _member_hint(f"{_beginning(start)}(?:{'|'.join(re.escape(name[2:]) for name in alike)})", map(re.escape, alike))
+        for start, alike in found.items()
+    ]
+
+
+def _member_hint(pattern: str, names: Iterable[str]) -> Hint:
+    return Hint(pattern + r"(?=[\"'\\]| {0,4}=)", rf"(?:{'|'.join(names)})(?:[\"'\\]| {{0,4}}=)")
+
+
+def _parameter_hint(names: Iterable[str]) -> Hint:
+    """Return the hint of parameters: the mark after the last letters of a name; without looking back, after what may be a whole one."""
+    endings = {name[-3:] for name in names}
+    rest = "".join(map(re.escape, sorted({letter for name in names for letter in name})))
+    return Hint(preceded("=", endings).pattern, rf"(?:^|[?&#;6\"'])[{rest}]*(?:{'|'.join(map(re.escape, sorted(endings)))})=")
 
 
 def _beginning(start: str) -> str:

@@ -2,17 +2,21 @@
 
 A hint is a pattern over the UTF-8 bytes of a text that begins with one plain letter, a rare one where there is a choice: what stands before
 it is looked back at. The regex engine then skips through a text almost at the speed of ``memchr``, 20 times that of trying the pattern
-everywhere. Hints that begin with the same letter are one search.
+everywhere. Hints that begin with the same letter are one search. Where there is an automaton, all of them are.
 """
 
 import re
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
+from spanreplay.content._automaton import Automaton
+
 _RARE: Final = frozenset(b"=@JZz_")
 """Letters that many texts lack. Where there is none, ``find`` says so at the speed of ``memchr``."""
 _SHORT: Final = 400
 """Bytes up to which one search for all hints at once is faster than one a letter."""
+_FOLDING: Final = "\u0130\u0131\u017f\u212a"
+"""Letters beyond ASCII that are the same as one of ASCII where letter case does not count: i, s and k."""
 _NONE: Final[frozenset["Hint"]] = frozenset()
 
 
@@ -21,14 +25,20 @@ class Hint(NamedTuple):
 
     pattern: str
     """Its first letter stands for itself. It may match too much, never too little."""
+    forward: str = ""
+    """The same for an automaton, which cannot look back or ahead; empty where it does neither. It may match more, or what is found less."""
     exact: bool = False
     """It is for the bytes as they are; else for those with ASCII letters in lower case."""
 
 
-def preceded(mark: str, endings: Iterable[str]) -> str:
-    """Return the pattern of a mark after one of these endings. Their last characters are looked at first: most marks come after others."""
-    parts: dict[tuple[bool, bool], list[str]] = {}
+def preceded(mark: str, endings: Iterable[str]) -> Hint:
+    """Return the hint of a mark after one of these endings. Their last characters are looked at first: most marks come after others."""
     endings = sorted({*endings})
+    return Hint(_looking_back(mark, endings), f"(?:{'|'.join(map(re.escape, endings))}){mark}")
+
+
+def _looking_back(mark: str, endings: list[str]) -> str:
+    parts: dict[tuple[bool, bool], list[str]] = {}
     for ending in endings:
         parts.setdefault((ending.isascii(), ending.endswith(" ")), []).append(ending)
     last = "".join(sorted({re.escape(ending[-1]) for ending in endings}))
@@ -51,17 +61,25 @@ class Hints:
 
     Args:
         hints: which to look for.
+        after: Characters to search until an automaton is made, which takes as long as searching these; 0: it is made at once.
     """
 
-    def __init__(self, hints: Iterable[Hint]) -> None:
-        known = tuple(dict.fromkeys(hints))
-        self._groups, self._exact = _groups(known, exact=False), _groups(known, exact=True)
-        self._any = _searching([hint.pattern for hint in known if not hint.exact])
-        self._any_exact = _searching([hint.pattern for hint in known if hint.exact])
+    def __init__(self, hints: Iterable[Hint], *, after: int = 4_000_000) -> None:
+        self._known = tuple(dict.fromkeys(hints))
+        self._groups, self._exact = _groups(self._known, exact=False), _groups(self._known, exact=True)
+        self._any = _searching([hint.pattern for hint in self._known if not hint.exact])
+        self._any_exact = _searching([hint.pattern for hint in self._known if hint.exact])
+        self._all = frozenset(self._known)
+        self._automaton = Automaton([(hint.forward or hint.pattern, hint.exact) for hint in self._known], after=after)
 
     def of(self, text: str) -> frozenset[Hint]:
-        """Return those that are there."""
+        """Return those that may be there."""
         raw = text.encode("utf-8", "surrogatepass")
+        if len(raw) != len(text) and any(letter in text for letter in _FOLDING):
+            return self._all
+        numbers = self._automaton.found(raw)
+        if numbers is not None:
+            return frozenset([self._known[number] for number in numbers]) if numbers else _NONE
         low = raw.lower()
         if len(raw) <= _SHORT and not self._any(low) and not self._any_exact(raw):
             return _NONE

@@ -127,25 +127,34 @@ class Token:
 
 
 # After a hyphen or an underscore they read on first, as far as the shortest of these secrets goes: few words are so long, and what stands
-# before it is looked at last.
+# before it is looked at last. What does not look back is shorter: an automaton takes long to be made for the rest of it.
 _DASH: Final = (
     Hint(
         r"-(?:----begin|[a-z0-9_.-]{10}(?:(?<=sk-.{10})|(?<=glpat-.{10})|(?<=gl[rd]t-.{10})|(?<=xox[a-z]-.{10})|(?<=xapp-.{10})"
         r"|(?<=-hmac-sha25)|(?<=gocspx-.{10})|(?<=xai-.{10})|(?<=pplx-.{10})|(?<=nvapi-.{10})|(?<=pypi-a.{9})|(?<=tvly-.{10})"
-        r"|(?<=sq0csp-.{10})|(?<=sq0atp-.{10})))"
+        r"|(?<=sq0csp-.{10})|(?<=sq0atp-.{10})))",
+        r"-----begin|-hmac-sha25|pypi-a|(?:sk|glpat|gl[rd]t|xox[a-z]|xapp|gocspx|xai|pplx|nvapi|tvly|sq0csp|sq0atp)-[a-z0-9_.-]{8}",
     ),
 )
 _UNDERSCORE: Final = (
     Hint(
         r"_(?<=[hpasrvec][opusrfmtk1a82cis]_)[a-z0-9_+/=]{15}(?:(?<=gh[opusr]_.{15})|(?<=hf_.{15})|(?<=npm_.{15})|(?<=github_pat_.{15})"
         r"|(?<=[rs]k_live.{11})|(?<=[rs]k_test.{11})|(?<=do[opr]_v1_.{15})|(?<=shp[a-z][a-z]_.{15})|(?<=gsk_.{15})|(?<=r8_.{15})"
-        r"|(?<=whsec_.{15})|(?<=lsv2_[ps].{14})|(?<=lin_api_.{15}))"
+        r"|(?<=whsec_.{15})|(?<=lsv2_[ps].{14})|(?<=lin_api_.{15}))",
+        r"(?:gh[opusr]_|hf_|npm_|github_pat_|[rs]k_live|[rs]k_test|do[opr]_v1_|shp[a-z][a-z]_|gsk_|r8_|whsec_|lsv2_[ps]|lin_api_)"
+        r"[a-z0-9_+/=]{8}",
     ),
 )
-_CAPITAL_A: Final = (Hint(r"A(?:KIA|SIA|Iza)[A-Za-z0-9_-]{16}", exact=True),)
-_DOT: Final = (Hint(r"\.(?<=[S2v][G9sbr]\.)(?:(?<=SG\.)|(?<=ya29\.)(?:[a-z]\.)?|(?<=hv[sbr]\.))[A-Za-z0-9_-]{16}", exact=True),)
-_J: Final = (Hint(r"J(?<=eyJ)[A-Za-z0-9_-]{6}", exact=True),)
-_B: Final = (Hint(r"b(?:earer|asic)\s"),)
+_CAPITAL_A: Final = (Hint(r"A(?:KIA|SIA|Iza)[A-Za-z0-9_-]{16}", r"A(?:KIA|SIA|Iza)[A-Za-z0-9_-]{8}", exact=True),)
+_DOT: Final = (
+    Hint(
+        r"\.(?<=[S2v][G9sbr]\.)(?:(?<=SG\.)|(?<=ya29\.)(?:[a-z]\.)?|(?<=hv[sbr]\.))[A-Za-z0-9_-]{16}",
+        r"(?:SG|ya29|hv[sbr])\.[A-Za-z0-9_.-]{8}",
+        exact=True,
+    ),
+)
+_J: Final = (Hint(r"J(?<=eyJ)[A-Za-z0-9_-]{6}", r"eyJ[A-Za-z0-9_-]{6}", exact=True),)
+_B: Final = (Hint(r"b(?:earer|asic)[\t-\r ]"),)
 
 _NAMES: Final = (
     *(
@@ -157,7 +166,7 @@ _NAMES: Final = (
     *(f"[Pp][Aa][Ss][Ss]{rest}[Dd]" for rest in ("", "[Ww]", "[Ww][Oo][Rr]", "[Ww][Oo][Rr][Ww]")),
 )
 _VALUE: Final = r"([A-Za-z0-9+/=_.~!@$^*-]{6,}+)"
-_ENDS: Final = ("key", "token", "secret", "passwd", "password", "authorization")
+_ENDS: Final = ("key", "token", "secret", "passd", "passwd", "password", "passworwd", "authorization")
 _PASSWORDS: Final = (
     *(
         "password",
@@ -174,18 +183,19 @@ _PASSWORDS: Final = (
     "senha",
 )
 """In some of the languages in which people tell each other."""
-_EQUALS: Final = (Hint(preceded("=", (*_ENDS, "pwd", "access_key "))),)
-_COLON: Final = (Hint(preceded(":", _ENDS)),)
-_COLON_SAID: Final = (
-    Hint(
-        rf":(?:{preceded(':', (*_PASSWORDS, *(f'{word} ' for word in _PASSWORDS), 'cookie'))[1:]}"
-        r"|//(?:hooks\.sl|api\.tel|(?:\w{1,20}\.)?disco))"
-    ),
-)
+_EQUALS: Final = (preceded("=", (*_ENDS, "pwd", "access_key ")),)
+_COLON: Final = (preceded(":", _ENDS),)
+_COLON_SAID: Final = (preceded(":", (*_PASSWORDS, *(f"{word} " for word in _PASSWORDS), "cookie")),)
+_COLON_SLASHES: Final = (Hint(r"://(?:hooks\.sl|api\.tel|[^/?#\s]{0,84}discord)", r"://hooks\.sl|://api\.tel|discord(?:app)?\.com/api"),)
 _SAYS: Final = " (?:is|was|are|ist|war|lautet|for|of|to|f..r|von|zu) "
 _SAID: Final = (Hint(rf"passw(?:or[dt]|d){_SAYS}"), Hint(rf"kennw(?:or[dt]|d){_SAYS}"))
-_SAID_K: Final = (Hint(r"k(?:ey|en) (?:is|was|ist|lautet|for) "),)
-_USER: Final = (Hint(r"-(?<=[ -]-)(?:u|user|proxy-user)[ =]"),)
+_SAID_K: Final = (
+    Hint(
+        r"k(?:ey(?<=[ites][ _-]key)(?<=(?:api|ret|ess|ate)....)|en(?<=token)) (?:is|was|ist|lautet|for) ",
+        r"(?:(?:api|ret|ess|ate)[ _-]key|token) (?:is|was|ist|lautet|for) ",
+    ),
+)
+_USER: Final = (Hint(r"-(?:u|user|proxy-user)[ =]"),)
 # They begin with the mark and look back for the name, first for its last letter: a name is tried nowhere else, which is many times faster.
 _NAMED_EQUALS: Final = re.compile(f"=(?<=[DdNnTtYy]=)(?:{'|'.join(f'(?<={name}=)' for name in _NAMES)}){_VALUE}")
 _NAMED_COLON: Final = re.compile(rf":(?<=[DdNnTtYy]:)(?:{'|'.join(f'(?<={name}:)' for name in _NAMES)})\s{{1,2}}(?:[Bb]asic\s)?{_VALUE}")
@@ -279,7 +289,7 @@ TOKENS: Final[tuple[Token, ...]] = (
     Token(kind="aws_secret", hints=_EQUALS, pattern=_AWS_SECRET, check=_random_like, anywhere=True),
     Token(kind="digest", hints=_COLON, pattern=_DIGEST, anywhere=True),
     Token(kind="cookie", hints=_COLON_SAID, pattern=_COOKIES, anywhere=True),
-    Token(kind="webhook", hints=_COLON_SAID, pattern=_WEBHOOK, anywhere=True),
+    Token(kind="webhook", hints=_COLON_SLASHES, pattern=_WEBHOOK, anywhere=True),
     Token(kind="password", hints=_COLON_SAID, pattern=_COLON_PASSWORD, check=_password_like, anywhere=True),
     Token(kind="password", hints=_SAID, pattern=_SAID_PASSWORD, around=_told, anywhere=True),
     Token(kind="named", hints=_SAID_K, pattern=_SAID_KEY, check=_password_like, anywhere=True),

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from spanreplay.store.errors import (
     DamagedStoreError,
@@ -24,18 +24,20 @@ from spanreplay.store.errors import (
 )
 from spanreplay.store.folder import DATABASE, HOLDER, JOURNALS, LOCK, folder_error, is_store, make_folder, make_private, no_store
 from spanreplay.store.migrations import SCHEMA_VERSION
+from spanreplay.store.readers import Config, Reader
 from spanreplay.store.schema import migrate, schema_version, too_new
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
+_T = TypeVar("_T")
 WAIT_SECONDS: Final = 30.0
-_Config: TypeAlias = dict[str, str | bool | int | float | list[str]]
-_CONFIG: Final[_Config] = {
+_CONFIG: Final[Config] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "memory_limit": "1GB",
     "threads": "2",
+    "async_threads": "0",  # eight more, and what is here to read is in files of this machine
     "python_enable_replacements": "false",  # a table is a table, never a variable of whoever calls
 }
 ROW_GROUP: Final = 8192
@@ -55,7 +57,7 @@ _TIMES: Final = 6
 """How many times over what is more than usual has to fit into memory: one value is never divided."""
 _SMALL_FILE: Final = 16_000_000
 """A database of so many bytes holds no such group."""
-_SEALED_CONFIG: Final[_Config] = {**_CONFIG, "enable_external_access": "false"}
+_SEALED_CONFIG: Final[Config] = {**_CONFIG, "enable_external_access": "false"}
 
 _threads: dict[str, threading.Lock] = {}
 _threads_guard = threading.Lock()
@@ -152,24 +154,34 @@ class Database:
             return
         if not self.path.exists():
             self._bring_up_to_date()
-        with self._alone_in_process():
-            config = {**(_SEALED_CONFIG if sealed else _CONFIG), "threads": str(threads)}
-            connection = self._connect(_open_for_reading, config)
-            try:
-                with self._failures_named():
-                    found = schema_version(connection)
-                    if found == SCHEMA_VERSION:
-                        if sealed:
-                            connection.execute("SET lock_configuration = true")
-                        yield connection
-                        return
-            finally:
-                connection.close()
+        with self._alone_in_process(), self._reading_alone(sealed=sealed, threads=threads) as connection:
+            found = schema_version(connection)
+            if found == SCHEMA_VERSION:
+                yield connection
+                return
         if found > SCHEMA_VERSION:
             raise too_new(str(self.path), found)
         self._bring_up_to_date()
         with self.reading(sealed=sealed, threads=threads) as connection:
             yield connection
+
+    @contextlib.contextmanager
+    def _reading_alone(self, *, sealed: bool, threads: int) -> "Iterator[Connection]":
+        with self._failures_named():
+            if sealed:
+                connection = self._connect(_open_sealed, _SEALED_CONFIG)
+                try:
+                    yield connection
+                finally:
+                    connection.close()
+                return
+            reader = self._connect(Reader.open, {**_CONFIG, "threads": str(threads)})
+            try:
+                yield reader.connection
+            except BaseException:
+                reader.drop()
+                raise
+            reader.close()
 
     @contextlib.contextmanager
     def holding(self) -> Iterator[None]:
@@ -240,7 +252,7 @@ class Database:
         except (OSError, ValueError, KeyError, TypeError):
             return "another process"
 
-    def _connect(self, opened: "Callable[[Path, _Config], Connection]", config: _Config, wait_s: float | None = None) -> "Connection":
+    def _connect(self, opened: "Callable[[Path, Config], _T]", config: Config, wait_s: float | None = None) -> _T:
         import duckdb
 
         config = {**config, "temp_directory": str(self.folder / JOURNALS / "spilled")}  # that one is private
@@ -248,14 +260,11 @@ class Database:
         pause = 0.01
         while True:
             try:
-                connection = opened(self.path, config)
-                connection.execute("SET enable_progress_bar = false")  # a bar of its own after two seconds, terminal or not
+                return opened(self.path, config)
             except duckdb.Error as error:
                 problem = named(error, self.path)
                 if not isinstance(problem, LockedStoreError) or time.monotonic() > deadline:
                     raise problem from error
-            else:
-                return connection
             time.sleep(pause)
             pause = min(pause * 1.5, 0.1)
 
@@ -269,13 +278,16 @@ class Database:
             raise named(error, self.path) from error
 
 
-def _open_for_reading(path: Path, config: _Config) -> "Connection":
+def _open_sealed(path: Path, config: Config) -> "Connection":
+    """Where SQL of others runs, the file is all that there is."""
     import duckdb
 
-    return duckdb.connect(str(path), read_only=True, config=config)
+    connection = duckdb.connect(str(path), read_only=True, config=config)
+    connection.execute("SET enable_progress_bar = false; SET lock_configuration = true")
+    return connection
 
 
-def _open_for_writing(path: Path, config: _Config) -> "Connection":
+def _open_for_writing(path: Path, config: Config) -> "Connection":
     """Only an attached database can be told how large its row groups are to be."""
     import duckdb
 
@@ -284,7 +296,7 @@ def _open_for_writing(path: Path, config: _Config) -> "Connection":
         quoted = str(path).replace("'", "''")
         blocks = "" if path.exists() else f", BLOCK_SIZE {BLOCK}"
         connection.execute(f"ATTACH '{quoted}' AS store (ROW_GROUP_SIZE {ROW_GROUP}{blocks})")
-        connection.execute("USE store")
+        connection.execute("USE store; SET enable_progress_bar = false")  # a bar of its own after two seconds, terminal or not
     except BaseException:
         connection.close()
         raise

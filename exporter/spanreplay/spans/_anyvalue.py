@@ -123,7 +123,7 @@ def read_value(value: object, faults: list[Fault], depth: int = 0) -> Value:
     mark = len(faults)
     known = not value
     for kind, raw in value.items():
-        reader = _READERS.get(kind)
+        reader = READERS.get(kind)
         known = known or reader is not None or raw is None
         if reader is None or raw is None:
             continue
@@ -275,7 +275,7 @@ def prefix_faults(faults: list[Fault], mark: int, prefix: str) -> None:
         faults[index] = (code, join(prefix, path), expected, found)
 
 
-_READERS: Final[Mapping[str, Callable[[object, list[Fault], int], Value]]] = {
+READERS: Final[Mapping[str, Callable[[object, list[Fault], int], Value]]] = {
     name: reader
     for names, reader in (
         (("stringValue", "string_value"), _string),
@@ -288,6 +288,7 @@ _READERS: Final[Mapping[str, Callable[[object, list[Fault], int], Value]]] = {
     )
     for name in names
 }
+"""By the kind of a value, as it is named in JSON."""
 
 
 def write_attributes(attributes: Mapping[str, Value], faults: list[Fault], depth: int = 0) -> list[dict[str, Any]]:

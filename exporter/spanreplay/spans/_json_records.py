@@ -17,7 +17,7 @@ from spanreplay.spans._fields import (
 from spanreplay.spans.errors import EVENT_DROPPED, LINK_DROPPED, FormatError, ProblemCode, describe
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord, Value
 
-_KINDS: Final = {"UNSPECIFIED": 0, "INTERNAL": 1, "SERVER": 2, "PRODUCER": 4, "CONSUMER": 5, "CLIENT": 3}
+KINDS: Final = {"UNSPECIFIED": 0, "INTERNAL": 1, "SERVER": 2, "PRODUCER": 4, "CONSUMER": 5, "CLIENT": 3}
 _CODES: Final = {"UNSET": 0, "OK": 1, "ERROR": 2}
 _SEVERITIES: Final = {
     "UNSPECIFIED": 0,
@@ -86,7 +86,7 @@ def read_span(raw: dict[str, Any], resource: Resource, scope: Scope, faults: lis
         dropped_attributes = _dropped(raw, faults)
     status, message = 0, ""
     if raw_status := get("status"):
-        status, message = _read_status(raw_status)
+        status, message = read_status(raw_status)
     events: tuple[EventRecord, ...] = ()
     links: tuple[LinkRecord, ...] = ()
     if "droppedEventsCount" in raw:
@@ -94,15 +94,15 @@ def read_span(raw: dict[str, Any], resource: Resource, scope: Scope, faults: lis
     if "droppedLinksCount" in raw:
         dropped_links = read_count(raw["droppedLinksCount"], "droppedLinksCount", faults)
     if items := get("events"):
-        events = _read_parts(items, "events", _read_event, EVENT_DROPPED, faults)
+        events = read_events(items, faults)
     if items := get("links"):
-        links = _read_parts(items, "links", _read_link, LINK_DROPPED, faults)
+        links = read_links(items, faults)
     return SpanRecord(
         trace_id=trace_id,
         span_id=span_id,
         parent_span_id=hex_id(get("parentSpanId"), SPAN_ID_BYTES, "parentSpanId"),
         name=as_text(get("name"), "name"),
-        kind=read_enum(get("kind"), _KINDS, "SPAN_KIND_", "kind"),
+        kind=read_enum(get("kind"), KINDS, "SPAN_KIND_", "kind"),
         start_ns=read_time(get("startTimeUnixNano"), "startTimeUnixNano", faults),
         end_ns=read_time(get("endTimeUnixNano"), "endTimeUnixNano", faults) or None,
         status=status,
@@ -120,10 +120,29 @@ def read_span(raw: dict[str, Any], resource: Resource, scope: Scope, faults: lis
     )
 
 
-def _read_status(raw: object) -> tuple[int, str]:
+def read_status(raw: object) -> tuple[int, str]:
+    """Reads the code and the message of a ``Status``.
+
+    Raises:
+        FormatError: It is none.
+    """
     raw = as_object(raw, "status")
     code = read_enum(raw.get("code"), _CODES, "STATUS_CODE_", "status.code")
     return code, as_text(raw.get("message"), "status.message")
+
+
+def read_events(items: object, faults: list[Fault]) -> tuple[EventRecord, ...]:
+    """Reads the events of a span; one that is malformed is left out and added to ``faults``.
+
+    Raises:
+        FormatError: They are no list.
+    """
+    return _read_parts(items, "events", _read_event, EVENT_DROPPED, faults)
+
+
+def read_links(items: object, faults: list[Fault]) -> tuple[LinkRecord, ...]:
+    """Reads its links in the same way."""
+    return _read_parts(items, "links", _read_link, LINK_DROPPED, faults)
 
 
 _Part = TypeVar("_Part")

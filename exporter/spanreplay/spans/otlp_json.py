@@ -44,7 +44,7 @@ _LOG_GROUPS: Final = ("scopeLogs", "scope_logs", "instrumentationLibraryLogs", "
 _MAX_WRAPPING: Final = 8
 
 _R = TypeVar("_R", SpanRecord, LogRecord)
-_ReadOne = Callable[[dict[str, Any], Resource, Scope, list[Fault]], Record]
+ReadOne = Callable[[dict[str, Any], Resource, Scope, list[Fault]], Record]
 
 
 def decode(document: object, where: str = "", problems: Problems = ignore) -> Iterator[Record]:
@@ -96,36 +96,41 @@ def _containers(document: object, path: str, problems: Problems, depth: int) -> 
 
 
 def _decode_groups(
-    groups: object, path: str, group_names: tuple[str, ...], list_names: tuple[str, ...], read: _ReadOne, problems: Problems
+    groups: object, path: str, group_names: tuple[str, ...], list_names: tuple[str, ...], read: ReadOne, problems: Problems
 ) -> Iterator[Record]:
     """Walks resource groups, scope groups and records. ``path`` is the place of ``groups``, a list of groups or one group."""
     for group, group_path in _each(groups, path, "a resource group", problems):
         message = camel(group)
-        resource = _read_resource(message, group_path, problems)
+        resource = read_resource(message, group_path, problems)
         for name in group_names:
             if name not in group:
                 continue
             for scoped, scope_path in _each(group[name], f"{group_path}.{name}", "a scope group", problems):
-                scope = _read_scope(camel(scoped), scope_path, problems)
+                scope = read_scope(camel(scoped), scope_path, problems)
                 for list_name in list_names:
                     if list_name in scoped:
                         yield from _decode_list(scoped[list_name], f"{scope_path}.{list_name}", resource, scope, read, problems)
 
 
-def _decode_list(records: object, path: str, resource: Resource, scope: Scope, read: _ReadOne, problems: Problems) -> Iterator[Record]:
-    faults: list[Fault] = []
+def _decode_list(records: object, path: str, resource: Resource, scope: Scope, read: ReadOne, problems: Problems) -> Iterator[Record]:
     for index, raw in enumerate(_list(records, path, problems)):
-        try:
-            record = read(as_object(raw), resource, scope, faults)
-        except FormatError as error:
-            faults.clear()
-            place = join(f"{path}[{index}]", error.where)
-            trace_id = _trace_of(raw)
-            problems(Problem(code=REJECTED, where=place, expected=error.expected, found=error.found, trace_id=trace_id))
-            continue
-        if faults:
-            _tell(faults, f"{path}[{index}]", problems, record)
-        yield record
+        record = decode_one(raw, f"{path}[{index}]", resource, scope, read, problems)
+        if record is not None:
+            yield record
+
+
+def decode_one(raw: object, place: str, resource: Resource, scope: Scope, read: ReadOne, problems: Problems) -> Record | None:
+    """Reads one record with :func:`~spanreplay.spans._json_records.read_span` or ``read_log``; ``None`` of one that cannot be read."""
+    faults: list[Fault] = []
+    try:
+        record = read(as_object(raw), resource, scope, faults)
+    except FormatError as error:
+        where, trace_id = join(place, error.where), _trace_of(raw)
+        problems(Problem(code=REJECTED, where=where, expected=error.expected, found=error.found, trace_id=trace_id))
+        return None
+    if faults:
+        _tell(faults, place, problems, record)
+    return record
 
 
 def _trace_of(raw: object) -> str | None:
@@ -170,12 +175,14 @@ def _each(items: object, path: str, what: str, problems: Problems) -> Iterator[t
             problems(Problem(code=REJECTED, where=f"{path}[{index}]", expected=f"{what} (an object)", found=describe(item)))
 
 
-def _read_resource(group: dict[str, Any], path: str, problems: Problems) -> Resource:
+def read_resource(group: dict[str, Any], path: str, problems: Problems) -> Resource:
+    """Reads the resource of a group; empty where it cannot be read."""
     _, attributes, dropped = _read_head(group, "resource", path, problems)
     return Resource(attributes=attributes, schema_url=_text_of(group, "schemaUrl", path, problems), dropped_attributes=dropped)
 
 
-def _read_scope(group: dict[str, Any], path: str, problems: Problems) -> Scope:
+def read_scope(group: dict[str, Any], path: str, problems: Problems) -> Scope:
+    """Reads the scope of a group; empty where it cannot be read."""
     name = "scope" if group.get("scope") is not None else "instrumentationLibrary"
     message, attributes, dropped = _read_head(group, name, path, problems)
     return Scope(

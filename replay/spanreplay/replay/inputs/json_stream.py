@@ -6,13 +6,14 @@ a document that is cut or damaged, the whole elements of its lists are kept.
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice, pairwise
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from spanreplay.replay.inputs.report import ReadReport
 from spanreplay.replay.inputs.source_losses import CUT_DOCUMENT
+from spanreplay.spans.json_parsing import whole_document
 
 _BLANK: Final = (b"\n", b"\r\n")
 BOM: Final = b"\xef\xbb\xbf"
@@ -141,6 +142,7 @@ def documents(
     limit: int,
     starts: Collection[str] = (),
     lists: Collection[str] = (),
+    readers: Sequence[Callable[[bytes], Any]] = (whole_document,),
 ) -> Iterator[tuple[str, Any]]:
     """Gives every document with its place, ``line N`` (where it begins).
 
@@ -151,6 +153,8 @@ def documents(
         limit: Bytes that one document may have.
         starts: Keys that a document begins with: how a new one is known while an unfinished one lies before it.
         lists: See :func:`whole_elements`.
+        readers: Tried in turn on a line that may be a document; each raises ``ValueError`` or ``RecursionError`` on one that it cannot
+            read. ``json.loads`` reads what none of them can.
     """
     reader = _Reader(where, report, frozenset(starts), frozenset(lists))
     number = 0
@@ -162,17 +166,23 @@ def documents(
             _skip_line(stream, limit)
             reader.damaged(number, f"a document of at most {limit} bytes", "a longer one")
             continue
-        text = _text(line, report)
-        if not reader.pending:
-            try:
-                value = json.loads(text)
-            except (ValueError, RecursionError):
-                yield from reader.odd_line(text, number)
-            else:
-                yield f"line {number}", value
+        if reader.pending:
+            yield from reader.next_line(_text(line, report), number, limit)
+        elif (value := _read_by(readers, line)) is not None:
+            yield f"line {number}", value
         else:
-            yield from reader.next_line(text, number, limit)
+            yield from reader.line(_text(line, report), number)
     yield from reader.end()
+
+
+def _read_by(readers: Iterable[Callable[[bytes], Any]], line: bytes) -> Any:
+    """What the first reader makes of a line that can read it; ``None`` where none can."""
+    for read in readers:
+        try:
+            return read(line)
+        except (ValueError, RecursionError):
+            continue
+    return None
 
 
 def _skip_line(stream: BinaryIO, limit: int) -> None:
@@ -221,8 +231,8 @@ class _Reader:
         """A line, or a document, that is left out; its text as far as there is one."""
         self._report.damaged(self._where, f"line {number}", expected, found, named=_traces_in(text), whole=whole)
 
-    def odd_line(self, text: str, number: int) -> Iterator[tuple[str, Any]]:
-        """A line that is not exactly one document, with none unfinished before it."""
+    def line(self, text: str, number: int) -> Iterator[tuple[str, Any]]:
+        """A line, with no document unfinished before it."""
         values, at, error = _decode_all(text)
         for value in values:
             yield f"line {number}", value

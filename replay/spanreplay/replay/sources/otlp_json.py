@@ -21,7 +21,9 @@ from spanreplay.replay.inputs.input_stream import document_limit
 from spanreplay.replay.inputs.json_stream import documents, key_paths
 from spanreplay.replay.inputs.report import ReadReport
 from spanreplay.spans.errors import FormatError
+from spanreplay.spans.json_parsing import whole_document
 from spanreplay.spans.otlp_json import LOG_CONTAINERS, OTHER_SIGNALS, SPAN_CONTAINERS, WRAPPERS, decode
+from spanreplay.spans.otlp_lines import PlainDocument, PlainDocuments
 from spanreplay.spans.record import Record
 
 NAME: Final = "otlp-json"
@@ -43,7 +45,12 @@ def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
     """Reads the records document by document; see :class:`spanreplay.replay.inputs.format.Source`."""
     problems = report.problems(where)
     limit = document_limit(stream)
-    for place, document in documents(stream, where, report, limit=limit, starts=_CONTAINERS, lists=_LISTS):
+    plain = PlainDocuments(problems)
+    readers = (PlainDocument, whole_document)
+    for place, document in documents(stream, where, report, limit=limit, starts=_CONTAINERS, lists=_LISTS, readers=readers):
+        if isinstance(document, PlainDocument):
+            yield from plain.decode(document, place)
+            continue
         before = report.spans
         try:
             refuse_error(document, place)

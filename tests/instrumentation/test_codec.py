@@ -697,23 +697,83 @@ def test_a_name_that_no_class_has_is_not_given_to_one(name: str) -> None:
 
 
 def test_an_exception_that_cannot_be_rebuilt_is_marked() -> None:
-    error = NeedsTwo("a", "b")
+    error = WithoutArgsError([ValueError("x")])
     encoded = encode_exception(error)
     assert encoded.lossy
     assert isinstance(decode_exception(encoded.text), RecordedError)
 
 
-class NeedsTwo(Exception):
+class WithoutArgsError(ExceptionGroup[ValueError]):
+    def __new__(cls, errors: list[ValueError]) -> Self:
+        made = super().__new__(cls, "many", errors)
+        made.args = ()
+        return made
+
+    def __init__(self, errors: list[ValueError]) -> None:
+        pass
+
+
+class NeedsTwoError(Exception):
     def __new__(cls, a: str, b: str) -> Self:
         made = super().__new__(cls, a)
         made.args = ()
         return made
 
     def __init__(self, a: str, b: str) -> None:
-        pass
+        self.b = b
 
     def __str__(self) -> str:
-        return "needs two"
+        return f"needs {self.b}"
+
+
+class ByNameError(OSError):
+    def __new__(cls, *, status: int) -> Self:
+        return super().__new__(cls, status, "by name")
+
+    def __init__(self, *, status: int) -> None:
+        self.status = status
+
+
+class GivesAnotherError(ValueError):
+    def __new__(cls, *args: str) -> Any:
+        return super().__new__(cls, *args) if args == ("as it was",) else KeyError(*args)
+
+
+class FrozenError(Exception):
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(name)
+
+
+class ManyError(ExceptionGroup[ValueError]):
+    def __new__(cls, errors: list[ValueError]) -> Self:
+        return super().__new__(cls, "many", errors)
+
+    def __init__(self, errors: list[ValueError]) -> None:
+        pass
+
+
+def _changed(error: GivesAnotherError) -> GivesAnotherError:
+    error.args = ("as it is",)
+    return error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        NeedsTwoError("a", "two"),
+        ByNameError(status=5),
+        _changed(GivesAnotherError("as it was")),
+        FrozenError("f"),
+        ManyError([ValueError("one of them")]),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_exception_whose_constructor_takes_something_else_is_of_its_class_again(error: BaseException) -> None:
+    encoded = encode_exception(error)
+    assert not encoded.lossy
+    made = decode_exception(encoded.text)
+    assert type(made) is type(error)
+    assert (str(made), repr(made.args), vars(made)) == (str(error), repr(error.args), vars(error))
 
 
 class HostileError(Exception):

@@ -190,22 +190,22 @@ class Decoder:
         return made
 
     def _filled(self, cls: Any, args: tuple[Any, ...], attributes: dict[str, Any]) -> BaseException:
-        made: BaseException = cls.__new__(cls, *args)
-        made.args = args
         builtin: Any = next(base for base in cls.__mro__ if base.__module__ == "builtins")
+        made = _made(cls, builtin, args)
+        _set(made, "args", args)
         try:
             builtin.__init__(made, *args)  # C code: fills errno, encoding, code … from args, and runs nothing of the agent's
         except (TypeError, ValueError):
-            made.args = args
+            _set(made, "args", args)
         for name, item in attributes.items():
             if name in _C_ATTRIBUTES:
-                setattr(made, name, self.value(item))
+                _set(made, name, self.value(item))
         return made
 
     def _chain(self, made: BaseException, payload: dict[str, Any]) -> None:
         cause = self.value(payload.get("cause"))
         if isinstance(cause, BaseException):
-            made.__cause__ = cause
+            _set(made, "__cause__", cause)
 
     def _validation_error(self, cls: Any, payload: dict[str, Any]) -> BaseException:
         core = sys.modules["pydantic_core"]
@@ -270,6 +270,17 @@ def _default(field: Any) -> Any:
     return field.default_factory() if field.default_factory in _SAFE_FACTORIES else _NO_VALUE
 
 
+def _made(cls: Any, builtin: Any, args: tuple[Any, ...]) -> BaseException:
+    """An exception of a class, by its own ``__new__``; where that takes something else than ``args``, by that of the built-in class."""
+    try:
+        made: BaseException = cls.__new__(cls, *args)
+        if type(made) is cls:
+            return made
+    except Exception:  # noqa: BLE001, S110 - it is the agent's, and is called with what it may not take
+        pass
+    return cast("BaseException", builtin.__new__(cls, *args))
+
+
 def _zone(key: object) -> zoneinfo.ZoneInfo | None:
     """Return a time zone of the system's own files; ``ZoneInfo`` alone would import a data package by a recorded name."""
     if not isinstance(key, str) or not _ZONE_KEY.fullmatch(key):
@@ -292,6 +303,8 @@ def _text(payload: Any) -> str:
     return payload
 
 
+_set: Final = object.__setattr__
+"""A class may let nobody set its attributes."""
 _C_ATTRIBUTES: Final = frozenset({"errno", "strerror", "filename", "filename2", "msg", "name", "path"})
 
 _BUILTINS: Final[dict[str, Callable[[Decoder, Any, dict[str, Any]], Any]]] = {

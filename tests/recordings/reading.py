@@ -45,6 +45,8 @@ def _run(run: Run) -> dict[str, Any]:
         "reasons": list(dict.fromkeys(reason.code for reason in run.grade_reasons)),
         "unclassified_spans": run.unclassified_spans,
         "orphan_spans": run.orphan_spans,
+        "input": run.input,
+        "output": run.output,
         "steps": [_step(step) for step in run.steps],
     }
 

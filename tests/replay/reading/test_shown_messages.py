@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanreplay.replay.model import Json
+from spanreplay.replay.reading.messages import messages
 from spanreplay.replay.reading.python_text import python_members
 from spanreplay.replay.reading.shown_messages import shown_message, shown_messages
 
@@ -41,3 +42,22 @@ def test_members_are_what_they_were(members: dict[str, Json]) -> None:
 def test_nothing_is_raised(text: str) -> None:
     python_members(text)
     shown_message(f"role='a' {text}")
+
+
+@pytest.mark.parametrize(
+    ("text", "role", "parts"),
+    [
+        ("content='hi' additional_kwargs={} response_metadata={} id='1'", "user", [{"type": "text", "content": "hi"}]),
+        (
+            "content='' additional_kwargs={} response_metadata={'x': 1} tool_calls=[{'name': 'f', 'args': {'a': 1}, 'id': 'c1'}]",
+            "assistant",
+            [{"type": "tool_call", "id": "c1", "name": "f", "arguments": {"a": 1}}],
+        ),
+        ("content='2' name='f' tool_call_id='c1'", "tool", [{"type": "tool_call_response", "id": "c1", "response": "2"}]),
+        ("content='of nobody' additional_kwargs={} response_metadata={}", "assistant", None),
+        ("content='stands for something' else", "assistant", None),
+    ],
+)
+def test_messages_of_langchain_as_python_shows_them(text: str, role: str, parts: list[Json] | None) -> None:
+    (message,) = messages([text], "assistant") or []
+    assert (message["role"], message["parts"]) == (role, parts or [{"type": "text", "content": text}])

@@ -541,3 +541,13 @@ def test_loading_a_run_and_its_command() -> None:
 def test_a_step_knows_its_run_json() -> None:
     step: Step = one([tool(1)]).steps[0]
     assert json.dumps(step.to_json())
+
+
+@pytest.mark.parametrize(("whole", "asked", "answered"), [(True, "What?", "That."), (False, "hello", "hi")])
+def test_what_a_root_does_not_say_a_second_instrumentation_of_the_whole_run_does(whole: bool, asked: str, answered: str) -> None:
+    said_ = {"traceloop.entity.input": '{"messages": [{"role": "user", "content": "What?"}]}', "traceloop.entity.output": '"That."'}
+    kind = {"traceloop.span.kind": "workflow", "traceloop.entity.name": "graph"}
+    around = span(2, 1, name="graph.workflow", start=10, end=90, attributes={**kind, **said_})
+    run = one([agent(1, start=0, end=100), around, chat(3, 2 if whole else 1, start=20, end=30)])
+    views: list[Any] = [run.input, run.output]
+    assert [view["messages"][-1]["parts"][0]["content"] for view in views] == [asked, answered]

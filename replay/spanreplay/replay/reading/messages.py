@@ -16,6 +16,7 @@ from spanreplay.replay.reading.fields import NULL_IDS, Fields, decoded_json, jso
 from spanreplay.replay.reading.growing import PerElement
 from spanreplay.replay.reading.parts import part, parts, role_of
 from spanreplay.replay.reading.shape import registry
+from spanreplay.replay.reading.shown_messages import shown_of_langchain
 from spanreplay.semconv import attributes as a
 
 REQUEST_PREFIX: Final = "gen_ai.request."
@@ -30,6 +31,8 @@ OLD_USAGE: Final[Mapping[str, str]] = {
 
 
 _ROLES: Final = frozenset({"system", "user", "assistant", "tool"})
+_NOT_SAID: Final = frozenset({"user", "system", "developer", "tool"})
+"""Roles of what is no answer."""
 _READ: Final = frozenset({"role", "parts", "content", "tool_calls", "tool_call_id"})
 _TALKS: Final = frozenset({"role", "content", "parts", "text", "tool_calls", "messages"})
 """What a message, or an object that has messages, is known by."""
@@ -130,7 +133,8 @@ def _of_role(role: str) -> PerElement[list[dict[str, Json]]]:
 
 def _messages(item: Json, role: str) -> list[dict[str, Json]]:
     if not isinstance(item, dict):
-        return [{"role": role, "parts": parts(item)}]
+        shown = shown_of_langchain(item) if isinstance(item, str) else None
+        return _messages(shown, role) if shown else [{"role": role, "parts": parts(item)}]
     if _is_read(item):
         return [item]
     for shape in registry():
@@ -303,7 +307,14 @@ def _as_text(value: Json) -> str:
 
 
 def _finish(said: list[dict[str, Json]]) -> str | None:
-    return next((m["finish_reason"] for m in said if isinstance(m.get("finish_reason"), str)), None)
+    """Why the first answer stopped, of those after all that was not said by the model: a state of an agent begins with what was asked."""
+    told: str | None = None
+    for message in said:
+        if message.get("role") in _NOT_SAID:
+            told = None
+        elif told is None and isinstance(message.get("finish_reason"), str):
+            told = str(message["finish_reason"])
+    return told
 
 
 def asked_for(output: Json) -> Iterator[Asked]:

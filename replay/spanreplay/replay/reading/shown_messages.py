@@ -7,6 +7,7 @@ from spanreplay.replay.reading.python_text import python_members
 
 _BEGINS: Final = 100
 """Characters among which an object's text names a role, if it is a message."""
+_OF_LANGCHAIN: Final = ("content='", 'content="', "content=[")
 _MEMBERS: Final = ("role", "content", "tool_calls", "tool_call_id", "name")
 
 
@@ -15,6 +16,26 @@ def shown_message(text: str) -> dict[str, Json]:
     members = python_members(text) if "role='" in text[:_BEGINS] else {}
     message = {name: members[name] for name in _MEMBERS if members.get(name) is not None}
     return message if {"role", "content"} <= members.keys() and isinstance(members["role"], str) else {}
+
+
+def shown_of_langchain(text: str) -> dict[str, Json]:
+    """The message of LangChain that ``str`` shows as this text (``content='' additional_kwargs={} … id='run-1'``), empty of any other.
+
+    The text has no type. What names the call of a tool is its result; what has tool calls, tokens, or something of a response is an
+    answer; of what else has an id a user's message is taken, since only those are kept among answers with one.
+    """
+    if not text.startswith(_OF_LANGCHAIN):
+        return {}
+    members = python_members(text)
+    if "content" not in members:
+        return {}
+    if isinstance(members.get("tool_call_id"), str):
+        return {**members, "type": "tool"}
+    if not members.keys() >= {"additional_kwargs", "response_metadata"}:
+        return {}
+    if members["additional_kwargs"] or members["response_metadata"] or members.get("tool_calls") or members.get("usage_metadata"):
+        return {**members, "type": "ai"}
+    return {**members, "type": "human"} if isinstance(members.get("id"), str) else {}
 
 
 def shown_messages(request: Json) -> list[dict[str, Json]]:

@@ -10,7 +10,7 @@ from spanreplay.replay.reading.events import Decided, decisions
 from spanreplay.replay.rebuilding.doubles import fold
 from spanreplay.replay.rebuilding.folded import Folded
 from spanreplay.replay.rebuilding.grouping import Group, Reading, group
-from spanreplay.replay.rebuilding.roots import around, nearest, root_of
+from spanreplay.replay.rebuilding.roots import around, frame_of_all, nearest, root_of
 from spanreplay.replay.rebuilding.same_call import Candidate, Recorder
 from spanreplay.replay.rebuilding.subagents import Placing, placed, without_loops
 from spanreplay.replay.rebuilding.tree import Forest, SpanKey
@@ -111,6 +111,8 @@ def assemble(forest: Forest, group: Group, readings: Mapping[SpanKey, Reading]) 
     top = drafts[root] if root is not None and root in frames else None
     if root is not None and root in folded.steps:
         top = folded.steps[root].draft
+    if top is not None and root is not None and frames:
+        top = _with_frame(top, frame_of_all(forest, root, frames, folded.steps, members))
     placing = placed(folded, root, top.run.agent_name if top is not None and top.run is not None else None)
     if root is not None:
         folded.steps.pop(root, None)
@@ -130,6 +132,15 @@ def assemble(forest: Forest, group: Group, readings: Mapping[SpanKey, Reading]) 
     )
     _place_decisions(assembly)
     return assembly
+
+
+def _with_frame(root: StepDraft, frame: StepDraft | None) -> StepDraft:
+    """The root with what only a span of the same run right inside it has: what went in and what came out."""
+    run, inner = root.run, None if frame is None else frame.run
+    if run is None or inner is None or (run.input is not None and run.output is not None):
+        return root
+    given = run.input if run.input is not None else inner.input
+    return replace(root, run=replace(run, input=given, output=run.output if run.output is not None else inner.output))
 
 
 def _candidate(forest: Forest, reading: Reading, key: SpanKey, draft: StepDraft) -> Candidate:

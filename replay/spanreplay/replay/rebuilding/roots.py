@@ -79,6 +79,27 @@ def root_of(
     return (agents[0], ()) if _spans_all(forest, agents) else (None, tuple(agents))
 
 
+def frame_of_all(
+    forest: Forest, root: SpanKey, frames: Mapping[SpanKey, StepDraft], steps: Iterable[SpanKey], members: Collection[SpanKey]
+) -> StepDraft | None:
+    """The outermost frame right inside a root that everything else of the run is inside of: a second instrumentation's span of the run.
+
+    Args:
+        forest: the spans.
+        root: of the run.
+        frames: what was read as no step but may be a root.
+        steps: of the run.
+        members: the spans of the run.
+    """
+    others = [key for key in steps if key != root]
+    inside = around(forest, nearest(forest, members, {*frames, *others, root}), frames)
+    found = [key for key in frames if key != root and inside.get(key) == root]
+    if len(found) != 1 or not others:
+        return None
+    within = nearest(forest, members, {found[0], root})
+    return frames[found[0]] if all(within.get(key) == found[0] for key in others) else None
+
+
 def _spans_all(forest: Forest, keys: Sequence[SpanKey]) -> bool:
     """Whether the first of some spans, in order of their start, ends after all others."""
     end = forest.spans[keys[0]].end_ns

@@ -134,6 +134,20 @@ def test_everything_else_stays_whole(text: str) -> None:
     assert split(Splitter(), text) is None
 
 
+quoted = st.lists(st.sampled_from(['"', "\\", "[", "{", ",", "\n", "é", "\u0001", "some words "]), max_size=300).map("".join)
+
+
+@given(first=quoted, second=quoted, rendering=st.sampled_from(RENDERINGS))
+def test_a_few_long_strings_are_cut_where_they_end(first: str, second: str, rendering: dict[str, Any]) -> None:
+    for long in (first + "x" * SHORTEST, "x" * SHORTEST + first):
+        text = json.dumps([{"role": "user", "content": long}, {second[:20]: second}], **rendering)
+        piece = split(Splitter(), text)
+        assert piece is not None
+        assert together(piece) == text
+        strings = [json.loads(one.text) for one in piece.inner if one.text is not None and one.text.startswith('"')]
+        assert long in strings
+
+
 def test_a_number_that_goes_on_where_another_ended_is_no_prefix() -> None:
     splitter = Splitter()
     for last in ("1", "12", "1e5", "1"):

@@ -1,12 +1,13 @@
 """A span between its JSON form and its row: columns that people ask for, and the rest so that nothing is lost."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Final
 
 from spanreplay.semconv import attributes as names
-from spanreplay.store.encoding import Json, digest_of, map_pairs, to_readable_json, to_sorted_json
+from spanreplay.store.encoding import Json, WrittenMap, digest_of, map_pairs, to_readable_json, to_sorted_json
 from spanreplay.store.form import (
     ATTRIBUTES,
     DROPPED,
@@ -69,8 +70,22 @@ _BIG: Final = 2**63
 _NONE_DROPPED: Final = (0, 0, 0)
 _HOT_COLUMNS: Final = len(HOT_TEXTS) + len(HOT_INTEGERS)
 _SHAPES: Final = 2048
-_hot_places: Final[dict[tuple[str, ...], list[tuple[int, str]]]] = {}
-"""Which of these columns attributes of some names may fill, and from which of them: those of most spans are those of the one before."""
+_BETWEEN: Final = ',"'
+"""What stands before the name of each member of a JSON object but the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What follows from the names of attributes."""
+
+    hot: tuple[tuple[int, str], ...]
+    """Which columns they may fill, and from which of them."""
+    sort: Callable[[list[str]], Sequence[str]]
+    """Brings what belongs to the names into their order."""
+
+
+_shapes: Final[dict[tuple[str, ...], _Shape]] = {}
+"""By these names: those of most spans are those of one before."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -90,7 +105,7 @@ class Version:
     def digest(self) -> str:
         """sha256 of the whole content; equal spans have equal digests, whoever delivered them."""
         if self.known_digest is None:
-            self.known_digest = digest_of(to_sorted_json(self.form).encode("ascii"))
+            self.known_digest = digest_of(_sorted_json(self.form).encode("ascii"))
         return self.known_digest
 
     @property
@@ -228,21 +243,30 @@ def _plain_pairs(attributes: Json) -> dict[str, Json]:
     return {key: value for key, value in map_pairs(attributes) if isinstance(key, str)}
 
 
+def _shape_of(attributes: Mapping[str, Json]) -> _Shape:
+    names_there = tuple(attributes)
+    shape = _shapes.get(names_there)
+    if shape is None:
+        if len(_shapes) >= _SHAPES:
+            _shapes.clear()
+        order = sorted(range(len(names_there)), key=names_there.__getitem__)
+        shape = _shapes[names_there] = _Shape(
+            hot=tuple(
+                (column, source)
+                for column, sources in enumerate((*HOT_TEXTS.values(), *HOT_INTEGERS.values()))
+                for source in sources
+                if source in attributes
+            ),
+            # An item getter of one place gives the item and not a tuple of it.
+            sort=itemgetter(*order) if len(order) > 1 else tuple,
+        )
+    return shape
+
+
 def _hot(attributes: Mapping[str, Json]) -> list[Any]:
     """The values of the columns of :data:`HOT_TEXTS` and :data:`HOT_INTEGERS`."""
-    names_there = tuple(attributes)
-    places = _hot_places.get(names_there)
-    if places is None:
-        if len(_hot_places) >= _SHAPES:
-            _hot_places.clear()
-        places = _hot_places[names_there] = [
-            (column, source)
-            for column, sources in enumerate((*HOT_TEXTS.values(), *HOT_INTEGERS.values()))
-            for source in sources
-            if source in attributes
-        ]
     found: list[Any] = [None] * _HOT_COLUMNS
-    for column, source in places:
+    for column, source in _shape_of(attributes).hot:
         value = attributes[source]
         if column >= len(HOT_TEXTS):
             if type(value) is int and -_BIG <= value < _BIG:
@@ -250,3 +274,16 @@ def _hot(attributes: Mapping[str, Json]) -> list[Any]:
         elif found[column] is None and isinstance(value, str):
             found[column] = value
     return found
+
+
+def _sorted_json(form: Form) -> str:
+    """What :func:`to_sorted_json` gives of it; attributes whose JSON is at hand are not encoded again."""
+    attributes = form.get(ATTRIBUTES)
+    if type(attributes) is WrittenMap and attributes.text.isascii() and min(form) == ATTRIBUTES:
+        # A quote in a string has a backslash before it: where there are as many as there are names, it stands between members alone.
+        members = attributes.text[2:-1].split(_BETWEEN)
+        if len(members) == len(attributes):
+            in_order = _BETWEEN.join(_shape_of(attributes).sort(members))
+            rest = to_sorted_json({key: value for key, value in form.items() if key != ATTRIBUTES})
+            return f'{{"{ATTRIBUTES}":{{"{in_order}}},{rest[1:]}'
+    return to_sorted_json(form)

@@ -1,4 +1,7 @@
-"""Which tasks of asyncio ended by being cancelled is kept: what they would have called next was never called, however fast a replay is."""
+"""Which tasks of asyncio ended by being cancelled is kept: what they would have called next was never called, however fast a replay is.
+
+Of the first tasks that run one function from one place it is kept though they have made no call; of the others, if they have made one.
+"""
 
 import asyncio
 import time
@@ -12,6 +15,8 @@ if TYPE_CHECKING:
     from spanreplay.boundary.session import Session
 
 _NAME: Final = "cancelled"
+_STARTED: Final = 1000
+"""Tasks of one name started from one place that are watched from their start: one may start its successor for ever."""
 
 
 def watch(scope: "Scope") -> None:
@@ -25,13 +30,23 @@ def watch(scope: "Scope") -> None:
         task.add_done_callback(partial(_ended, scope.session, channel, time.monotonic()))
 
 
-def _ended(session: "Session", channel: Channel, began: float, task: "asyncio.Task[Any]") -> None:
+def started(scope: "Scope", task: "asyncio.Future[Any]") -> None:
+    """Keep whether a task that was started just now, and whose scope that is, ends by being cancelled."""
+    if scope.session.orders is None or scope.number >= _STARTED:
+        return
+    channel = channel_of(scope, _NAME)
+    if channel is not None:
+        scope.memo[_NAME] = True
+        task.add_done_callback(partial(_ended, scope.session, channel, time.monotonic()))
+
+
+def _ended(session: "Session", channel: Channel, began: float, task: "asyncio.Future[Any]") -> None:
     if task.cancelled() and session.orders is not None:
         session.orders.add(channel, int((time.monotonic() - began) * 1000), (session.latest,))
 
 
 def recorded(scope: "Scope") -> tuple[int, int] | None:
-    """Where in the order of the recorded steps the task of this scope was cancelled, and how many milliseconds after its first call there.
+    """Where in the order of the recorded steps the task of this scope was cancelled, and how many milliseconds after its start.
 
     ``None`` where it was not, or nothing is told of that.
     """

@@ -2,10 +2,12 @@
 
 import os
 import sysconfig
+from functools import lru_cache
 from types import FrameType
 from typing import Final
 
-_OTHERS: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")} | {"<frozen "})
+_OF_PYTHON: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")} | {"<frozen "})
+_OTHERS: Final = tuple({sysconfig.get_path(name) for name in ("purelib", "platlib")}.union(_OF_PYTHON))
 _files: Final[dict[str, bool]] = {}
 _MOST: Final = 20_000
 """Files that are known: a program may make code without end."""
@@ -25,3 +27,9 @@ def is_own(frame: FrameType) -> bool:
 def is_own_file(file: str) -> bool:
     """Whether a file is neither of the standard library nor of an installed package."""
     return not file.startswith(_OTHERS) and "-packages" + os.sep not in file
+
+
+@lru_cache(maxsize=1024)
+def is_of_python(file: str) -> bool:
+    """Whether a file is of the standard library, and in no package beside it."""
+    return file.startswith(_OF_PYTHON) and "-packages" + os.sep not in file

@@ -12,10 +12,12 @@ from typing import Any, Final
 
 import wrapt
 
+from spanreplay.boundary import cancelled
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims.jobs import named
+from spanreplay.instrumentation.shims.own_code import is_of_python
 from spanreplay.instrumentation.shims.registered import of_callback
 
 _patches = Patches()
@@ -39,7 +41,7 @@ def _forking(original: Callable[..., Any]) -> Callable[..., Any]:
         child = scope.fork(_name_of(coro))
         token = in_force.set(child)
         try:
-            return named(original(self, coro, **kwargs), child.path)
+            return _watched(original(self, coro, **kwargs), coro, child)
         finally:
             in_force.reset(token)
 
@@ -52,7 +54,14 @@ def _in_context(original: Callable[..., Any], scope: Scope, loop: Any, coro: Any
     child = scope.fork(_name_of(coro))
     task = original(loop, coro, **kwargs)
     scopes.of_task[task] = child
-    return named(task, child.path)
+    return _watched(task, coro, child)
+
+
+def _watched(task: Any, coro: Any, scope: Scope) -> Any:
+    code = getattr(coro, "cr_code", None)
+    if code is not None and not is_of_python(code.co_filename) and isinstance(task, asyncio.Future):
+        cancelled.started(scope, task)
+    return named(task, scope.path)
 
 
 def _name_of(coro: Any) -> str:

@@ -60,7 +60,7 @@ class Holding:
         step, other = self._steps.get(seq), self._steps.get(awaited)
         if step is None or other is None or other.path is None or not _is_of(scope, other.path):
             return False
-        return _is_read_on(step) or (other.seq_start or 0) < (step.seq_start or 0)
+        return is_read_on(step) or (other.seq_start or 0) < (step.seq_start or 0)
 
 
 def _is_of(scope: Scope, path: str) -> bool:
@@ -77,7 +77,7 @@ def _is_of(scope: Scope, path: str) -> bool:
     return False
 
 
-def _is_read_on(step: Step) -> bool:
+def is_read_on(step: Step) -> bool:
     """Whether its caller may have gone on before it had ended: elsewhere the record shows that somebody else made what ended meanwhile."""
     wire = step.wire
     if wire is None:

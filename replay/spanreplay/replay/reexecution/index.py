@@ -4,6 +4,7 @@ Nothing here changes after it was computed. What a replay takes of the record is
 """
 
 import json
+from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
@@ -14,7 +15,8 @@ from spanreplay.content.canonical import canonical_json
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reading.meaning import live_meaning, recorded_meaning
 from spanreplay.replay.rebuilding.origin import told_by_others
-from spanreplay.replay.reexecution.forks import Fork, forks_in, is_job, scope_of
+from spanreplay.replay.reexecution.bursts import Burst, bursts, in_bursts
+from spanreplay.replay.reexecution.forks import Fork, forks_in, is_job, levels_of, scope_of
 from spanreplay.replay.reexecution.forms import comparable
 from spanreplay.replay.reexecution.gathered import gathered
 from spanreplay.replay.reexecution.standing import duration_ns
@@ -130,6 +132,16 @@ class RunIndex:
         """The scopes of tasks and threads that all make the same calls, see :mod:`~spanreplay.replay.reexecution.gathered`."""
         return gathered(self._in_scope, self.input_of)
 
+    @cached_property
+    def made_in_tasks(self) -> frozenset[tuple[str, str]]:
+        """What tasks and threads called: their path without their number, and the path of the call from there on."""
+        paths = [step.path for step in self.steps if step.path is not None]
+        return frozenset((fork.rpartition("#")[0], path[len(fork) :]) for path in paths for _, fork in levels_of(scope_of(path)))
+
+    def is_empty(self, scope: str) -> bool:
+        """Whether no call was made in a scope, nor in what was started there."""
+        return not any(path.startswith(f"{scope}/") for path in self.by_path)
+
     def children(self, seq: int) -> Sequence[int]:
         """``seq`` of the steps whose parent is that one."""
         return self._children.get(seq, ())
@@ -165,23 +177,63 @@ class RunIndex:
 
         Also where the two did not overlap: which of two tasks or threads comes first is chance even then.
         """
+        order: dict[int, frozenset[int]] = {}
+        for process, steps in self._ended.items():
+            parts = in_bursts(steps, self._bursts[process])
+            for number, part in enumerate(parts):
+                for step in part:
+                    those = ([s.seq for s in parts[at] if not _may_be_caused_by(s, step)] for at in range(number - 1, -1, -1))
+                    before = next(filter(None, those), None)
+                    if before is not None:
+                        order[step.seq] = frozenset(before)
+        return order
+
+    @cached_property
+    def together(self) -> Mapping[int, Sequence[int]]:
+        """Step to those that are given together with it, in their order; see :mod:`~spanreplay.replay.reexecution.bursts`."""
+        found = (tuple(s.seq for s in burst.steps) for bursts in self._bursts.values() for burst in bursts)
+        return {seq: seqs for seqs in found if len(seqs) > 1 for seq in seqs}
+
+    @cached_property
+    def begun_before(self) -> Mapping[int, frozenset[int]]:
+        """For each step, those that had begun when it ended, not yet when the one before it did, and that were cancelled in the end.
+
+        What it gives may be what had them cancelled, as the error of one task of a group does: who has not begun by then never will.
+        """
+        order: dict[int, set[int]] = defaultdict(set)
+        for process, steps in self._ended.items():
+            of_first = {burst.steps[0].seq: burst for burst in self._bursts[process]}
+            parts = [(part[0].seq_end or 0, of_first.get(part[0].seq), part) for part in in_bursts(steps, self._bursts[process])]
+            parts = [(end if burst is None else burst.until, burst, part) for end, burst, part in parts if part[0].outcome != "cancelled"]
+            parts.sort(key=_moment)
+            for step in steps:
+                at = bisect(parts, step.seq_start or 0, key=_moment) if step.outcome == "cancelled" else len(parts)
+                if at == len(parts) or parts[at][0] > (step.seq_end or 0):
+                    continue
+                _, burst, part = parts[at]
+                if not any(_may_be_caused_by(step, one) for one in part) and (burst is None or burst.may_have_begun(step)):
+                    for one in part:
+                        order[one.seq].add(step.seq)
+        return {seq: frozenset(begun) for seq, begun in order.items()}
+
+    @cached_property
+    def _bursts(self) -> Mapping[str | None, Sequence[Burst]]:
+        return {process: bursts(steps, self._all) for process, steps in self._ended.items()}
+
+    @cached_property
+    def _ended(self) -> Mapping[str | None, Sequence[Step]]:
+        """The steps that are answered, by process, in the order in which they ended."""
         inside = {seq for step in self._all if not _runs_again(step) for seq in self._descendants(step.seq)}
         ended: dict[str | None, list[Step]] = defaultdict(list)
         for step in sorted(self._all, key=lambda s: s.seq_end or 0):
             if not _runs_again(step) and step.seq not in inside and step.seq_end is not None and not is_job(step.path):
                 ended[step.process].append(step)
-        order: dict[int, frozenset[int]] = {}
-        for steps in ended.values():
-            for number, step in enumerate(steps):
-                before = next((s for s in map(steps.__getitem__, range(number - 1, -1, -1)) if not _may_be_caused_by(s, step)), None)
-                if before is not None:
-                    order[step.seq] = frozenset({before.seq})
-        return order
+        return ended
 
     @cached_property
     def pending_s(self) -> Mapping[int, float]:
-        """How long the steps that were cancelled took for it."""
-        return {s.seq: duration_ns(s) / 1e9 for s in self._all if s.outcome == "cancelled"}
+        """How long the steps took that were cancelled, or that wait for one of these to begin."""
+        return {s.seq: duration_ns(s) / 1e9 for s in self._all if s.outcome == "cancelled" or s.seq in self.begun_before}
 
 
 def sort_of(kind: str, name: str) -> tuple[str, str]:
@@ -199,6 +251,10 @@ def _may_be_caused_by(step: Step, stream: Step) -> bool:
         return True
     chunks = stream.wire.chunks if stream.wire is not None else ()
     return bool(chunks) and step.started_ns >= stream.started_ns + chunks[0][1]
+
+
+def _moment(part: tuple[int, Burst | None, Sequence[Step]]) -> int:
+    return part[0]
 
 
 def _runs_again(step: Step) -> bool:

@@ -183,6 +183,8 @@ class RecordedCalls:
     ) -> Answer | None:
         recorded.used.add(found.seq)
         step.recorded = found
+        if found.outcome == "cancelled":
+            self._keeper(recorded).begun(found.seq)
         facts = {} if like is None else like.facts()
         if away:
             recorded.claimed(found, step.path, user_line(sys._getframe(1)))
@@ -338,7 +340,12 @@ class RecordedCalls:
         if keeper is None:
             index = recorded.index
             keeper = turns.Turns(
-                index.ended_before, lambda: self.ledger.enter("relaxed"), pending_s=index.pending_s, holding=Holding(index.by_seq)
+                index.ended_before,
+                lambda: self.ledger.enter("relaxed"),
+                pending_s=index.pending_s,
+                holding=Holding(index.by_seq),
+                begun=index.begun_before,
+                together=index.together,
             )
             self._turns[id(recorded)] = keeper
         if self._part is not None and self._part.in_any_order:

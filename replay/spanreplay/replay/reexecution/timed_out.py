@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from spanreplay.boundary import cancelled
+from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.instrumentation.shims import deadlines
 from spanreplay.replay.model import Step
-from spanreplay.replay.reexecution.forks import scope_of
+from spanreplay.replay.reexecution.forks import FORK, scope_of
 from spanreplay.replay.reexecution.matched import Missed
 from spanreplay.replay.reexecution.matching import RecordedRun
 
@@ -47,5 +48,18 @@ def stop_of(step: LiveStep, recorded: RecordedRun, missed: Missed, there: Step |
         return Stop(act=deadline.expire)
     if left:
         return None  # the record has other calls there, which are missing
-    ended = cancelled.recorded(step.scope)
+    ended = cancelled.recorded(step.scope) if recorded.index.in_scope(scope_of(step.path)) else _before_its_first(step, recorded)
     return None if ended is None else Stop(act=lambda: None, pending_ns=ended[1] * 1_000_000)
+
+
+def _before_its_first(step: LiveStep, recorded: RecordedRun) -> tuple[int, int] | None:
+    """When the task around a call was cancelled, that had made none by then, where others like it made just this one: it would have too."""
+    scope: Scope | None = step.scope
+    while scope is not None and scope.run is step.scope.run:
+        path = scope.path
+        if scope.label.startswith(FORK) and (path.rpartition("#")[0], step.path[len(path) :]) in recorded.index.made_in_tasks:
+            ended = cancelled.recorded(scope)
+            if ended is not None:
+                return ended if recorded.index.is_empty(path) else None
+        scope = scope.parent
+    return None

@@ -1,0 +1,94 @@
+"""Calls that ended together: what an error has cancelled had not been cancelled yet when these ended.
+
+A task that fails has its siblings cancelled, in a ``TaskGroup`` and by many who ``gather``, though not at once: those whose answers came in
+the same turn of the event loop go on first, and those whose timers were due. A replay that gave one answer after the other would have them
+cancelled. So such answers are given in one turn of the loop, in their order, when all of them have been asked for.
+"""
+
+from bisect import bisect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from spanreplay.replay.model import Step
+from spanreplay.replay.reexecution.forks import FORK, NOT_AWAITED, scope_of
+from spanreplay.replay.reexecution.holding import is_read_on
+
+_AT_ONCE_NS: Final = 100_000_000
+"""What an error has cancelled ends so soon after it, also on a machine that is busy."""
+_MOST: Final = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Burst:
+    """Calls that ended together.
+
+    Attributes:
+        steps: in the order in which they ended; the first has failed.
+        until: where in the order of the record the first call was cancelled.
+    """
+
+    steps: tuple[Step, ...]
+    until: int
+
+    def may_have_begun(self, step: Step) -> bool:
+        """Whether a call that began after the first of them had ended was made by somebody else, and not because of any of them."""
+        first = self.steps[0]
+        if (step.seq_start or 0) < (first.seq_end or 0):
+            return True
+        return not any(_is_near(step, one) for one in self.steps)
+
+
+def bursts(ended: Sequence[Step], all_steps: Iterable[Step]) -> Sequence[Burst]:
+    """The calls of a process that ended together.
+
+    Args:
+        ended: its calls, in the order in which they ended.
+        all_steps: of the run.
+    """
+    cancelled = [step for step in ended if step.outcome == "cancelled"]
+    ends = [step.seq_end or 0 for step in cancelled]
+    found: list[Burst] = []
+    begins: list[Step] | None = None
+    for number, first in enumerate(ended):
+        at = bisect(ends, first.seq_end or 0)
+        if not _has_failed(first) or at == len(ends) or (found and (first.seq_end or 0) < found[-1].until):
+            continue
+        victim, until = cancelled[at], ends[at]
+        if (victim.ended_ns or 0) - (first.ended_ns or 0) > _AT_ONCE_NS:
+            continue
+        begins = sorted(all_steps, key=_start) if begins is None else begins
+        meanwhile = islice(begins, bisect(begins, first.seq_end or 0, key=_start), bisect(begins, until, key=_start))
+        if any(_is_near(step, first) for step in meanwhile):
+            continue  # somebody has seen the error, and went on
+        others = (s for s in ended[number + 1 : number + _MOST] if (s.seq_end or 0) < until and (s.seq_start or 0) < (first.seq_end or 0))
+        found.append(Burst(steps=(first, *(s for s in others if not is_read_on(s))), until=until))
+    return found
+
+
+def in_bursts(ended: Sequence[Step], found: Sequence[Burst]) -> Sequence[tuple[Step, ...]]:
+    """The calls in the order in which they ended, with those together that ended together.
+
+    Args:
+        ended: all of them, in that order.
+        found: those that ended together.
+    """
+    first: Mapping[int, Burst] = {burst.steps[0].seq: burst for burst in found}
+    others = {step.seq for burst in found for step in burst.steps[1:]}
+    return [first[s.seq].steps if s.seq in first else (s,) for s in ended if s.seq not in others]
+
+
+def _start(step: Step) -> int:
+    return step.seq_start or 0
+
+
+def _has_failed(step: Step) -> bool:
+    in_task = FORK in (step.path or "")
+    return in_task and step.typed_error is not None and step.outcome not in NOT_AWAITED and not is_read_on(step)
+
+
+def _is_near(step: Step, other: Step) -> bool:
+    """Whether the same task made both, or one that had to do with the other."""
+    here, there = f"{scope_of(step.path or '')}/", f"{scope_of(other.path or '')}/"
+    return here.startswith(there) or there.startswith(here) or "/" in (here, there)

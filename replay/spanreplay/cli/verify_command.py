@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from spanreplay.replay.model import Run
     from spanreplay.replay.rebuilding.completeness import Gap
     from spanreplay.replay.rebuilding.same_calls import SameCalls
+    from spanreplay.replay.rebuilding.unread_results import UnreadResults
     from spanreplay.replay.rebuilding.unreferred import Unreferred
+
+    Remark = SameCalls | Unreferred | UnreadResults
 
 _SHOWN = 20
 """Gaps of a run that are printed without ``-v``."""
@@ -42,6 +45,7 @@ def command(context: click.Context, target: str, store: Path | None, as_json: bo
     from spanreplay.cli.target import NoRunInStore, load
     from spanreplay.replay.rebuilding.completeness import gaps, losses
     from spanreplay.replay.rebuilding.same_calls import same_calls
+    from spanreplay.replay.rebuilding.unread_results import unread_results
     from spanreplay.replay.rebuilding.unreferred import unreferred
     from spanreplay.store.store import Store
 
@@ -55,7 +59,7 @@ def command(context: click.Context, target: str, store: Path | None, as_json: bo
         found = _with_changes(loaded.store, loaded.runs, found)
         left = unreferred(Store.open(loaded.store))
     lost = losses(loaded.fidelity)
-    remarks: list[SameCalls | Unreferred] = [*left, *same_calls(loaded.runs, loaded.records)]
+    remarks: list[Remark] = [*left, *same_calls(loaded.runs, loaded.records), *unread_results(loaded.runs, found)]
     whole = bool(found) and not lost and not any(found.values())
     if as_json:
         source = {"format": loaded.format, "spans": loaded.spans, "fidelity": list(loaded.fidelity)}
@@ -102,7 +106,7 @@ def _print(
     runs: "Sequence[Run]",
     found: "Mapping[str, Sequence[Gap]]",
     lost: Sequence[Mapping[str, Any]],
-    remarks: "Sequence[SameCalls | Unreferred]",
+    remarks: "Sequence[Remark]",
 ) -> None:
     from spanreplay.replay.showing import safe_lines, short_id
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from fixtures.runs.spans import agent, chat, tool
+from fixtures.runs.spans import agent, asking, chat, tool
 from spanreplay.semconv import attributes as a
 from spanreplay.store.store import Store
 from support.command_line import CommandLine
@@ -62,3 +62,11 @@ def test_content_that_no_record_refers_to_is_noted(spanreplay: CommandLine, monk
     assert remark["bytes"] >= 10_000
     monkeypatch.setattr("spanreplay.replay.rebuilding.unreferred.MOST_SPANS", 1)
     assert json.loads(spanreplay("verify", "--json").out)["remarks"] == []
+
+
+def test_results_at_the_end_that_no_model_was_told_are_noted(spanreplay: CommandLine) -> None:
+    asks = {a.GEN_AI_OUTPUT_MESSAGES: asking(("c1", "search", {}))}
+    path = spanreplay.file("t.json", agent(1, end=100), chat(2, 1, start=10, attributes=asks), tool(3, 1, start=20, call="c1"))
+    done = spanreplay("verify", path)
+    assert (done.code, "note: run " in done.out) == (0, True)
+    assert json.loads(spanreplay("verify", path, "--json").out)["remarks"][0]["code"] == "unread-results"

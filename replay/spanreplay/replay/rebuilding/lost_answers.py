@@ -8,7 +8,7 @@ a conversation begins with is no proof: examples, and what was said before the r
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, Final
 
 from spanreplay.content.canonical import canonical_json
@@ -22,6 +22,7 @@ from spanreplay.replay.rebuilding.lost_endings import RAN, lost_ending, lost_end
 from spanreplay.replay.rebuilding.results import form
 from spanreplay.replay.rebuilding.same_call import FAILED, arguments_conflict, mentions
 from spanreplay.replay.rebuilding.told import Told, told_of
+from spanreplay.replay.rebuilding.unnamed_tools import unnamed_tools
 
 _COMPARED: Final = 8
 """Earlier requests of a conversation that a later one may go on from."""
@@ -90,7 +91,7 @@ def lost_answers(run: Run, given: Given) -> Iterator[tuple[Step, Reason]]:
                     found[step.seq] = found.get(step.seq, 0) + 1
     for step in (*_of_unasked(run, models, given), *_of_inside(run, models, given)):
         found.setdefault(step.seq, 1)
-    for step, detail in lost_endings(run, models, frozenset(given.asked)):
+    for step, detail in chain(lost_endings(run, models, frozenset(given.asked)), unnamed_tools(run, models)):
         if not found:
             yield step, lost_ending(step, detail)
     for step in models:

@@ -22,13 +22,13 @@ RAN: Final = frozenset({"tool_call", "handoff"})
 """Kinds of steps that run because an answer asked for them."""
 _TOKENS: Final = ("output_tokens", "completion_tokens")
 _ASKED: Final = ("input_tokens", "prompt_tokens")
-_LEAST: Final = 8
+LEAST: Final = 8
 """Characters of an answer that is no chance where another text holds it."""
 _TOLD: Final = 4
 """Characters of a text that an answer may be made of."""
 _TEXTS: Final = 10_000
 _TWO: Final = 2
-_ENDED: Final = frozenset({"ok", "error", "tool_error", "timeout", "malformed"})
+ENDED: Final = frozenset({"ok", "error", "tool_error", "timeout", "malformed"})
 """How a call ended whose result a model is told; one that waits for somebody ends the run."""
 _MARKS: Final = " \n.,;:!?'\""
 _FRAME: Final = frozenset({"role", "type", "id", "finish_reason"})
@@ -78,7 +78,7 @@ def _silent(
         asked = {one.call_id for one in asked_for(agent.output) if one.call_id is not None}
         known = {one.call_id for model in models for one in asked_for(model.output)}
         answer = "" if asked else _answer(agent.output, known)
-        given = any(answer.strip(_MARKS) in text for step in (*models, *inside) for text in _texts(step.output))
+        given = any(answer.strip(_MARKS) in text for step in (*models, *inside) for text in texts(step.output))
         if asked - known or (answer and not given):
             yield agent, f"the agent {agent.name} asked a model each time but at step {agent.seq}, where it answered too"
 
@@ -101,19 +101,19 @@ def _agents_in_tools(run: Run) -> Iterator[tuple[Step, list[Step]]]:
 def _said_by_tool(output: Json) -> str:
     """The text that a tool gave; empty where it is none, or too short to tell."""
     given = plain_value(output.get("result")) if isinstance(output, dict) else None
-    return found if isinstance(given, str) and len(found := given.strip()) >= _LEAST else ""
+    return found if isinstance(given, str) and len(found := given.strip()) >= LEAST else ""
 
 
 def _unread(agent: Step | None, answer: str, inside: Sequence[Step]) -> Iterator[tuple[Step, str]]:
     """An answer that comes after results which no model was told, and that is not made of what is here."""
-    own = list(_outside_tools(agent, inside))
+    own = list(outside_tools(agent, inside))
     last = max((step for step in own if step.kind == "model_call"), key=lambda step: step.seq, default=None)
     if last is None or last.outcome in FAILED:
         return
     ran = [step for step in own if step.requested_by == last.seq and step.kind in RAN]
-    if not ran or any(step not in ran for step in own if step.seq > last.seq) or any(step.outcome not in _ENDED for step in ran):
+    if not ran or any(step not in ran for step in own if step.seq > last.seq) or any(step.outcome not in ENDED for step in ran):
         return
-    if answer and not _made_of(answer, [text for step in inside for view in (step.input, step.output) for text in _texts(view)]):
+    if answer and not made_of(answer, [text for step in inside for view in (step.input, step.output) for text in texts(view)]):
         yield ran[-1], f"what came of step {ran[-1].seq} was told to no model, and yet an answer followed that nothing here gave"
     elif answer and agent is not None and (more := _used_more(agent, inside)):
         name, count, here = more
@@ -133,7 +133,7 @@ def _used_more(agent: Step, inside: Sequence[Step]) -> tuple[str, int, int] | No
     return found
 
 
-def _outside_tools(agent: Step | None, inside: Sequence[Step]) -> Iterator[Step]:
+def outside_tools(agent: Step | None, inside: Sequence[Step]) -> Iterator[Step]:
     """What ran for an agent itself, and not for another one inside a tool."""
     steps = {step.seq: step for step in inside}
     within: set[int] = set()
@@ -145,10 +145,10 @@ def _outside_tools(agent: Step | None, inside: Sequence[Step]) -> Iterator[Step]
             yield step
 
 
-def _made_of(answer: str, texts: Iterable[str]) -> bool:
+def made_of(answer: str, given: Iterable[str]) -> bool:
     """Whether an answer stands in one of some texts, or at least half of it is theirs."""
     left = answer
-    for text in sorted({text.strip(_MARKS) for text in texts}, key=len, reverse=True):
+    for text in sorted({text.strip(_MARKS) for text in given}, key=len, reverse=True):
         if answer.strip(_MARKS) in text:
             return True
         if len(text) >= _TOLD:
@@ -167,10 +167,10 @@ def _answer(output: Json, known: Collection[str | None]) -> str:
     parts = message.get("parts")
     said = [part.get("content") for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
     found = "".join(text for text in said if isinstance(text, str)).strip()
-    return found if len(found) >= _LEAST else ""
+    return found if len(found) >= LEAST else ""
 
 
-def _texts(view: Json) -> Iterator[str]:
+def texts(view: Json) -> Iterator[str]:
     """What is said in a view, given to a call, or came of one: each text, without the space around it, up to a limit."""
     waiting = [view.get("messages"), view.get("arguments"), view.get("result")] if isinstance(view, dict) else []
     for _ in range(_TEXTS):

@@ -54,6 +54,14 @@ def test_what_two_have_in_common_is_the_same() -> None:
     assert len(first) == 1
 
 
+def test_an_equal_text_has_the_same_elements() -> None:
+    lists = GrowingLists()
+    first, second = (lists.read('[{"a": 1}, {"b": 2} ]\n') for _ in range(2))
+    assert second == [{"a": 1}, {"b": 2}]
+    assert all(one is other for one, other in zip(first, second, strict=True))
+    assert second is not first
+
+
 def test_no_more_is_remembered_than_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(growing, "_HELD", 1000)
     lists = GrowingLists()

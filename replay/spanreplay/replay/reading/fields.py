@@ -14,6 +14,7 @@ from typing import Any, Final
 from spanreplay.replay.model import Json, Reason
 from spanreplay.replay.reading.growing import GrowingLists, PerElement
 from spanreplay.replay.reasons import CUT
+from spanreplay.spans.json_parsing import loads
 from spanreplay.spans.record import Value
 
 NULL_IDS: Final = frozenset({"", "unknown", "<not specified>", "none", "None", "null"})
@@ -31,6 +32,8 @@ MAX_DEPTH: Final = 200
 
 _LONG: Final = 65_536
 """Characters of a text in which counting takes longer than looking at what it says."""
+_LONG_LIST: Final = 4_096
+"""The same of a list, which may have grown: its elements are looked at once."""
 
 
 class Fields:
@@ -175,21 +178,21 @@ def decoded_json(value: Value) -> tuple[Json, bool]:
             break
         except (ValueError, RecursionError):
             break
-        if isinstance(decoded, dict | list) and _may_nest(value) and too_deep(decoded):
+        if isinstance(decoded, dict | list) and _may_nest(value, decoded) and too_deep(decoded):
             break
         value = decoded
     return value if value is not given else jsonable(value), whole_text
 
 
-def _may_nest(text: str) -> bool:
-    """Whether a text has brackets enough; of a long one, which may have grown, the elements are looked at once."""
-    return len(text) >= _LONG or text.count("[") + text.count("{") > MAX_DEPTH
+def _may_nest(text: str, decoded: Json) -> bool:
+    """Whether a text has brackets enough, or is so long that its value is looked at instead."""
+    return len(text) >= (_LONG_LIST if type(decoded) is list else _LONG) or text.count("[") + text.count("{") > MAX_DEPTH
 
 
 def json_value(text: str, otherwise: Json) -> Json:
     """What a text says that is known to be JSON, encoded once; what it is otherwise where it is none, or nests too deep."""
     try:
-        value = json.loads(text)
+        value = loads(text)
     except (ValueError, RecursionError):
         return otherwise
     return otherwise if isinstance(value, dict | list) and too_deep(value) else value

@@ -3,11 +3,11 @@
 The elements that two readings have in common are the same objects. Nobody changes what was read.
 """
 
-import json
-import re
 from collections.abc import Callable, Sequence
 from operator import is_
 from typing import Any, Final, Generic, TypeVar
+
+from spanreplay.spans.json_parsing import loads
 
 T = TypeVar("T")
 
@@ -18,10 +18,9 @@ _LIKE: Final = 64
 _ALIKE: Final = 4
 _HELD: Final = 4_000_000
 """Characters of earlier texts that are remembered, about."""
-_scan: Final[Callable[[str, int], tuple[Any, int]]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # it is there
-_space: Final = re.compile(r"[ \t\n\r]*").match
+_BLANKS: Final = " \t\n\r"
 _Known = tuple[str, list[Any]]
-"""A text up to the end of its last element, and the elements."""
+"""A text without the bracket at its end, and the elements that it has."""
 _FEW: Final = 4
 """Elements of a list that is not worth remembering."""
 
@@ -71,38 +70,31 @@ class GrowingLists:
             Exception: what it raises, too.
         """
         if len(text) < _SHORTEST or text[0] != "[":
-            return json.loads(text)
+            return loads(text)
         alike = self._known.get(text[:_LIKE], ())
         before = next((known for known in alike if text.startswith(known[0])), None)
-        try:
-            place, found = _elements(text, *(before or ("[", [])))
-            if _skip(text, _skip(text, place) + 1) != len(text):
-                return json.loads(text)
-        except (StopIteration, ValueError, IndexError):
-            return json.loads(text)  # which says what is wrong with it
+        found = loads(text) if before is None else _continued(text, *before)
+        if not found:
+            return found
+        end = text.rindex("]")
         others = tuple(known for known in alike if known is not before)[: _ALIKE - 1]
-        self._held += place - (len(before[0]) if before else 0)
+        self._held += end - (len(before[0]) if before else 0)
         if self._held > _HELD:
-            self._known, self._held, others = {}, place, ()
-        self._known[text[:_LIKE]] = ((text[:place], found.copy()), *others)
-        return found
+            self._known, self._held, others = {}, end, ()
+        self._known[text[:_LIKE]] = ((text[:end], found), *others)
+        return found.copy()
 
 
-def _skip(text: str, place: int) -> int:
-    return _space(text, place).end()  # type: ignore[union-attr]  # it always matches
-
-
-def _elements(text: str, prefix: str, read: list[Any]) -> tuple[int, list[Any]]:
-    """Where the last element ends, and all of them; after it there is the bracket that closes the list."""
-    found = read.copy()
-    place = len(prefix)
-    while True:
-        following = _skip(text, place)
-        if text[following] == "]":
-            return place, found
-        if found:
-            if text[following] != ",":
-                raise ValueError(following)
-            following = _skip(text, following + 1)
-        value, place = _scan(text, following)
-        found.append(value)
+def _continued(text: str, prefix: str, read: list[Any]) -> list[Any]:
+    """A list that begins with elements that were read."""
+    rest = text[len(prefix) :].lstrip(_BLANKS)
+    if rest.rstrip(_BLANKS) == "]":
+        return read
+    if rest.startswith(","):
+        try:
+            more: list[Any] = loads(f"[{rest[1:]}")
+        except (ValueError, RecursionError):
+            more = []
+        if more:
+            return read + more
+    return loads(text)  # type: ignore[no-any-return]  # which says what is wrong with it

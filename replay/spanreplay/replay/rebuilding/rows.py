@@ -3,14 +3,11 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from spanreplay.content.json_text import encoder
 from spanreplay.replay.model import Json, Run, Step
 from spanreplay.replay.reading.fields import strict
 from spanreplay.replay.reading.growing import PerElement
+from spanreplay.replay.rebuilding.written import written
 from spanreplay.store.rows import RunRow, StepRow
-
-_readable: Final = encoder(ascii_only=False, allow_nan=False)
-_escaped: Final = encoder(allow_nan=False)
 
 
 def run_row(run: Run, services: Mapping[str, str]) -> RunRow:
@@ -91,36 +88,25 @@ def _json(value: Json) -> str | None:
     if value is None:
         return None
     try:
-        return _view(value) if type(value) is dict and type(value.get("messages")) is list else _written(value)
+        return _view(value) if type(value) is dict and type(value.get("messages")) is list else written(value)
     except (ValueError, TypeError):
-        return _written(strict(value))
-
-
-def _written(value: Json) -> str:
-    """Characters as they are, so that SQL finds them; escaped where there are lone surrogates, which a column of text cannot hold."""
-    text = _readable(value)
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            return _escaped(value)
-    return text
+        return written(strict(value))
 
 
 def _view(view: dict[str, Json]) -> str:
-    """The same as ``_written`` gives, of messages that were said before without writing them again."""
+    """The same as ``written`` gives, of messages that were said before without writing them again."""
     pieces: list[str] = []
     for name, value in view.items():
-        pieces.append(f"{',' if pieces else '{'}{_written(name)}:")
+        pieces.append(f"{',' if pieces else '{'}{written(name)}:")
         if type(value) is list and value:
             first, *others = _elements.of(value)
             pieces += ("[", first[1:], *others, "]")
         else:
-            pieces.append(_written(value))
+            pieces.append(written(value))
     return "".join((*pieces, "}"))  # once: it is long
 
 
-_elements: Final = PerElement(lambda element: f",{_written(element)}")
+_elements: Final = PerElement(lambda element: f",{written(element)}")
 
 
 def _total(steps: Iterable[Step], kind: str) -> int | None:

@@ -11,6 +11,7 @@ from spanreplay.replay.reading.dialect import RunDraft
 from spanreplay.replay.reading.fields import Fields
 from spanreplay.replay.reading.versions import run_versions
 from spanreplay.replay.reasons import BESIDE_CUT, RECORDS_DROPPED
+from spanreplay.replay.rebuilding.alike import alike
 from spanreplay.replay.rebuilding.assembly import Assembly, assemble
 from spanreplay.replay.rebuilding.dangling import dangling
 from spanreplay.replay.rebuilding.ends import ends, from_model_calls, outcome_without_root
@@ -91,7 +92,7 @@ def _run(assembly: Assembly, losses: Mapping[str, int], source_losses: Losses) -
     lacking = dangling(made.links.open, made.placed, [draft.output])
     steps = _with_reasons(made.steps, lacking.of_steps)
     graded, reasons = grade(assembly, root, steps)
-    also = [*lacking.of_run, *mixed(steps, made.placed)]
+    also = [*lacking.of_run, *mixed(steps, made.placed), *alike(made.placed)]
     also += from_model_calls(first, last)
     if not made.overlaps.whole:
         also.append(Reason(code=BESIDE_CUT, detail="too many steps ran at the same time; not all are listed as beside each other"))

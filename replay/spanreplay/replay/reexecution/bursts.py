@@ -15,8 +15,8 @@ from spanreplay.replay.model import Step
 from spanreplay.replay.reexecution.forks import FORK, NOT_AWAITED, scope_of
 from spanreplay.replay.reexecution.holding import is_read_on
 
-_AT_ONCE_NS: Final = 100_000_000
-"""What an error has cancelled ends so soon after it, also on a machine that is busy."""
+_AT_ONCE_NS: Final = 50_000_000
+"""What an answer has cancelled ends so soon after it, also on a machine that is busy."""
 _MOST: Final = 1000
 
 
@@ -25,7 +25,8 @@ class Burst:
     """Calls that ended together.
 
     Attributes:
-        steps: in the order in which they ended; the first has failed.
+        steps: in the order in which they ended; only the first, where that has not failed: who takes the first of several answers and has the
+            others cancelled takes those as well that came with it.
         until: where in the order of the record the first call was cancelled.
     """
 
@@ -53,16 +54,19 @@ def bursts(ended: Sequence[Step], all_steps: Iterable[Step]) -> Sequence[Burst]:
     begins: list[Step] | None = None
     for number, first in enumerate(ended):
         at = bisect(ends, first.seq_end or 0)
-        if not _has_failed(first) or at == len(ends) or (found and (first.seq_end or 0) < found[-1].until):
+        if not _may_cancel(first) or at == len(ends) or (found and (first.seq_end or 0) < found[-1].until):
             continue
         victim, until = cancelled[at], ends[at]
+        if first.typed_error is None and ended[number + 1] is not victim:
+            continue
         if (victim.ended_ns or 0) - (first.ended_ns or 0) > _AT_ONCE_NS:
             continue
         begins = sorted(all_steps, key=_start) if begins is None else begins
         meanwhile = islice(begins, bisect(begins, first.seq_end or 0, key=_start), bisect(begins, until, key=_start))
         if any(_is_near(step, first) for step in meanwhile):
-            continue  # somebody has seen the error, and went on
-        others = (s for s in ended[number + 1 : number + _MOST] if (s.seq_end or 0) < until and (s.seq_start or 0) < (first.seq_end or 0))
+            continue  # somebody has seen the answer, and went on
+        later = ended[number + 1 : number + _MOST] if first.typed_error is not None else ()
+        others = (s for s in later if (s.seq_end or 0) < until and (s.seq_start or 0) < (first.seq_end or 0))
         found.append(Burst(steps=(first, *(s for s in others if not is_read_on(s))), until=until))
     return found
 
@@ -83,9 +87,9 @@ def _start(step: Step) -> int:
     return step.seq_start or 0
 
 
-def _has_failed(step: Step) -> bool:
-    in_task = FORK in (step.path or "")
-    return in_task and step.typed_error is not None and step.outcome not in NOT_AWAITED and not is_read_on(step)
+def _may_cancel(step: Step) -> bool:
+    """Whether a task made it that has ended with its answer, or its error, for all that the record tells."""
+    return FORK in (step.path or "") and step.outcome not in NOT_AWAITED and not is_read_on(step)
 
 
 def _is_near(step: Step, other: Step) -> bool:

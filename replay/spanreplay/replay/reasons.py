@@ -79,6 +79,8 @@ JOINED: Final = "joined"
 BESIDE_CUT: Final = "beside-cut"
 """More steps ran at the same time than are listed as beside each other."""
 CLOCK_SKEW: Final = "clock-skew"
+AFTER_END: Final = "after-end"
+"""A step began after what it is inside of had ended."""
 LOG_WITHOUT_SPAN: Final = "log-without-span"
 UNTAPED: Final = "untaped"
 _WRITES: Final = frozenset({"file written", "database opened"})

@@ -10,10 +10,12 @@ from spanreplay.replay.model import Reason, Step
 from spanreplay.replay.reading.dialect import StepDraft
 from spanreplay.replay.reading.fields import Fields
 from spanreplay.replay.reasons import CLOCK_SKEW, DOUBLED, MISSING_PARENT
+from spanreplay.replay.rebuilding.after_end import after_end
 from spanreplay.replay.rebuilding.asked import as_asked
 from spanreplay.replay.rebuilding.assembly import Assembly
 from spanreplay.replay.rebuilding.links import Links, Request, linked
 from spanreplay.replay.rebuilding.order import Moment, corrected_starts, in_order
+from spanreplay.replay.rebuilding.origin import OWN
 from spanreplay.replay.rebuilding.overlap import Overlaps, overlapping
 from spanreplay.replay.rebuilding.placed import Placed
 from spanreplay.replay.rebuilding.retries import attempts
@@ -71,6 +73,8 @@ def ordered(assembly: Assembly) -> Ordered:
         telling = late.get(step.key)
         if telling is not None and step.seq < seq[telling]:
             reasons.append(_late(step, seq[telling], assembly.folded.steps[telling].start_ns))
+        if asking is None and telling is None and step.dialect != OWN and (reason := after_end(assembly.forest, step.key)) is not None:
+            reasons.append(reason)
         made.append(
             _step(
                 step,

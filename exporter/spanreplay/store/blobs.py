@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -14,21 +15,21 @@ if TYPE_CHECKING:
 _DEPTH: Final = 8
 """How often pieces of pieces are looked for; what this version writes takes three."""
 _SHA256: Final = re.compile(r"sha256:([0-9a-f]{16})[0-9a-f]{48}").fullmatch
-What: TypeAlias = Literal["digest", "text", "content"]
+_NEAR: Final = 16
+"""Rows apart from which on content is not read in one go."""
+What: TypeAlias = Literal["digest", "text"]
 _DIGESTS: Final = "SELECT digest FROM blobs WHERE key IN (SELECT unnest($1::UBIGINT[]))"
 _PLACES: Final = "SELECT rowid FROM blobs WHERE key IN (SELECT unnest($1::UBIGINT[]))"
-_IN_PLACE: Final[Mapping[What, str]] = {
-    "text": "SELECT digest, text FROM blobs WHERE rowid IN (SELECT unnest($1::BIGINT[]))",
-    "content": "SELECT digest, text, NULL, parts, rowid FROM blobs WHERE rowid IN (SELECT unnest($1::BIGINT[]))",
-}
-_DATA: Final = "SELECT digest, text, data, parts FROM blobs WHERE rowid IN (SELECT unnest($1::BIGINT[]))"
-_BY_DIGEST: Final[Mapping[What, str]] = {
-    "digest": "SELECT digest FROM blobs WHERE key IS NULL AND digest IN (SELECT unnest($1))",
-    "text": "SELECT digest, text FROM blobs WHERE key IS NULL AND digest IN (SELECT unnest($1))",
-    "content": "SELECT digest, text, data, parts FROM blobs WHERE key IS NULL AND digest IN (SELECT unnest($1))",
-}
-_Row = tuple[str | None, bytes | None, list[str]]
-"""Text, data, parts."""
+_TEXTS: Final = "SELECT digest, text FROM blobs WHERE rowid IN (SELECT unnest($1::BIGINT[]))"
+_CONTENT: Final = "SELECT digest, text, parts, rowid FROM blobs WHERE rowid IN (SELECT unnest($1::BIGINT[]))"
+_DATA: Final = "SELECT digest, data FROM blobs WHERE rowid IN (SELECT unnest($1::BIGINT[]))"
+_DIGESTS_BY_DIGEST: Final = "SELECT digest FROM blobs WHERE key IS NULL AND digest IN (SELECT unnest($1))"
+_TEXTS_BY_DIGEST: Final = "SELECT digest, text FROM blobs WHERE key IS NULL AND digest IN (SELECT unnest($1))"
+_PLACES_BY_DIGEST: Final = "SELECT rowid FROM blobs WHERE key IS NULL AND digest IN (SELECT unnest($1))"
+_Stored = tuple[str | bytes | None, str | None]
+"""Text or data, and the JSON of parts."""
+_Row = tuple[str | bytes, list[str]]
+"""Text or data, and parts."""
 
 
 def key_of(digest: str) -> int | None:
@@ -50,29 +51,47 @@ def select_blobs(
     """
     if keys is None:
         keys = {digest: key_of(digest) for digest in digests}
-    others = [digest for digest, key in keys.items() if key is None]
+    known, others = _divided(keys)
     found: list[tuple[Any, ...]] = []
-    if len(others) < len(keys):
-        rows = _by_key(connection, [*{key for key in keys.values() if key is not None}], what)
+    if known:
+        if what == "digest":
+            rows = connection.execute(_DIGESTS, [known]).fetchall()
+        else:  # Where they are first: what lies elsewhere is then not decompressed.
+            places = connection.execute(_PLACES, [known]).fetchall()
+            rows = connection.execute(_TEXTS, [[place for (place,) in places]]).fetchall() if places else []
         found = [row for row in rows if row[0] in keys]
     if others:
-        found += connection.execute(_BY_DIGEST[what], [others]).fetchall()
+        found += connection.execute(_DIGESTS_BY_DIGEST if what == "digest" else _TEXTS_BY_DIGEST, [others]).fetchall()
     return found
 
 
-def _by_key(connection: "Connection", keys: list[int], what: What) -> list[tuple[Any, ...]]:
-    if what == "digest":
-        return connection.execute(_DIGESTS, [keys]).fetchall()
-    # Where they are first: what lies elsewhere is then not decompressed.
-    places = [place for (place,) in connection.execute(_PLACES, [keys]).fetchall()]
-    found = connection.execute(_IN_PLACE[what], [places]).fetchall() if places else []
-    if what != "content":
-        return found
-    texts = [row[:4] for row in found if row[1] is not None or row[3] is not None]
-    if len(texts) == len(found):
-        return texts
-    rest = [row[4] for row in found if row[1] is None and row[3] is None]
-    return texts + connection.execute(_DATA, [rest]).fetchall()
+def _divided(keys: Mapping[str, int | None]) -> tuple[list[int], list[str]]:
+    return [*{key for key in keys.values() if key is not None}], [digest for digest, key in keys.items() if key is None]
+
+
+def _read(connection: "Connection", digests: AbstractSet[str]) -> dict[str, _Stored]:
+    """Content that is there, and with it texts that lie beside it: the pieces of a text were written just before it."""
+    known, others = _divided({digest: key_of(digest) for digest in digests})
+    places = connection.execute(_PLACES, [known]).fetchall() if known else []
+    places += connection.execute(_PLACES_BY_DIGEST, [others]).fetchall() if others else []
+    if not places:
+        return {}
+    rows = connection.execute(_CONTENT, [_with_near(sorted(place for (place,) in places))]).fetchall()
+    found: dict[str, _Stored] = {digest: (text, parts) for digest, text, parts, _ in rows if text is not None or parts is not None}
+    data = [place for digest, text, parts, place in rows if text is None and parts is None and digest in digests]
+    if data:
+        found.update((digest, (value, None)) for digest, value in connection.execute(_DATA, [data]).fetchall())
+    return found
+
+
+def _with_near(places: Sequence[int]) -> list[int]:
+    """The same places, and those just before and after each."""
+    found: list[int] = []
+    end = 0
+    for place in places:
+        found += range(max(end, place - _NEAR), place + _NEAR)
+        end = max(end, place + _NEAR)
+    return found
 
 
 def load_content(connection: "Connection", digests: Iterable[str], damaged: list[str] | None = None) -> dict[str, bytes | str]:
@@ -87,17 +106,23 @@ def load_content(connection: "Connection", digests: Iterable[str], damaged: list
         DamagedStoreError: content is not what its digest says.
     """
     wanted = {*digests}
+    read: dict[str, _Stored] = {}
     rows: dict[str, _Row] = {}
     missing = wanted
     for _ in range(_DEPTH):
         if not missing:
             break
-        found = select_blobs(connection, missing, "content")
-        new: dict[str, _Row] = {digest: (text, data, json.loads(parts) if parts else []) for digest, text, data, parts in found}
+        if not missing <= read.keys():
+            read.update(_read(connection, missing - read.keys()))
+        new: dict[str, _Row] = {digest: _row(*read[digest]) for digest in missing & read.keys()}
         rows.update(new)
-        missing = {digest for _, _, parts in new.values() for digest in parts[1::2]} - rows.keys()
+        missing = {digest for _, parts in new.values() for digest in parts[1::2]} - rows.keys()
     whole = _Whole(rows, damaged)
     return {digest: data for digest in sorted(wanted) if (data := whole.content(digest)) is not None}
+
+
+def _row(data: str | bytes | None, parts: str | None) -> _Row:
+    return data if data is not None else b"", json.loads(parts) if parts else []
 
 
 class _Whole:
@@ -116,12 +141,8 @@ class _Whole:
         row = self._rows.get(digest)
         data: bytes | str | None = None
         if row is not None and depth <= _DEPTH:
-            text, raw, parts = row
-            if parts:
-                data = self._together(digest, parts, depth)
-            else:
-                data = text if text is not None else bytes(raw or b"")
-                data = self._verified(digest, sha256(_bytes(data)).hexdigest(), data)
+            data, parts = row
+            data = self._together(digest, parts, depth) if parts else self._verified(digest, sha256(_bytes(data)).hexdigest(), data)
         self._done[digest] = data
         return data
 

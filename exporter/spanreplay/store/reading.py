@@ -11,12 +11,17 @@ from spanreplay.store.encoding import blob_refs, digest_of, to_sorted_json
 from spanreplay.store.errors import DamagedStoreError
 from spanreplay.store.extents import stretches
 from spanreplay.store.form import RESOURCE, Form, FormReader
-from spanreplay.store.span_rows import version_of
+from spanreplay.store.span_rows import COLUMNS, HOT_INTEGERS, HOT_TEXTS, version_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 
+_COLUMNS: Final = ", ".join(
+    ["seq_start", *(column for column in COLUMNS if column not in {*HOT_TEXTS, *HOT_INTEGERS, "service", "complete"})]
+)
+"""What a span is made of again; the others are there for those who ask in SQL. And what spans are sorted by."""
+_SPANS: Final = f"SELECT {_COLUMNS} FROM spans WHERE (started OR end_ns IS NOT NULL) AND start_ns BETWEEN $1 AND $2"  # noqa: S608 - our names
 _RESTORE: Final = "Restore runs.duckdb from a copy, or import the run again into a new store."
 
 
@@ -28,27 +33,20 @@ def load_spans(connection: "Connection", trace_ids: Sequence[str], damaged: list
         trace_ids: of these traces.
         damaged: where given, what is not what was written is left out and named here, instead of an error.
     """
-    # Where they are first: that looks at two columns, and the other fifty only where it found something.
-    places = [
-        place
-        for stretch in stretches(connection, trace_ids)
-        for (place,) in connection.execute(
-            "SELECT rowid FROM spans WHERE trace_id IN (SELECT unnest($1)) AND start_ns BETWEEN $2 AND $3", list(stretch)
-        ).fetchall()
-    ]
-    rows = _select(
-        connection,
-        "SELECT * FROM spans WHERE rowid IN (SELECT unnest($1::BIGINT[])) AND (started OR end_ns IS NOT NULL)"
-        " ORDER BY trace_id, start_ns, seq_start NULLS LAST, span_id",
-        places,
-    )
+    rows: list[dict[str, Any]] = []
+    for traces, first_ns, last_ns in stretches(connection, trace_ids):
+        # Named one by one, DuckDB looks for them while it reads, and reads nothing else of rows that are not theirs.
+        among = ", ".join(f"${number}" for number in range(3, 3 + len(traces)))
+        statement = f"{_SPANS} AND trace_id IN ({among})"
+        rows += _select(connection, statement, [first_ns, last_ns, *traces])
+    rows.sort(key=lambda row: (row["trace_id"], row["start_ns"], row["seq_start"] is None, row["seq_start"] or 0, row["span_id"]))
     return _read_spans(connection, rows, damaged)
 
 
 def load_other_versions(connection: "Connection", trace_ids: Sequence[str]) -> list[SpanRecord]:
     """The less full versions of spans of these traces, where there are any."""
     rows = _select(
-        connection, "SELECT * FROM span_versions WHERE trace_id IN (SELECT unnest($1)) ORDER BY trace_id, start_ns, span_id", trace_ids
+        connection, "SELECT * FROM span_versions WHERE trace_id IN (SELECT unnest($1)) ORDER BY trace_id, start_ns, span_id", [[*trace_ids]]
     )
     return _read_spans(connection, rows)
 
@@ -59,7 +57,7 @@ def imported_versions(connection: "Connection", trace_ids: Sequence[str]) -> lis
         connection,
         "SELECT DISTINCT trace_id, span_id, run_id FROM span_versions WHERE trace_id IN (SELECT unnest($1))"
         " AND origin NOT IN ('recorder', 'exporter') ORDER BY trace_id, span_id, run_id",
-        trace_ids,
+        [[*trace_ids]],
     )
     return [(row["trace_id"], row["span_id"], row["run_id"]) for row in rows]
 
@@ -67,7 +65,9 @@ def imported_versions(connection: "Connection", trace_ids: Sequence[str]) -> lis
 def load_logs(connection: "Connection", trace_ids: Sequence[str], damaged: list[str] | None = None) -> list[LogRecord]:
     """The log records of these traces, by trace and time; ``damaged`` as for :func:`load_spans`."""
     rows = _select(
-        connection, "SELECT record, digest FROM logs WHERE trace_id IN (SELECT unnest($1)) ORDER BY trace_id, time_ns, digest", trace_ids
+        connection,
+        "SELECT record, digest FROM logs WHERE trace_id IN (SELECT unnest($1)) ORDER BY trace_id, time_ns, digest",
+        [[*trace_ids]],
     )
     with _damage_named("log records"):
         exact = digests_hold(connection)
@@ -104,8 +104,8 @@ def _damage_named(what: str) -> Iterator[None]:
         raise DamagedStoreError(f"{what} in the store are not what was written ({error}). {_RESTORE}") from error
 
 
-def _select(connection: "Connection", statement: str, wanted: Sequence[str | int]) -> Iterator[dict[str, Any]]:
-    result = connection.execute(statement, [list(wanted)])
+def _select(connection: "Connection", statement: str, parameters: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    result = connection.execute(statement, parameters)
     columns = [column[0] for column in result.description or ()]
     return (dict(zip(columns, row, strict=True)) for row in result.fetchall())
 

@@ -7,6 +7,8 @@ import pytest
 
 from spanreplay.spans.record import SpanRecord
 from spanreplay.store import database
+from spanreplay.store.journal import JournalWriter
+from spanreplay.store.process import current_process
 from spanreplay.store.store import Store
 
 
@@ -38,6 +40,31 @@ def test_a_large_import_is_written_once_and_nothing_is_put_together_after(store:
     monkeypatch.setattr("spanreplay.store.compaction.BATCH_RECORDS", 3000)
     store.add((span(number) for number in range(9000)), origin="import")
     assert groups(store, "spans") == [3000, 3000, 3000]
+
+
+def load(store: Store, first: int, count: int) -> None:
+    writer = JournalWriter(store.path, process=current_process())
+    for number in range(first, first + count):
+        writer.write_span(span(number), "recorder")
+    writer.close()
+    store.compact()
+
+
+@pytest.mark.parametrize("rows_of_a_large_one", [12, 13])
+def test_large_groups_of_recorded_spans_are_written_once(store: Store, monkeypatch: pytest.MonkeyPatch, rows_of_a_large_one: int) -> None:
+    monkeypatch.setattr("spanreplay.store.compaction.ROW_GROUP", 2 * rows_of_a_large_one)
+    for first in range(0, 48, 12):
+        load(store, first, 12)
+    assert groups(store, "spans") == ([12, 12, 12, 12] if rows_of_a_large_one == 12 else [48])
+
+
+@pytest.mark.parametrize(("spans", "transactions"), [(20, "1"), (22, "1"), (40, "2")])
+def test_the_end_of_a_journal_goes_with_what_is_before_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch, spans: int, transactions: str
+) -> None:
+    monkeypatch.setattr("spanreplay.store.compaction.BATCH_RECORDS", 20)
+    load(store, 0, spans)
+    assert [*store.query("SELECT value FROM meta WHERE key = 'generation'").rows] == [(transactions,)]
 
 
 def test_small_ones_do_not_pile_up(store: Store) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from spanreplay.store.database import transaction
+from spanreplay.store.database import ROW_GROUP, transaction, write_much
 from spanreplay.store.encoding import Json, to_readable_json
 from spanreplay.store.folder import JOURNAL_SUFFIX, JOURNALS
 from spanreplay.store.form import Form
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 BATCH_RECORDS: Final = 8192
 BATCH_BYTES: Final = 16_000_000
+_OVERFULL: Final = 1.25
+"""So full a batch gets where it takes in the rest of a journal: a transaction of its own would cost more than that is worth."""
 _VERSIONS: Final = (1, JOURNAL_VERSION)
 _FIRST_LINE_SECONDS: Final = 60.0
 _HEAD: Final = 1_000_000
@@ -230,7 +232,8 @@ def _batches(reader: JournalReader, progress: _Progress, splitter: Splitter) -> 
             progress.note(record)
         else:
             raise _NewerJournalError(f"a record of type {kind!r}, which this spanreplay does not know; install a newer one")
-        if batch.size >= BATCH_RECORDS or offset - start >= BATCH_BYTES:
+        full = max(batch.size / BATCH_RECORDS, (offset - start) / BATCH_BYTES)
+        if full >= _OVERFULL or (full >= 1 and reader.left > BATCH_BYTES * (_OVERFULL - 1)):
             yield batch
             batch, start = Batch(splitter), offset
     if progress.bytes_done != reader.offset or start != reader.offset:
@@ -243,6 +246,8 @@ def _commit(connection: "Connection", batch: Batch, progress: _Progress) -> "Cou
     with transaction(connection):
         effects = batch.load(connection, next_generation(connection))
         _save(connection, progress)
+        if batch.rows >= ROW_GROUP // 2:
+            write_much(connection)
     return effects
 
 

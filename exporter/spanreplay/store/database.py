@@ -52,7 +52,9 @@ _MEMORY_FOR_MUCH: Final = 200_000_000
 """Bytes that a transaction of the usual size needs at most."""
 _USUAL_BYTES: Final = 16_000_000
 _LARGE: Final = 4_000_000
-"""Bytes from which on a transaction goes straight into the database: through its log, all of it would be written twice."""
+"""Bytes, as DuckDB reckons them, texts at little, from which on a transaction goes straight into the database: through its log, all of it
+would be written twice."""
+_ANYTHING: Final = 1_000
 _TIMES: Final = 6
 """How many times over what is more than usual has to fit into memory: one value is never divided."""
 _SMALL_FILE: Final = 16_000_000
@@ -130,7 +132,7 @@ class Database:
     def _set_up(self, connection: "Connection", *, much: bool, size: int) -> None:
         """How checkpoints go: after little was written a few small groups of rows are put together, so that none pile up."""
         # One thread takes less time of processors than two, and what is written in batches waits for Python anyway.
-        connection.execute(f"SET threads = 1; SET checkpoint_threshold = '{1_000 if much else _LARGE}B'")
+        connection.execute(f"SET threads = 1; SET checkpoint_threshold = '{_ANYTHING if much else _LARGE}B'")
         if much:
             memory = _MEMORY_FOR_MUCH + _TIMES * max(0, size - _USUAL_BYTES)
             connection.execute(f"SET memory_limit = '{memory}B'")
@@ -301,6 +303,14 @@ def _open_for_writing(path: Path, config: Config) -> "Connection":
         connection.close()
         raise
     return connection
+
+
+def write_much(connection: "Connection") -> None:
+    """From now on transactions go straight into the database, and no groups of rows are put together.
+
+    For those that bring large groups: to write these twice, or others anew, takes longer than anything else about them.
+    """
+    connection.execute(f"SET checkpoint_threshold = '{_ANYTHING}B'; SET max_vacuum_tasks = 0")
 
 
 def _largest_group(connection: "Connection") -> int:

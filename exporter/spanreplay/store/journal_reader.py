@@ -73,6 +73,11 @@ class JournalReader(Iterator[tuple[int, Form]]):
         self.close()
         raise StopIteration
 
+    @property
+    def left(self) -> int:
+        """Bytes that are still to be read."""
+        return self._end - self.offset
+
     def close(self) -> None:
         """Closes the file."""
         self._file.close()

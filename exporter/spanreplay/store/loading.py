@@ -28,6 +28,9 @@ CONTENT_TYPES: Final = frozenset({"resource", "blob", "pieces", "open", "close",
 """Types of journal records that bring rows; the others are about the journal itself."""
 
 _BIG: Final = 2**63
+_SERVICES: Final = 1_024
+_services: Final[dict[str, str | None]] = {}
+"""What resources name as their service, by digest, whichever store they are in: spans that come later refer to the same ones."""
 _Key = tuple[str, str]
 _Blob = tuple[str, int, str, str | None, bytes | None, str | None, int | None]
 
@@ -50,6 +53,8 @@ class Batch:
         """Records in it."""
         self.rejected = 0
         """Records that no row can be made of."""
+        self.rows = 0
+        """How many it has brought into the table that got the most of them, once it is loaded."""
         self._spans: dict[_Key, list[tuple[Form, str | None]]] = {}
         self._logs: dict[str, tuple[Form, str]] = {}
         self._blobs: dict[str, _Blob] = {}
@@ -172,15 +177,20 @@ class Batch:
                 row = row_of(version, services.get(version.form.get(RESOURCE, "")))
                 (current if version is best else others).append(row)
         put_spans(connection, current, others)
+        self.rows = max(self.rows, len(current))
         return {trace_id for trace_id, _ in changed}
 
     def _services(self, connection: "Connection", spans: "Any") -> dict[str, str]:
         wanted = {version.form[RESOURCE] for versions in spans for version in versions if RESOURCE in version.form}
         texts = {digest: self._blobs[digest][3] for digest in wanted if digest in self._blobs}
-        missing = [digest for digest in wanted if digest not in texts]
+        missing = [digest for digest in wanted if digest not in texts and digest not in _services]
         if missing:
             texts.update(select_blobs(connection, missing, "text"))
-        return {digest: service for digest, text in texts.items() if text and (service := service_in(text)) is not None}
+        found = {digest: service_in(text) for digest, text in texts.items() if text}
+        if len(_services) >= _SERVICES:
+            _services.clear()
+        _services.update((digest, service) for digest, service in found.items() if digest_of((texts[digest] or "").encode()) == digest)
+        return {digest: service for digest in wanted if (service := found.get(digest) or _services.get(digest)) is not None}
 
     # ---- logs and content -------------------------------------------------------------------------------------------
 
@@ -202,7 +212,9 @@ class Batch:
         keys = {digest: blob[-1] for digest, blob in self._blobs.items()}
         known = {digest for (digest,) in select_blobs(connection, keys, "digest", keys)}
         in_order = chain(chain.from_iterable(self._by_trace.values()), self._waiting)
-        append(connection, "blobs", [self._blobs[digest] for digest in in_order if digest not in known], BLOB_COLUMNS)
+        new = [self._blobs[digest] for digest in in_order if digest not in known]
+        append(connection, "blobs", new, BLOB_COLUMNS)
+        self.rows = max(self.rows, len(new))
 
 
 LOG_COLUMNS: Final = ("trace_id", "span_id", "time_ns", "event_name", "severity", "body", "record", "origin", "digest")

@@ -176,3 +176,13 @@ def test_it_brings_no_pytest_into_the_agent() -> None:
     told = f"import sys; from spanreplay.instrumentation.shims import clock; clock.travelling(); print({found})"
     done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
+
+
+def test_what_a_coarse_clock_said_again_is_kept_again() -> None:
+    reads, reader = ClockReads(), ("", "", "agent.py:main")
+    texts = []
+    for _ in range(3):
+        reads.add(reader, 5)
+        texts.append(reads.take())
+    assert len(set(texts)) == 3
+    assert [list(decoded(text)) for text in texts] == [[(reader, [5])]] * 3

@@ -7,6 +7,7 @@ before it. So neither the order of tasks nor what others read changes which time
 import json
 from collections import defaultdict, deque
 from collections.abc import Iterator
+from itertools import count
 from typing import Any, Final, TypeAlias
 
 from spanreplay.content.canonical import canonical_json
@@ -25,6 +26,7 @@ class ClockReads:
     def __init__(self) -> None:
         self._pending: deque[tuple[Reader, int]] = deque()
         self._kept: dict[Reader, int] = defaultdict(int)
+        self._number = count()
         self.anchored: set[str] = set()
         """Clocks of which it is kept what they said at one time."""
 
@@ -40,7 +42,7 @@ class ClockReads:
     def take(self) -> str:
         """All that is pending, as a step keeps it: JSON, for each reader ``[run, scope, function, seconds, nanoseconds, *deltas]``.
 
-        Deltas are nanoseconds since the read before. A whole time is two numbers, as one of 19 digits may be taken for a secret.
+        Before them stands a number that grows, as a coarse clock may say the same again. Deltas are nanoseconds since the read before. A whole time is two numbers, as one of 19 digits may be taken for a secret.
         """
         found: dict[Reader, list[int]] = {}
         last: dict[Reader, int] = {}
@@ -51,7 +53,7 @@ class ClockReads:
             else:
                 found[reader] = [ns // _SECOND, ns % _SECOND]
             last[reader] = ns
-        return canonical_json([[*reader, *numbers] for reader, numbers in found.items()])
+        return canonical_json([next(self._number), *([*reader, *numbers] for reader, numbers in found.items())])
 
     def clear(self) -> None:
         """Nothing is pending: a copy of the process leaves to the other what that has read."""

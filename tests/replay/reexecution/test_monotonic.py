@@ -22,6 +22,7 @@ from spanreplay.boundary.scope import current_scope
 from spanreplay.boundary.session import Session
 from spanreplay.instrumentation import agent_run, tool
 from spanreplay.instrumentation.shims import clock, monotonic
+from spanreplay.instrumentation.shims.loop_time import LoopTime
 from spanreplay.replay.reexecution.clock import RecordedClock
 from support.taped import Tape, recorded, replayed, told
 
@@ -100,6 +101,19 @@ def in_tasks() -> list[list[int]]:
     return asyncio.run(all_of_them())
 
 
+def by_the_loop() -> list[float]:
+    async def until() -> list[float]:
+        loop = asyncio.get_running_loop()
+        began, taken = loop.time(), []
+        deadline = began + SHORT_S
+        while loop.time() < deadline:
+            taken.append(loop.time() - began)
+            poll(f"{taken[-1]}, {round(deadline - loop.time(), 9)} left")
+        return taken
+
+    return asyncio.run(until())
+
+
 def in_a_library() -> int:
     tenacity = pytest.importorskip("tenacity")
     attempts = 0
@@ -114,7 +128,7 @@ def in_a_library() -> int:
     return attempts
 
 
-FORMS = [until_a_deadline, as_long_as_it_takes, in_nanoseconds, in_threads, in_tasks, in_a_library]
+FORMS = [until_a_deadline, as_long_as_it_takes, in_nanoseconds, in_threads, in_tasks, by_the_loop, in_a_library]
 
 
 @pytest.mark.parametrize("agent", FORMS, ids=lambda form: form.__name__)
@@ -150,6 +164,42 @@ def test_everybody_else_keeps_the_real_clock() -> None:
     before = time.monotonic()
     replay(tape, agent)
     assert before <= seen[0] <= seen[1] <= time.monotonic()
+
+
+def test_timers_that_the_program_sets_by_the_time_of_the_loop_wait_by_the_real_clock() -> None:
+    due: list[str] = []
+
+    async def timers() -> None:
+        loop = asyncio.get_running_loop()
+        began, really = loop.time(), loop.create_future()
+        loop.call_at(began + 0.03, really.set_result, None)
+        loop.call_at(began + 0.02, due.append, "then")
+        loop.call_later(0.01, due.append, "first")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout_at(loop.time() + 0.001) as limit:
+                await asyncio.Event().wait()
+        assert limit.expired()
+        await really
+        due.append("last")
+
+    def agent() -> None:
+        asyncio.run(timers())
+
+    tape = record(agent)
+    for _ in range(2):
+        due.clear()
+        replay(tape, agent)
+        assert due == ["first", "then", "last"]
+
+
+def test_a_time_of_a_loop_is_what_was_recorded_among_its_like_and_the_real_one_otherwise() -> None:
+    first, later = LoopTime(100.0, 7.0), LoopTime(200.0, 7.5)
+    assert later - first == 0.5
+    assert first + 0.4 < later <= first + 0.5 <= 0.5 + first < first + 0.6 > later >= later - 0.1 > first
+    assert (later - 150 < first, first < 100.5, float(later + 1), f"{first}") == (True, True, 201.0, "100.0")
+    assert type(copy.deepcopy(first)) is LoopTime
+    assert type(pickle.loads(pickle.dumps(first))) is float
+    assert (first.__add__("x"), first.__sub__("x")) == (NotImplemented, NotImplemented)
 
 
 def test_as_an_attribute_of_a_class_it_takes_no_self_and_it_is_copied_by_name() -> None:

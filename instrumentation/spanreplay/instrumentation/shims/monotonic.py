@@ -2,24 +2,30 @@
 
 A loop that goes on until a deadline decides by them what is called. So what the program reads is kept as what it reads of the wall clock
 is, see :mod:`spanreplay.instrumentation.shims.clock`, and told again by a replay. Told are the program's own code and the packages that
-decide by time whether something is called again. Everything else keeps the real clock: event loops, threads, queues and transports wait by
+decide by time whether something is called again. So is the time of an event loop of asyncio, which is that of such a clock, see
+:mod:`spanreplay.instrumentation.shims.loop_time`. Everything else keeps the real clock: event loops, threads, queues and transports wait by
 it, and a wait that goes by a time that stands still would never end.
 
 What stands in for the functions is no function: a class that has a built-in one as an attribute calls it without itself.
 """
 
+import asyncio
+import functools
 import os
 import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from types import FrameType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any, Final, Literal, TypeAlias
+
+import wrapt
 
 from spanreplay.boundary.boundary import here
 from spanreplay.boundary.clock_reads import Reader
 from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation.patching import Patches, looking_once
+from spanreplay.instrumentation.shims.loop_time import LoopTime
 from spanreplay.instrumentation.shims.own_code import is_own, is_own_file
 
 Family: TypeAlias = Literal["monotonic", "perf_counter"]
@@ -37,6 +43,8 @@ _others: Final[set[str]] = set()
 _getframe: Final = sys._getframe
 _tellers: Final[list[Teller]] = []
 _patches: Final = Patches()
+_hooked: Final[list[None]] = []
+"""A post-import hook cannot be taken back."""
 
 
 def _counts(frame: FrameType) -> bool:
@@ -65,31 +73,60 @@ class _Clock:
     def __call__(self) -> Any:
         """What the clock says, in the unit of the function."""
         try:
-            code = _getframe(1).f_code
+            frame = _getframe(1)
         except TypeError:  # what is closed as the interpreter takes its modules apart reads the time too
             return self._original()
-        if not _tellers or code.co_filename in _others or not _counts(_getframe(1)):
+        if not _tellers or frame.f_code.co_filename in _others or not _counts(frame):
             return self._original()
-        try:
-            told = self._told(f"{code.co_filename.rpartition(os.sep)[2]}:{code.co_qualname}")
-        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
-            told = None
+        told = _told(self._family, self._now_ns, frame.f_code)
         if told is None:
             return self._original()
         return told if self._whole else told / 1e9
-
-    def _told(self, function: str) -> int | None:
-        scope = here()
-        if scope is None:
-            return None
-        now = self._now_ns()
-        return next((told for teller in reversed(_tellers) if (told := teller(self._family, now, scope, function)) is not None), None)
 
     def __repr__(self) -> str:
         return f"<spanreplay time.{self.__name__}>"
 
     def __reduce__(self) -> str:
         return self.__name__
+
+
+def _told(family: Family, now_ns: Callable[[], int], code: CodeType) -> int | None:
+    """What to say to the program's code, nanoseconds; ``None`` where nobody has a say."""
+    try:
+        scope = here()
+        if scope is None:
+            return None
+        now, function = now_ns(), f"{code.co_filename.rpartition(os.sep)[2]}:{code.co_qualname}"
+        return next((told for teller in reversed(_tellers) if (told := teller(family, now, scope, function)) is not None), None)
+    except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+        return None
+
+
+def _timing(original: Callable[[Any], float]) -> Callable[[Any], float]:
+    @functools.wraps(original)
+    def time(self: Any) -> float:
+        now = original(self)
+        frame = _getframe(1)
+        if not _tellers or frame.f_code.co_filename in _others or not _counts(frame):
+            return now
+        really = round(now * 1e9)
+        told = _told("monotonic", lambda: really, frame.f_code)
+        return now if told is None or told == really else LoopTime(now, told / 1e9)
+
+    return time
+
+
+def _calling(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def call_at(self: Any, when: float, *args: Any, **kwargs: Any) -> Any:
+        return original(self, float(when) if type(when) is LoopTime else when, *args, **kwargs)
+
+    return call_at
+
+
+def _uvloop(module: Any) -> None:
+    if _tellers:
+        _patches.replace(module.Loop, "time", _timing)
 
 
 def reader_of(family: Family, reader: Reader) -> Reader:
@@ -108,6 +145,13 @@ def install(teller: Teller) -> None:
     _tellers.append(teller)
     if len(_tellers) > 1:
         return
+    _patches.replace(asyncio.BaseEventLoop, "time", _timing)
+    _patches.replace(asyncio.BaseEventLoop, "call_at", _calling)
+    if "uvloop" in sys.modules:
+        _uvloop(sys.modules["uvloop"])
+    elif not _hooked:
+        wrapt.register_post_import_hook(_uvloop, "uvloop")
+        _hooked.append(None)
     with looking_once():
         for family in FAMILIES:
             now_ns = getattr(time, f"{family}_ns")

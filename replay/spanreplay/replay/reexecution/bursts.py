@@ -25,8 +25,8 @@ class Burst:
     """Calls that ended together.
 
     Attributes:
-        steps: in the order in which they ended; only the first, where that has not failed: who takes the first of several answers and has the
-            others cancelled takes those as well that came with it.
+        steps: in the order in which they ended; only the first, where that has not failed: who takes the first of several answers and has
+            the others cancelled takes those as well that came with it.
         until: where in the order of the record the first call was cancelled.
     """
 

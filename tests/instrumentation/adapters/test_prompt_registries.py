@@ -39,6 +39,14 @@ class Langfuse:
         return Prompt(name, version or 3, prompt=[{"role": "system", "content": "Be kind."}])
 
 
+class Before3:
+    """The SDK before 3.0, whose class of the same name was in another module."""
+
+    class Langfuse:
+        def get_prompt(self, name: str, version: int | None = None, *, label: str | None = None) -> Prompt:
+            return Prompt(name, version or 2, prompt="Be kind.")
+
+
 class Client:
     def pull_prompt_commit(self, prompt_identifier: str, *, include_model: bool = False) -> Commit:
         return Commit("acme", prompt_identifier, "abc123", {"lc": 1})
@@ -80,6 +88,7 @@ def libraries(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ModuleType]
     made = {}
     shapes: dict[str, tuple[type, ...]] = {
         "langfuse._client.client": (Langfuse,),
+        "langfuse.client": (Before3.Langfuse,),
         "langsmith.client": (Client,),
         "langsmith.async_client": (AsyncClient,),
         "mlflow.tracking.client": (MlflowClient,),
@@ -116,6 +125,7 @@ def asked_after(fetch: Callable[[], Any]) -> dict[str, Any]:
     [
         (lambda: Langfuse().get_prompt("tone"), ("langfuse", "tone", "3", '[{"role":"system","content":"Be kind."}]')),
         (lambda: Langfuse().get_prompt("tone", version=1), ("langfuse", "tone", "1", '[{"role":"system","content":"Be kind."}]')),
+        (lambda: Before3.Langfuse().get_prompt("tone", 1), ("langfuse", "tone", "1", "Be kind.")),
         (lambda: Client().pull_prompt_commit("tone"), ("langsmith", "acme/tone", "abc123", '{"lc":1}')),
         (lambda: MlflowClient().load_prompt("tone"), ("mlflow", "tone", "2", "Be brief.")),
         (lambda: Prompts().get(prompt_identifier="tone", tag="best"), ("phoenix", "tone", "v7", '{"type":"chat"}')),

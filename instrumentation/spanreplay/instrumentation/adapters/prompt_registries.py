@@ -1,8 +1,8 @@
 """Prompts fetched from Langfuse, LangSmith, MLflow or Phoenix: name, version and text are those in force at the model calls that follow.
 
-``Langfuse.get_prompt`` (langfuse 5.0.4), ``pull_prompt_commit`` of ``Client`` and ``AsyncClient`` (langsmith 0.15.1), which ``pull_prompt``
-calls, ``MlflowClient.load_prompt`` (mlflow 3.17.2), which ``mlflow.genai.load_prompt`` calls, and ``get`` of ``Prompts`` and
-``AsyncPrompts`` (arize-phoenix-client 3.5.0), which are ``client.prompts``.
+``Langfuse.get_prompt`` (langfuse 2.60.10, 5.0.4), ``pull_prompt_commit`` of ``Client`` and ``AsyncClient`` (langsmith 0.15.1), which
+``pull_prompt`` calls, ``MlflowClient.load_prompt`` (mlflow 3.17.2), which ``mlflow.genai.load_prompt`` calls, and ``get`` of ``Prompts``
+and ``AsyncPrompts`` (arize-phoenix-client 3.5.0), which are ``client.prompts``.
 """
 
 import functools
@@ -83,10 +83,12 @@ def _both(*seams: Seam) -> Seam:
 
 _PULLED: Final = ("pull_prompt_commit", ["self", "prompt_identifier"], _langsmith)
 _GOT: Final = ("get", ["self", "prompt_version_id", "prompt_identifier"], _phoenix)
+_LANGFUSE: Final = _seam("Langfuse", "get_prompt", ["self", "name"], _langfuse)
 _hooks: Final = Hooks(
     NAME,
     {
-        "langfuse._client.client": _seam("Langfuse", "get_prompt", ["self", "name"], _langfuse),
+        "langfuse._client.client": _LANGFUSE,
+        "langfuse.client": _LANGFUSE,  # before 3.0
         "langsmith.client": _seam("Client", *_PULLED),
         "langsmith.async_client": _seam("AsyncClient", *_PULLED),
         "mlflow.tracking.client": _seam("MlflowClient", "load_prompt", ["self", "name_or_uri"], _mlflow),

@@ -5,7 +5,7 @@ one changes no result: it tells where to look for secrets, not what they are.
 """
 
 from _thread import start_new_thread
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -18,22 +18,21 @@ class Automaton:
         after: Bytes that are searched without it before it is made; 0: it is made at once.
     """
 
+    found: Callable[[bytes], list[int] | None]
+    """Gives the numbers of the patterns that match a text, or ``None`` where there is no automaton, or not yet."""
+
     def __init__(self, patterns: Sequence[tuple[str, bool]], *, after: int) -> None:
         self._patterns = tuple(patterns)
         self._left = after
-        self._search: _Search | None = None
+        self.found = self._not_found
         if after <= 0:
             self._make()
 
-    def found(self, data: bytes) -> list[int] | None:
-        """Return the numbers of the patterns that match, or ``None`` where there is no automaton, or not yet."""
-        if self._search is not None:
-            return self._search.of(data)
+    def _not_found(self, data: bytes) -> None:
         if self._left > 0:
             self._left -= len(data)
             if self._left <= 0:
                 self._begin()
-        return None
 
     def _begin(self) -> None:
         with suppress(Exception):  # the same is found without
@@ -43,7 +42,7 @@ class Automaton:
 
     def _make(self) -> None:
         with suppress(Exception):  # the same is found without
-            self._search = _Search(self._patterns)
+            self.found = _Search(self._patterns).of
 
 
 class _Search:

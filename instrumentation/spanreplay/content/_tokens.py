@@ -115,6 +115,7 @@ class Token:
         glued: It may follow an underscore, as in ``KEY_ghp_…``.
         around: The same of the text around it: the text, where the secret begins, where it ends.
         anywhere: It may begin in the middle of a word; the pattern says where.
+        lead: Characters of it before the match: a pattern that begins with plain letters is found several times faster.
     """
 
     kind: str
@@ -124,6 +125,7 @@ class Token:
     around: Callable[[str, int, int], bool] | None = None
     glued: bool = False
     anywhere: bool = False
+    lead: int = 0
 
 
 # After a hyphen or an underscore they read on first, as far as the shortest of these secrets goes: few words are so long, and what stands
@@ -248,6 +250,9 @@ _WEBHOOK: Final = re.compile(
     r"|(?:\w{1,20}\.)?discord(?:app)?\.com/api/webhooks/([0-9]{10,25}/[A-Za-z0-9_-]{40,}+))"
 )
 
+_BEARER: Final = r"\s{1,4}+((?:[A-Za-z0-9._~+/=-]++|\\++/)++)"
+_BASIC: Final = r"\s{1,4}+([A-Za-z0-9+/]{4,}+={0,2})"
+
 _START: Final = r"(?:(?<![A-Za-z0-9_-]eyJ)|(?<=\\[nrtbf]eyJ)|(?<=\\u[0-9a-fA-F]{4}eyJ)|(?<=%[0-9a-fA-F]{2}eyJ))"
 
 TOKENS: Final[tuple[Token, ...]] = (
@@ -306,15 +311,12 @@ TOKENS: Final[tuple[Token, ...]] = (
         pattern=re.compile(r"eyJ(?<=[A-Za-z]_eyJ)[A-Za-z0-9_-]{6,512}+\.[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]*+"),
         glued=True,
     ),
-    Token(
-        kind="bearer",
-        hints=_B,
-        pattern=re.compile(r"[Bb](?:earer|EARER)\s{1,4}+((?:[A-Za-z0-9._~+/=-]++|\\++/)++)"),
-        check=_bearer_like,
-    ),
+    Token(kind="bearer", hints=_B, pattern=re.compile(rf"earer(?<=[Bb]earer){_BEARER}"), check=_bearer_like, lead=1),
+    Token(kind="bearer", hints=_B, pattern=re.compile(rf"EARER(?<=[Bb]EARER){_BEARER}"), check=_bearer_like, lead=1),
     Token(kind="named", hints=_EQUALS, pattern=_NAMED_EQUALS, check=_value_like, anywhere=True),
     Token(kind="named", hints=_COLON, pattern=_NAMED_COLON, check=_value_like, anywhere=True),
-    Token(kind="basic", hints=_B, pattern=re.compile(r"[Bb](?:asic|ASIC)\s{1,4}+([A-Za-z0-9+/]{4,}+={0,2})"), check=_basic_like),
+    Token(kind="basic", hints=_B, pattern=re.compile(rf"asic(?<=[Bb]asic){_BASIC}"), check=_basic_like, lead=1),
+    Token(kind="basic", hints=_B, pattern=re.compile(rf"ASIC(?<=[Bb]ASIC){_BASIC}"), check=_basic_like, lead=1),
 )
 """Every form, in the order in which they are named in a policy."""
 
@@ -355,5 +357,9 @@ def _found(text: str, token: Token) -> Iterator[Span]:
         start = match.start(group)
         secret = match.group(group).rstrip(".")
         end = start + len(secret)
-        if _may_begin(text, match.start(), token) and token.check(secret) and (token.around is None or token.around(text, start, end)):
+        if (
+            _may_begin(text, match.start() - token.lead, token)
+            and token.check(secret)
+            and (token.around is None or token.around(text, start, end))
+        ):
             yield Span(start, end, token.kind)

@@ -235,7 +235,7 @@ class Redactor:
         if not self.policy.enabled or len(s) < MIN_SECRET:
             return s, 0
         learnt = self._learnt
-        result = self._answers.older.get(s) or self._long(s) or self._redact(s, learnt)
+        result = self._answers.older.get(s) or (self._long(s) if len(s) >= LONG else None) or self._redact(s, learnt)
         if len(s) <= _CACHE_TEXT:
             with self._lock:
                 if learnt is self._learnt:
@@ -363,8 +363,6 @@ class Redactor:
         return f"%5Bredacted:{kind}:{digest}%5D" if kind == "userinfo" else f"[redacted:{kind}:{digest}]"
 
     def _long(self, text: str) -> tuple[str, int] | None:
-        if len(text) < LONG:
-            return None
         with self._lock:
             histories, learnt = self._answers.histories, self._learnt
         if any("}" in form for form in learnt):  # it could go on over a cut
@@ -380,7 +378,7 @@ class Redactor:
     def _spans(self, text: str, learnt: tuple[str, ...], *, is_cut: bool = False) -> tuple[list[Span], list[str]]:
         hits = self._hints.of(text)
         spans = [*self._tokens.spans(text, hits), *self._finder.spans(text, hits, is_cut=is_cut)] if hits or "@" in text else []
-        return spans, [form for form in learnt if form in text]
+        return spans, [form for form in learnt if form in text] if learnt else []
 
     def _redact(self, text: str, learnt: tuple[str, ...]) -> tuple[str, int]:
         spans, found = self._spans(text, learnt)

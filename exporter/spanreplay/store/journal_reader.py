@@ -26,7 +26,7 @@ _decode: Final = json.JSONDecoder().decode
 _scan: Final = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # it has been there since Python 2.6
 _TEXT: Final = '{"t":"text","d":"'
 _TEXT_BYTES: Final = _TEXT.encode("ascii")
-_TEXT_AT: Final = _CRC_DIGITS + 1 + len(_TEXT)
+_SPAN_BYTES: Final = tuple(f'{{"{TYPE}":"{kind}"'.encode("ascii") for kind in ("span", "open", "close", "patch"))
 _ATTRIBUTES: Final = f',"{ATTRIBUTES}":'
 _PLACE: Final = 0
 """What stands where the attributes were while the rest of a line is read: theirs is never a number."""
@@ -93,12 +93,19 @@ def parse_line(line: bytes) -> Form | None:
 
     The attributes of a span, where they are as a database column has them, are a :class:`~spanreplay.store.encoding.WrittenMap`.
     """
+    body = line[_CRC_DIGITS + 1 : -1]
     try:
-        if int(line[:_CRC_DIGITS], 16) != crc32(line[_CRC_DIGITS + 1 : -1]) or line[_CRC_DIGITS : _CRC_DIGITS + 1] != b" ":
+        if body.startswith(_TEXT_BYTES):  # its digest covers all of it
+            return _text_form(body)
+        if int(line[:_CRC_DIGITS], 16) != crc32(body) or line[_CRC_DIGITS : _CRC_DIGITS + 1] != b" ":
             return None
-        if line.startswith(_TEXT_BYTES, _CRC_DIGITS + 1):
-            return _text_form(line)
-        form = _form(line[_CRC_DIGITS + 1 :].decode())
+        if body.startswith(_SPAN_BYTES):
+            from spanreplay.store.span_lines import span_form
+
+            form = span_form(body)
+            if form is not None:
+                return form
+        form = _form(body.decode())
     except (ValueError, RecursionError, StopIteration):
         return None
     return form if isinstance(form, dict) and isinstance(form.get(TYPE), str) and _is_what_it_says(form) else None
@@ -138,10 +145,10 @@ def text_line(digest: str, text: str) -> str:
 
 
 def _text_form(line: bytes) -> Form | None:
-    end = line.find(b'"', _TEXT_AT)
-    if end < 0 or line[end + 1 : end + 2] != b"}":
+    end = line.find(b'"', len(_TEXT))
+    if line[end : end + 2] != b'"}':
         return None
-    digest, data = line[_TEXT_AT:end].decode("ascii"), line[end + 2 : -1]
+    digest, data = line[len(_TEXT) : end].decode("ascii"), line[end + 2 :]
     if digest != "sha256:" + sha256(data).hexdigest():
         return None
     return {TYPE: "blob", "d": digest, "text": data.decode(), "n": len(data)}

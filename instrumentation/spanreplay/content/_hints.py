@@ -15,7 +15,7 @@ _RARE: Final = frozenset(b"=@JZz_")
 """Letters that many texts lack. Where there is none, ``find`` says so at the speed of ``memchr``."""
 _SHORT: Final = 400
 """Bytes up to which one search for all hints at once is faster than one a letter."""
-_FOLDING: Final = "\u0130\u0131\u017f\u212a"
+_FOLDING: Final = ("\u0130", "\u0131", "\u017f", "\u212a")
 """Letters beyond ASCII that are the same as one of ASCII where letter case does not count: i, s and k."""
 _NONE: Final[frozenset["Hint"]] = frozenset()
 
@@ -70,16 +70,19 @@ class Hints:
         self._any = _searching([hint.pattern for hint in self._known if not hint.exact])
         self._any_exact = _searching([hint.pattern for hint in self._known if hint.exact])
         self._all = frozenset(self._known)
-        self._automaton = Automaton([(hint.forward or hint.pattern, hint.exact) for hint in self._known], after=after)
+        patterns = [(hint.forward or hint.pattern, hint.exact) for hint in self._known]
+        self._automaton = Automaton([*patterns, ("|".join(_FOLDING), True)], after=after)
 
     def of(self, text: str) -> frozenset[Hint]:
         """Return those that may be there."""
         raw = text.encode("utf-8", "surrogatepass")
-        if len(raw) != len(text) and any(letter in text for letter in _FOLDING):
-            return self._all
         numbers = self._automaton.found(raw)
         if numbers is not None:
-            return frozenset([self._known[number] for number in numbers]) if numbers else _NONE
+            if not numbers:
+                return _NONE
+            return self._all if len(self._known) in numbers else frozenset([self._known[number] for number in numbers])
+        if len(raw) != len(text) and any(search(raw) for search in _FOLDS):
+            return self._all
         low = raw.lower()
         if len(raw) <= _SHORT and not self._any(low) and not self._any_exact(raw):
             return _NONE
@@ -125,3 +128,7 @@ def _after(letter: bytes, search: Callable[..., object]) -> Callable[[bytes], ob
         return at >= 0 and search(data, at)
 
     return found
+
+
+_FOLDS: Final = tuple(_after(letter.encode()[:1], re.compile(letter.encode()).search) for letter in _FOLDING)
+"""What tells whether one of these letters is in a text."""

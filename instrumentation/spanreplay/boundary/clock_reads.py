@@ -42,7 +42,8 @@ class ClockReads:
     def take(self) -> str:
         """All that is pending, as a step keeps it: JSON, for each reader ``[run, scope, function, seconds, nanoseconds, *deltas]``.
 
-        Before them stands a number that grows, as a coarse clock may say the same again. Deltas are nanoseconds since the read before. A whole time is two numbers, as one of 19 digits may be taken for a secret.
+        Before them stands a number that grows, as a coarse clock may say the same again. Deltas are nanoseconds since the read before. A
+        whole time is two numbers, as one of 19 digits may be taken for a secret.
         """
         found: dict[Reader, list[int]] = {}
         last: dict[Reader, int] = {}

@@ -2,6 +2,7 @@
 
 from spanreplay.instrumentation.patching import Removals, looking_once
 from spanreplay.instrumentation.shims import (
+    alarms,
     callbacks,
     cancelled_jobs,
     commands,
@@ -39,6 +40,7 @@ def install() -> None:
             callbacks.install()
             ordered_sets.install()
             deadlines.install()
+            alarms.install()
         locks.install()  # below what keeps who gives up to wait
         task_queues.install()
         given_up.install()
@@ -75,6 +77,7 @@ def uninstall() -> None:
         given_up.uninstall()
         task_queues.uninstall()
         locks.uninstall()
+        alarms.uninstall()
         deadlines.uninstall()
         ordered_sets.uninstall()
         callbacks.uninstall()

@@ -425,6 +425,8 @@ class RecordedCalls:
             return None
         step.scope.give_back(step.label, step.number)
         stop.act()
+        if not step.awaits:
+            return None
 
         def beyond() -> BaseException:
             with self._lock:

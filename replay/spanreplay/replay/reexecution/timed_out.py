@@ -1,6 +1,7 @@
 """A call that was never made, as its agent had run into a deadline before it, or its task was cancelled.
 
-See :mod:`spanreplay.instrumentation.shims.deadlines` and :mod:`spanreplay.boundary.cancelled`.
+See :mod:`spanreplay.instrumentation.shims.deadlines`, :mod:`spanreplay.instrumentation.shims.alarms` and
+:mod:`spanreplay.boundary.cancelled`.
 """
 
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from spanreplay.boundary import cancelled
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.step import Step as LiveStep
-from spanreplay.instrumentation.shims import deadlines
+from spanreplay.instrumentation.shims import alarms, deadlines
 from spanreplay.replay.model import Step
 from spanreplay.replay.reexecution.forks import FORK, scope_of
 from spanreplay.replay.reexecution.matched import Missed
@@ -21,7 +22,7 @@ class Stop:
     """What stopped a task when it was recorded, and is still to come here.
 
     Attributes:
-        act: brings it about now; it comes by itself where this does nothing.
+        act: brings it about now; it comes by itself where this does nothing. It may raise what ends the call.
         pending_ns: for how long it may take to come by itself.
     """
 
@@ -33,16 +34,19 @@ def stop_of(step: LiveStep, recorded: RecordedRun, missed: Missed, there: Step |
     """What is to stop the task instead of the call being a difference; ``None`` where it is one.
 
     Args:
-        step: the call, whose caller can be cancelled.
+        step: the call.
         recorded: its run.
         missed: why the record does not answer it.
         there: the recorded step at its place.
     """
-    if not step.awaits or missed.claim is not None or missed.kind == "not_replayable":
+    if missed.claim is not None or missed.kind == "not_replayable":
         return None
     to_come = [] if there is None else [there]
     to_come += recorded.index.in_scope(scope_of(step.path))
     left = [one.seq_start for one in to_come if recorded.free(one) and one.seq_start is not None]
+    if not step.awaits:
+        alarm = alarms.awaited(step.scope)
+        return Stop(act=alarms.come) if alarm is not None and all(seq > alarm for seq in left) else None
     deadline = deadlines.awaited(step.path)
     if deadline is not None and deadline.place is not None and all(seq > deadline.place for seq in left):
         return Stop(act=deadline.expire)

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanreplay.store.encoding import WrittenMap, merge_maps, to_json, to_readable_json
+from spanreplay.store.encoding import WrittenMap, digest_of, encode_map, merge_maps, to_json, to_readable_json
 from spanreplay.store.journal_reader import parse_line
+from spanreplay.store.span_rows import Version, row_of
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6) | st.sampled_from(['"attrs":{', "\\u00e9", ',"attrs":0', "\x7f", "é"])
 VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS
@@ -59,3 +60,22 @@ def test_the_json_of_ordinary_attributes_is_not_made_again() -> None:
 def test_attributes_that_are_no_map_are_read_as_they_are(text: str) -> None:
     wanted = json.loads(text)
     assert parse_line(b"%08x %s\n" % (crc32(text.encode()), text.encode())) == (wanted if isinstance(wanted, dict) else None)
+
+
+NAMES = TEXTS | st.sampled_from(["$map", "$a", ",", 'a,"b', "gen_ai.operation.name"])
+NESTED = st.recursive(VALUES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3), max_leaves=6)
+
+
+@given(attributes=st.dictionaries(NAMES, NESTED, max_size=6), more=st.dictionaries(st.sampled_from(["end", "name", "zz", "aa"]), VALUES))
+def test_the_digest_of_a_span_is_of_its_sorted_json(attributes: Any, more: Any) -> None:
+    form = read({"t": "span", "trace": "0" * 32, "span": "1" * 16, **more, "attrs": encode_map(attributes, digest_kept)})
+    del form["t"]
+    version = Version(form=form, origin="recorder", process=None)
+    assert version.digest == digest_of(json.dumps(form, sort_keys=True, separators=(",", ":")).encode())
+    form.pop("name", None)
+    form.pop("end", None)
+    assert row_of(Version(form=form, origin=None, process=None), None)[-1] == Version(form=form, origin=None, process=None).digest
+
+
+def digest_kept(content: str | bytes) -> str:
+    return digest_of(content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content)

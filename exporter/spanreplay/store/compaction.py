@@ -232,13 +232,16 @@ def _batches(reader: JournalReader, progress: _Progress, splitter: Splitter) -> 
             progress.note(record)
         else:
             raise _NewerJournalError(f"a record of type {kind!r}, which this spanreplay does not know; install a newer one")
-        full = max(batch.size / BATCH_RECORDS, (offset - start) / BATCH_BYTES)
-        if full >= _OVERFULL or (full >= 1 and reader.left > BATCH_BYTES * (_OVERFULL - 1)):
+        if (batch.size >= BATCH_RECORDS or offset - start >= BATCH_BYTES) and _is_full(batch.size, offset - start, reader.left):
             yield batch
             batch, start = Batch(splitter), offset
     if progress.bytes_done != reader.offset or start != reader.offset:
         progress.bytes_done = reader.offset
         yield batch
+
+
+def _is_full(records: int, size: int, left: int) -> bool:
+    return left > BATCH_BYTES * (_OVERFULL - 1) or records >= BATCH_RECORDS * _OVERFULL or size >= BATCH_BYTES * _OVERFULL
 
 
 def _commit(connection: "Connection", batch: Batch, progress: _Progress) -> "Counter[Effect]":

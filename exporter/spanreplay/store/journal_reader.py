@@ -21,6 +21,7 @@ LOST: Final = "lost"
 SPARE: Final = "spare"
 """In a ``drop`` record: it is the spare line, see :mod:`spanreplay.store.spare_line`, which counts when the writer has ended."""
 
+_BUFFER: Final = 262_144
 _CRC_DIGITS: Final = 8
 _decode: Final = json.JSONDecoder().decode
 _scan: Final = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # it has been there since Python 2.6
@@ -50,7 +51,7 @@ class JournalReader(Iterator[tuple[int, Form]]):
         self.offset = offset
         """Bytes that need not be read again."""
         self.bad_lines = 0
-        self._file: io.BufferedReader = path.open("rb")
+        self._file: io.BufferedReader = path.open("rb", buffering=_BUFFER)
         self._end = self._file.seek(0, io.SEEK_END)
         self._file.seek(offset)
 

@@ -123,6 +123,10 @@ def row_of(version: Version, service: str | None) -> tuple[Any, ...]:
     attributes = form.get(ATTRIBUTES, {})
     scope = form.get(SCOPE, {})
     dropped = form.get(DROPPED, _NONE_DROPPED)
+    plain = attributes if "$map" not in attributes else _plain_pairs(attributes)
+    shape = _shape_of(plain)
+    if version.known_digest is None:
+        version.known_digest = digest_of(_sorted_json(form, shape if plain is attributes else None).encode("ascii"))
     end = _number(form, END, _BIG, exact, None)
     name, kind = _text(form, NAME, exact), _number(form, KIND, _SMALL, exact, 0)
     start = _number(form, START, _BIG, exact, end or 0)
@@ -143,7 +147,7 @@ def row_of(version: Version, service: str | None) -> tuple[Any, ...]:
         message,
         version.process,
         service,
-        *_hot(attributes if "$map" not in attributes else _plain_pairs(attributes)),
+        *_hot(plain, shape),
         to_readable_json(attributes) if attributes else None,
         to_readable_json(form[EVENTS]) if form.get(EVENTS) else None,
         to_readable_json(form[LINKS]) if form.get(LINKS) else None,
@@ -158,7 +162,7 @@ def row_of(version: Version, service: str | None) -> tuple[Any, ...]:
         version.origin,
         version.started and END in form,
         version.started,
-        version.digest,
+        version.known_digest,
     )
 
 
@@ -263,10 +267,10 @@ def _shape_of(attributes: Mapping[str, Json]) -> _Shape:
     return shape
 
 
-def _hot(attributes: Mapping[str, Json]) -> list[Any]:
+def _hot(attributes: Mapping[str, Json], shape: _Shape) -> list[Any]:
     """The values of the columns of :data:`HOT_TEXTS` and :data:`HOT_INTEGERS`."""
     found: list[Any] = [None] * _HOT_COLUMNS
-    for column, source in _shape_of(attributes).hot:
+    for column, source in shape.hot:
         value = attributes[source]
         if column >= len(HOT_TEXTS):
             if type(value) is int and -_BIG <= value < _BIG:
@@ -276,14 +280,19 @@ def _hot(attributes: Mapping[str, Json]) -> list[Any]:
     return found
 
 
-def _sorted_json(form: Form) -> str:
-    """What :func:`to_sorted_json` gives of it; attributes whose JSON is at hand are not encoded again."""
+def _sorted_json(form: Form, shape: _Shape | None = None) -> str:
+    """What :func:`to_sorted_json` gives of it; attributes whose JSON is at hand are not encoded again.
+
+    Args:
+        form: of a span.
+        shape: of its attributes, where it is at hand.
+    """
     attributes = form.get(ATTRIBUTES)
     if type(attributes) is WrittenMap and attributes.text.isascii() and min(form) == ATTRIBUTES:
         # A quote in a string has a backslash before it: where there are as many as there are names, it stands between members alone.
         members = attributes.text[2:-1].split(_BETWEEN)
         if len(members) == len(attributes):
-            in_order = _BETWEEN.join(_shape_of(attributes).sort(members))
+            in_order = _BETWEEN.join((shape or _shape_of(attributes)).sort(members))
             rest = to_sorted_json({key: value for key, value in form.items() if key != ATTRIBUTES})
             return f'{{"{ATTRIBUTES}":{{"{in_order}}},{rest[1:]}'
     return to_sorted_json(form)

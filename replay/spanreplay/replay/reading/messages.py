@@ -148,6 +148,8 @@ def _is_read(item: dict[str, Json]) -> bool:
     role, held = item.get("role"), item.get("parts")
     if not isinstance(role, str) or role not in _ROLES or not isinstance(held, list) or not all(map(_is_part, held)):
         return False
+    if "tool_calls" in item or "tool_call_id" in item:
+        return False
     return all(value is not None and (name != "finish_reason" or value != "") for name, value in item.items())
 
 
@@ -167,9 +169,13 @@ def _message(item: dict[str, Json], role: str) -> dict[str, Json]:
     rest = {key: value for key, value in item.items() if key not in _READ and value is not None}
     if rest.get("finish_reason") == "":
         del rest["finish_reason"]
-    if "parts" in item:
-        return {"role": said, "parts": parts(item["parts"]), **rest}
     content = item.get("content")
+    if "parts" in item:
+        held = parts(item["parts"])
+        beside = bool(item.get("tool_calls") or item.get("tool_call_id"))  # LiteLLM: what an API has, beside the parts
+        if not beside or any(one["type"] in ("tool_call", "tool_call_response") for one in held):
+            return {"role": said, "parts": held, **rest}
+        content = _content_of(held, said)
     if content is None and isinstance(item.get("text"), str):
         content = rest.pop("text")
     made = [] if content is None else parts(content)
@@ -180,6 +186,13 @@ def _message(item: dict[str, Json], role: str) -> dict[str, Json]:
     calls = calls if isinstance(calls, list) else []
     made += [part(call if "type" in call else {"type": "tool_call", **call}) for call in calls if isinstance(call, dict)]
     return {"role": said, "parts": made, **rest}
+
+
+def _content_of(held: list[dict[str, Json]], role: str) -> Json:
+    """The content of a message in parts, as an API has it: a tool's text, and no empty text beside calls."""
+    if role == "tool":
+        return held[0].get("content") if len(held) == 1 and held[0]["type"] == "text" else list[Json](held)
+    return [one for one in held if one["type"] != "text" or one.get("content")]
 
 
 _SCHEMAS: Final = ("input_schema", "inputSchema")

@@ -108,7 +108,7 @@ def rank(draft: StepDraft) -> tuple[bool, bool, bool, int, int, int, int]:
     lacking = (draft.input is None) + (draft.output is None)
     requests, messages = 0, 0
     if draft.kind == "model_call":
-        requests = sum(1 for _ in asked_for(draft.output))
+        requests = sum(1 + (asked.call_id is not None) for asked in asked_for(draft.output))
         if isinstance(draft.input, dict):
             messages = len(draft.input.get("messages") or ()) + bool(draft.input.get("system"))
     return not draft.root, draft.path is None, draft.grade != "exact", lacking, -requests, -messages, GRADE_ORDER.index(draft.grade)

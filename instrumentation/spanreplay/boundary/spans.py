@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
+from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry import trace
@@ -39,6 +40,13 @@ _ATOMS: Final = frozenset({str, bool, int, float})
 _known: Final[dict[type, bool]] = {}
 _tracer: tuple[TracerProvider, Tracer] | None = None
 """With its provider itself, not its id: a later provider may have the same one."""
+
+
+_ids: Final = Random()  # noqa: S311 — names, no secrets
+"""Asking the system for each id costs more than all else of a place in a trace. No program seeds this one."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_ids.seed)
 
 
 def _current_tracer() -> Tracer:
@@ -130,10 +138,10 @@ def own_context(parent: SpanContext, run: "RunContext | None") -> SpanContext:
         trace_id = parent.trace_id
     else:
         state = run.state if run is not None else {}
-        trace_id = state.get("trace_id") or state.setdefault("trace_id", int.from_bytes(os.urandom(16), "big") or 1)
+        trace_id = state.get("trace_id") or state.setdefault("trace_id", _ids.getrandbits(128) or 1)
     return SpanContext(
         trace_id=trace_id,
-        span_id=int.from_bytes(os.urandom(8), "big") or 1,
+        span_id=_ids.getrandbits(64) or 1,
         is_remote=False,
         trace_flags=parent.trace_flags if parent.is_valid else TraceFlags(TraceFlags.SAMPLED),
     )

@@ -173,6 +173,8 @@ def put_settings(view: dict[str, AttributeValue], given: Mapping[str, object]) -
     """Sets the attributes of the :data:`SETTINGS` that are given."""
     for key, name in SETTINGS.items():
         value = given.get(key)
+        if value is None:
+            continue
         put(view, name, strings(value) if key == "stop_sequences" else integer(value) if key in _WHOLE else number(value))
 
 

@@ -4,6 +4,7 @@ import marshal
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
+from spanreplay.instrumentation._conversations import Member
 from spanreplay.instrumentation._lenient import dumps, plainly
 
 _VERSION: Final = 2
@@ -52,6 +53,11 @@ def written(items: Sequence[object], make: _Make) -> str:
 
 
 def _one(item: Any, make: _Make) -> str:
+    if type(item) is Member:
+        made = item.made.get(make)
+        if made is None:
+            made = item.made[make] = plainly(make(item))
+        return made
     key = make, marshal.dumps(item, _VERSION)
     text = _memo.new.get(key)
     if text is None:

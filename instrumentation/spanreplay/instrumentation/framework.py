@@ -15,6 +15,7 @@ import contextlib
 import functools
 import inspect
 import json
+import marshal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import CodeType
@@ -203,8 +204,7 @@ def _encoded(arguments: object) -> Encoded:
 
 
 def _shown(offered: Offered, info: ToolInfo | None) -> dict[str, Any]:
-    shown = {"name": offered.name, "description": offered.description, "parameters": offered.parameters}
-    made: dict[str, Any] = {names.GEN_AI_TOOL_TYPE: "function", names.TOOL_SCHEMA_DIGEST: digest(canonical_json(shown))}
+    made: dict[str, Any] = {names.GEN_AI_TOOL_TYPE: "function", names.TOOL_SCHEMA_DIGEST: _schema_digest(offered)}
     if offered.description:
         made[names.GEN_AI_TOOL_DESCRIPTION] = offered.description
     if info is not None:
@@ -215,13 +215,30 @@ def _shown(offered: Offered, info: ToolInfo | None) -> dict[str, Any]:
     return made
 
 
+def _schema_digest(offered: Offered) -> str:
+    parameters: Any = offered.parameters
+    try:
+        return _digest_of_shown(offered.name, offered.description, marshal.dumps(parameters, 2))
+    except (ValueError, TypeError):  # no plain JSON
+        return _digest_of({"name": offered.name, "description": offered.description, "parameters": parameters})
+
+
+@functools.lru_cache(maxsize=_DESCRIBED, typed=True)
+def _digest_of_shown(name: str, description: str | None, parameters: bytes) -> str:
+    return _digest_of({"name": name, "description": description, "parameters": marshal.loads(parameters)})  # noqa: S302 — made above
+
+
+def _digest_of(shown: object) -> str:
+    return digest(canonical_json(shown))
+
+
 def _code_digest(function: Callable[..., Any]) -> str | None:
     code = getattr(inspect.unwrap(function), "__code__", None)
-    return None if code is None else _digest_of(code)
+    return None if code is None else _digest_of_code(code)
 
 
 @functools.lru_cache(maxsize=_DESCRIBED)
-def _digest_of(code: CodeType) -> str | None:
+def _digest_of_code(code: CodeType) -> str | None:
     with contextlib.suppress(OSError, TypeError):  # typed at a prompt, or built in
         return digest(inspect.getsource(code))
     return None

@@ -17,7 +17,7 @@ from spanreplay.content.canonical import canonical_json
 from spanreplay.content.codec import Encoded
 from spanreplay.content.redaction import Redactor
 from spanreplay.instrumentation import http_attempts, http_telemetry, http_vendors
-from spanreplay.instrumentation.http_body import MAX_BODY, Kept, content_decoded, header
+from spanreplay.instrumentation.http_body import MAX_BODY, Kept, content_decoded, header, headers_json
 from spanreplay.instrumentation.http_exchange import Exchange, RanOut, end_collected, is_watched, never
 from spanreplay.instrumentation.http_request import Head, learn_credentials, matching_form
 from spanreplay.instrumentation.provider import Provider, recognise, registry, trimmed
@@ -194,7 +194,7 @@ def _call(
     watched = is_watched(scope.session)
     if watched:
         attributes[names.URL_FULL] = url
-        attributes[names.WIRE_REQUEST_HEADERS] = canonical_json(redactor.headers(head.headers)[0])
+        attributes[names.WIRE_REQUEST_HEADERS] = headers_json(redactor.headers(head.headers)[0])
         _put_request_body(attributes, head, body, view, redactor)
     if known is None:
         name = f"{head.method} {head.host}{target.partition('?')[0]}"

@@ -5,7 +5,10 @@ import re
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, Protocol, TypeAlias
+
+from spanreplay.content.canonical import canonical_json
 
 Headers: TypeAlias = Sequence[tuple[str, str]]
 """Name and value pairs in the order received, names as received; characters are latin-1, as on the wire."""
@@ -34,6 +37,16 @@ class TextRedactor(Protocol):
 def header(headers: Headers, name: str) -> str:
     """The value of a header, all its values joined by ``, ``; empty when there is none. ``name`` is lower-case."""
     return ", ".join([value for key, value in headers if len(key) == len(name) and key.lower() == name])
+
+
+def headers_json(headers: Headers) -> str:
+    """Canonical JSON of the headers. Most of them come again with each request and response, and are written once."""
+    return "[" + ",".join([_written(name, value) for name, value in headers]) + "]"
+
+
+@lru_cache(maxsize=512)
+def _written(name: str, value: str) -> str:
+    return canonical_json([name, value])
 
 
 def without_encoding(headers: Headers) -> list[tuple[str, str]]:

@@ -23,7 +23,17 @@ from spanreplay.boundary.step import Step
 from spanreplay.content.canonical import canonical_json
 from spanreplay.content.codec import Encoded
 from spanreplay.instrumentation import http_attempts, http_meaning
-from spanreplay.instrumentation.http_body import MAX_BODY, UTF_8, Headers, Kept, content_decoded, header, joined, without_encoding
+from spanreplay.instrumentation.http_body import (
+    MAX_BODY,
+    UTF_8,
+    Headers,
+    Kept,
+    content_decoded,
+    header,
+    headers_json,
+    joined,
+    without_encoding,
+)
 from spanreplay.instrumentation.http_request import Head, learn_returned
 from spanreplay.instrumentation.provider import ModelResponse, Provider
 from spanreplay.semconv import attributes as names
@@ -271,7 +281,7 @@ class Exchange:
             attributes[names.WIRE_RESPONSE_CHUNKS] = canonical_json(chunks)
         if lossy:
             attributes[names.STEP_LOSSY] = canonical_json([names.WIRE_RESPONSE_BODY])
-        attributes[names.WIRE_RESPONSE_HEADERS] = canonical_json(redactor.headers(headers)[0])
+        attributes[names.WIRE_RESPONSE_HEADERS] = headers_json(redactor.headers(headers)[0])
 
 
 # ---- responses that nobody closed ---------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from spanreplay.content.canonical import canonical_json
 from spanreplay.content.redaction import says_credential
+from spanreplay.instrumentation._conversations import canonical
 from spanreplay.instrumentation.http_body import Headers, header
 
 CREDENTIAL_HEADERS: Final = frozenset(
@@ -209,6 +210,8 @@ def matching_form(
     asked = form.get("body")
     if model and isinstance(asked, dict) and not _CACHED_BY.isdisjoint(asked):
         form["body"] = {name: value for name, value in asked.items() if name not in _CACHED_BY}
+    if write is canonical_json and isinstance(form.get("body"), dict):
+        return canonical(form, levels=2)
     return write(form)
 
 

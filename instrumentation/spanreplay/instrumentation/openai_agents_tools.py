@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from types import ModuleType
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from spanreplay.boundary import boundary
 from spanreplay.boundary.boundary import acall, here
@@ -90,7 +91,7 @@ def _observed_tool(module: ModuleType, with_metadata: bool, original: Callable[.
 
 
 def _call(scope: Scope, module: ModuleType, tool: Any, context: Any, arguments: str, failures: list[BaseException]) -> Call | None:
-    function = _function(tool.on_invoke_tool)
+    function = _known_function(tool.on_invoke_tool)
     offered = Offered(
         name=tool.name, description=tool.description, parameters=tool.params_json_schema, function=function, attributes=_agent_in_force()
     )
@@ -140,6 +141,19 @@ def _ending(failures: list[BaseException], timed_out: str | None, given: object)
 def _agent_in_force() -> dict[str, Any]:
     agent = in_force.get().get(names.GEN_AI_AGENT_NAME)
     return {} if agent is None else {names.GEN_AI_AGENT_NAME: agent}
+
+
+_functions: Final[WeakKeyDictionary[Any, Callable[..., Any]]] = WeakKeyDictionary()
+
+
+def _known_function(invoker: Any) -> Callable[..., Any] | None:
+    try:
+        found = _functions.get(invoker)
+        if found is None and (found := _function(invoker)) is not None:
+            _functions[invoker] = found
+    except TypeError:  # what no weak reference can be made to, or cannot be hashed
+        return _function(invoker)
+    return found
 
 
 def _function(invoker: Any, depth: int = 0) -> Callable[..., Any] | None:

@@ -9,10 +9,10 @@ import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import ClassVar, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from spanreplay.instrumentation import providers
-from spanreplay.instrumentation._lenient import loads
+from spanreplay.instrumentation._conversations import loads
 
 AttributeValue: TypeAlias = str | bool | int | float | tuple[str, ...]
 """What a span attribute holds here: 64-bit integers, finite floats, strings that UTF-8 can write."""
@@ -21,8 +21,7 @@ AttributeValue: TypeAlias = str | bool | int | float | tuple[str, ...]
 ProviderKind: TypeAlias = Literal["model_call", "retrieval"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCallRef:
+class ToolCallRef(NamedTuple):
     """One tool call that a model asked for."""
 
     id: str | None
@@ -32,7 +31,7 @@ class ToolCallRef:
     """The JSON object or array; the text as received where it is neither."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # not frozen: one is made for every model call, and that would take twice as long
 class ModelRequest:
     """The ``gen_ai.*`` view of a request body."""
 
@@ -41,7 +40,7 @@ class ModelRequest:
     attributes: Mapping[str, AttributeValue]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # not frozen: one is made for every model call, and that would take twice as long
 class ModelResponse:
     """The ``gen_ai.*`` view of a response."""
 

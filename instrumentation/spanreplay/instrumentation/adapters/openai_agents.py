@@ -32,7 +32,8 @@ NAME: Final = "openai_agents"
 _NESTED: Final = "agents.agent"
 """Module that hands a decision on to the agent inside a tool, by the method with which an application decides."""
 _SETTINGS: Final = 64
-_known_settings: Final[dict[str, Any]] = {}
+_known_settings: Final[dict[Any, Any]] = {}
+_ATOMS: Final = frozenset({type(None), bool, int, float, str})
 
 
 def _patch_runner(module: ModuleType, patches: Patches) -> None:
@@ -168,13 +169,20 @@ def _definition(agent: Any) -> dict[str, object]:
 
 def _settings(settings: Any) -> Any:
     """As JSON, made once of settings that say the same: the SDK builds a writer for them each time, which costs more than two steps."""
-    said = repr(settings)
+    said = _said_by(settings)
     known = _known_settings.get(said)
     if known is None:
         if len(_known_settings) >= _SETTINGS:
             _known_settings.clear()
         known = _known_settings[said] = settings.to_json_dict()
     return known
+
+
+def _said_by(settings: Any) -> Any:
+    """Equal only for settings that say the same."""
+    values = tuple(vars(settings).values()) if hasattr(settings, "__dict__") else (settings,)
+    kinds = tuple(map(type, values))  # 1 is written in another way than 1.0, to which it is equal
+    return (type(settings), values, kinds) if _ATOMS.issuperset(kinds) else repr(settings)
 
 
 def _text(value: Any) -> str | None:

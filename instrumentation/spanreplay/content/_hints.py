@@ -65,13 +65,18 @@ class Hints:
     """
 
     def __init__(self, hints: Iterable[Hint], *, after: int = 4_000_000) -> None:
-        self._known = tuple(dict.fromkeys(hints))
-        self._groups, self._exact = _groups(self._known, exact=False), _groups(self._known, exact=True)
-        self._any = _searching([hint.pattern for hint in self._known if not hint.exact])
-        self._any_exact = _searching([hint.pattern for hint in self._known if hint.exact])
-        self._all = frozenset(self._known)
-        patterns = [(hint.forward or hint.pattern, hint.exact) for hint in self._known]
+        self.known = tuple(dict.fromkeys(hints))
+        self._groups, self._exact = _groups(self.known, exact=False), _groups(self.known, exact=True)
+        self._any = _searching([hint.pattern for hint in self.known if not hint.exact])
+        self._any_exact = _searching([hint.pattern for hint in self.known if hint.exact])
+        self._all = frozenset(self.known)
+        patterns = [(hint.forward or hint.pattern, hint.exact) for hint in self.known]
         self._automaton = Automaton([*patterns, ("|".join(_FOLDING), True)], after=after)
+
+    @property
+    def has_automaton(self) -> bool:
+        """Whether they are found in one search."""
+        return self._automaton.found(b"") is not None
 
     def of(self, text: str) -> frozenset[Hint]:
         """Return those that may be there."""
@@ -80,7 +85,7 @@ class Hints:
         if numbers is not None:
             if not numbers:
                 return _NONE
-            return self._all if len(self._known) in numbers else frozenset([self._known[number] for number in numbers])
+            return self._all if len(self.known) in numbers else frozenset([self.known[number] for number in numbers])
         if len(raw) != len(text) and any(search(raw) for search in _FOLDS):
             return self._all
         low = raw.lower()

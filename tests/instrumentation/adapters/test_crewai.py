@@ -1,13 +1,16 @@
 """The adapter of CrewAI on modules of the same shape: what it observes, and what it leaves alone."""
 
 import asyncio
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from spanreplay.boundary import reports
+from spanreplay.instrumentation import agent_run
 from spanreplay.instrumentation.adapters import crewai as adapter
+from spanreplay.instrumentation.shims import untaped
 from spanreplay.semconv import attributes as names
 from support.taped import recorded, recording, replayed
 
@@ -159,3 +162,25 @@ def test_another_shape_is_said_and_left_alone(seams: Any) -> None:
     seams.module("crewai.crew", Crew=type("Crew", (), {"kickoff": lambda self: 1}))
     seams.install(adapter)
     assert adapter.status().startswith("unsupported: wanted Crew.kickoff(self, inputs)")
+
+
+def test_what_crewai_keeps_of_the_last_crew_is_not_named_as_an_act_of_the_agent(seams: Any, tmp_path: Path) -> None:
+    class Storage:
+        def __init__(self, db_path: str | None = None) -> None:
+            self.path = Path(db_path or tmp_path / "own.db")
+
+        def add(self) -> None:
+            untaped.note(untaped.DATABASE, str(self.path))
+
+        update = load = delete_all = add
+
+    module = seams.module("crewai.memory.storage.kickoff_task_outputs_storage", KickoffTaskOutputsSQLiteStorage=Storage)
+    seams.install(adapter)
+
+    def agent() -> None:
+        with agent_run("crew"):
+            for path in (None, str(tmp_path / "given.db")):
+                module.KickoffTaskOutputsSQLiteStorage(path).add()
+
+    (run,) = recorded(agent, whole_process=True).runs()
+    assert [named["target"] for named in run.untaped] == [str(tmp_path / "given.db")]

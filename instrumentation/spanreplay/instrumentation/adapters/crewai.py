@@ -8,11 +8,9 @@ call is found by its arguments. For functions that a model runs see :mod:`spanre
 import asyncio
 import functools
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
@@ -20,7 +18,7 @@ from spanreplay.boundary import reports
 from spanreplay.boundary.boundary import acall, call, here
 from spanreplay.boundary.call import Call
 from spanreplay.boundary.scope import Scope
-from spanreplay.instrumentation import crewai_models, framework
+from spanreplay.instrumentation import crewai_bookkeeping, crewai_models, framework
 from spanreplay.instrumentation.framework import Offered
 from spanreplay.instrumentation.hooks import Hooks, Seam, expect
 from spanreplay.instrumentation.manual import AgentRun, agent_run
@@ -226,24 +224,6 @@ def _output(given: Any) -> Any:
     return given
 
 
-def _patch_bookkeeping(module: ModuleType, patches: Patches) -> None:
-    expect(module.KickoffTaskOutputsSQLiteStorage, "__init__", ["self", "db_path"])
-    patches.replace(module.KickoffTaskOutputsSQLiteStorage, "__init__", _observed_storage)
-
-
-def _observed_storage(original: Callable[..., Any]) -> Callable[..., Any]:
-    """The outputs of the last crew, which every crew keeps in the user's folder: a replay's are kept where it may write."""
-
-    @functools.wraps(original)
-    def __init__(self: Any, db_path: str | None = None) -> None:  # noqa: N807 — it is one
-        scope = here()
-        if db_path is None and scope is not None and scope.session.mode == "replay":
-            db_path = str(Path(tempfile.mkdtemp()) / "latest_kickoff_task_outputs.db")
-        original(self, db_path)
-
-    return __init__
-
-
 Begin = Callable[..., AgentRun | None]
 """The run that a call of a crew, a flow or an agent is; ``None`` where it is a part of another."""
 
@@ -321,7 +301,7 @@ _hooks: Final = Hooks(
         "crewai.llms.base_llm": crewai_models.patch,
         "crewai.agents.agent_executor": _patch_executor,
         "crewai.utilities.agent_utils": _patch_step_executor,
-        "crewai.memory.storage.kickoff_task_outputs_storage": _patch_bookkeeping,
+        "crewai.memory.storage.kickoff_task_outputs_storage": crewai_bookkeeping.patch,
         "crewai.crew": _runs("Crew", ("kickoff", ["inputs"], _observed(_crew)), ("akickoff", ["inputs"], _observed_async(_crew))),
         "crewai.flow.runtime": _runs("Flow", ("kickoff_async", ["inputs"], _observed_async(_flow))),
         "crewai.agent.core": _runs(

@@ -142,6 +142,20 @@ def test_who_came_to_its_end_in_the_turn_of_the_loop_in_which_another_one_failed
         assert result.verdict.order_relaxed == 0
 
 
+@pytest.mark.parametrize("form", FORMS[:2], ids=lambda form: form.__name__)
+def test_who_made_a_whole_call_in_the_turn_of_the_loop_in_which_another_one_failed_does_again(
+    form: Callable[[], Awaitable[list[object]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sleeps(monkeypatch, first=(0, 0, 0, 10, 0, 90), then=(20, 10, 10, 0, 10, 20))
+    tape = recorded(agent(form))
+    assert outcomes(tape) == {0: "cancelled", 1: "ok", FAILS: "error", 3: "ok", 4: "ok"}
+    for first in ((0,) * N, (0, 0, 0, 40, 0, 0)):
+        sleeps(monkeypatch, first)
+        result = replayed(tape, agent(form))
+        assert told(result) == []
+        assert result.verdict.order_relaxed == 0
+
+
 def test_an_error_that_a_task_goes_on_from_is_given_before_what_ended_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
     async def tries(i: int) -> int:
         try:

@@ -135,6 +135,31 @@ async def around_tasks_that_were_there() -> str:
     return "done"
 
 
+async def with_no_call_after() -> str:
+    """The answer came late, and what follows takes too long then."""
+    try:
+        async with asyncio.timeout(limit_s):
+            await look("a")
+            if recording:
+                await asyncio.sleep(LONG_S)
+    except TimeoutError:
+        return await look("late")
+    return "done"
+
+
+async def waited_for_with_no_call_after() -> str:
+    async def works() -> str:
+        await look("a")
+        if recording:
+            await asyncio.sleep(LONG_S)
+        return "in time"
+
+    try:
+        return await asyncio.wait_for(works(), limit_s)
+    except TimeoutError:
+        return "late"
+
+
 def in_trio(form: Callable[[], Awaitable[str]]) -> Callable[[], Awaitable[str]]:
     """The form, in a thread that runs trio, which has a call that goes by trio."""
 
@@ -179,6 +204,8 @@ FORMS = [
     beside_a_client,
     of_a_task_that_was_there,
     around_tasks_that_were_there,
+    with_no_call_after,
+    waited_for_with_no_call_after,
     by_trio,
 ]
 

@@ -30,6 +30,8 @@ _BETWEEN: Final = frozenset({"asyncio", "anyio", "contextlib", "spanreplay", "tr
 _PARTS: Final = 3
 _ANYIO: Final = "anyio._backends._asyncio"
 _TRIO: Final = "trio._core._run"
+_AT_ONCE_S: Final = 1.0
+"""Within which a deadline expires that is now."""
 _CHAIN: Final = 1000
 """Tasks that are looked at, one waiting for the other."""
 _patches = Patches()
@@ -198,6 +200,30 @@ def _leaving(original: Callable[..., Any]) -> Callable[..., Any]:
     return leave
 
 
+def _leaving_in_time(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    async def leave(self: Any, *raised: Any) -> Any:
+        deadline = _entered.get(self)
+        try:
+            if deadline is not None and raised[0] is None and deadline.awaited:
+                raised = await _expiry(deadline)
+        finally:
+            _leave(_entered.pop(self, None))
+        return await original(self, *raised)
+
+    return leave
+
+
+async def _expiry(deadline: Deadline) -> tuple[Any, Any, Any]:
+    """The block has ended, and when it was recorded it had no time left: what that raises, as if it were raised at the end of the block."""
+    deadline.expire()
+    try:
+        await asyncio.sleep(_AT_ONCE_S)
+    except asyncio.CancelledError as error:
+        return type(error), error, error.__traceback__
+    return None, None, None
+
+
 def _expiring(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def _on_timeout(self: Any) -> Any:
@@ -235,7 +261,7 @@ def _limiting(original: Callable[..., Any]) -> Callable[..., Any]:
             if deadline.place is not None:
                 given.append(asyncio.ensure_future(fut))
                 deadline.awaits = given[0]
-            return await original(given[0] if given else fut, timeout)
+            value = await original(given[0] if given else fut, timeout)
         except TimeoutError as error:
             if isinstance(error.__cause__, asyncio.CancelledError):
                 deadline.expired()
@@ -245,6 +271,11 @@ def _limiting(original: Callable[..., Any]) -> Callable[..., Any]:
             if not deadline.over or task is None or task.cancelling():
                 raise
             raise TimeoutError from error
+        else:
+            if not deadline.awaited:
+                return value
+            deadline.expired()
+            raise TimeoutError
         finally:
             _leave(deadline)
 
@@ -339,7 +370,7 @@ def _acting(entered: Any, act: Callable[[Any], object]) -> Callable[[], object]:
 def install() -> None:
     """Patch asyncio, and anyio and trio when they are there or come."""
     _patches.replace(asyncio.Timeout, "__aenter__", _entering)
-    _patches.replace(asyncio.Timeout, "__aexit__", _leaving)
+    _patches.replace(asyncio.Timeout, "__aexit__", _leaving_in_time)
     _patches.replace(asyncio.Timeout, "_on_timeout", _expiring)
     if sys.version_info < (3, 12):
         _patches.rebind(asyncio.tasks, "wait_for", _limiting, everywhere=True)

@@ -31,6 +31,8 @@ OLD_USAGE: Final[Mapping[str, str]] = {
 
 
 _ROLES: Final = frozenset({"system", "user", "assistant", "tool"})
+_CHOICE: Final = frozenset({"index", "message", "finish_reason", "logprobs"})
+"""Members of a choice of OpenAI's Chat Completions API."""
 _NOT_SAID: Final = frozenset({"user", "system", "developer", "tool"})
 """Roles of what is no answer."""
 _READ: Final = frozenset({"role", "parts", "content", "tool_calls", "tool_call_id"})
@@ -140,6 +142,11 @@ def _messages(item: Json, role: str) -> list[dict[str, Json]]:
     for shape in registry():
         if shape.reads(item):
             return shape.messages(item, role)
+    said = item.get("message")
+    if isinstance(said, dict) and "role" in said and item.keys() <= _CHOICE:  # Laminar has the choices of a response there
+        finish = item.get("finish_reason")
+        finish = "tool_call" if finish in ("tool_calls", "function_call") else finish
+        return [_message({**said, "finish_reason": finish} if finish is not None else said, role)]
     return [_message(item, role)]
 
 

@@ -147,6 +147,17 @@ async def with_no_call_after() -> str:
     return "done"
 
 
+async def swallowed() -> str:
+    async with asyncio.timeout(limit_s):
+        await look("a")
+        try:
+            if recording:
+                await asyncio.sleep(LONG_S)
+        except asyncio.CancelledError:
+            pass
+    return await look("went on")
+
+
 async def waited_for_with_no_call_after() -> str:
     async def works() -> str:
         await look("a")
@@ -205,6 +216,7 @@ FORMS = [
     of_a_task_that_was_there,
     around_tasks_that_were_there,
     with_no_call_after,
+    swallowed,
     waited_for_with_no_call_after,
     by_trio,
 ]

@@ -28,6 +28,7 @@ _NAME: Final = "deadlines"
 _BETWEEN: Final = frozenset({"asyncio", "anyio", "contextlib", "spanreplay", "trio"})
 """Packages that enter a deadline for somebody else."""
 _PARTS: Final = 3
+_SWALLOWED: Final = "swallowed"
 _ANYIO: Final = "anyio._backends._asyncio"
 _TRIO: Final = "trio._core._run"
 _AT_ONCE_S: Final = 1.0
@@ -61,6 +62,8 @@ class Deadline:
         self._task = None if task is None else ref(task)
         self.awaits: object = None
         """What else the task waits for inside."""
+        self.swallowed = False
+        """The program caught what it raised, and nothing came of it at the end of the block, when it was recorded."""
         self.place = self._recorded(scope)
         """Where in the order of the recorded steps it expired; ``None`` where it did not."""
 
@@ -70,8 +73,10 @@ class Deadline:
             return None
         known: Any = scope.memo.get(_NAME)
         if known is None:
-            found = (members for _, members in told.left(self._channel) or ())
+            found = [members for _, members in told.left(self._channel) or ()]
             known = scope.memo[_NAME] = {one[:2]: one[2] for one in found if len(one) == _PARTS and isinstance(one[2], int)}
+            known.update({(*one, _SWALLOWED): 0 for one in found if len(one) == _PARTS - 1})
+        self.swallowed = (self._by, self._number, _SWALLOWED) in known
         place: int | None = known.get((self._by, self._number))
         return place
 
@@ -121,6 +126,11 @@ class Deadline:
             self.over = True
             if self._session.orders is not None:
                 self._session.orders.add(self._channel, 0, (self._by, self._number, self._session.latest))
+
+    def ends(self, kind: type[BaseException] | None) -> None:
+        """Its block ends, with an exception of this class."""
+        if self.over and self._session.orders is not None and (kind is None or not issubclass(kind, asyncio.CancelledError)):
+            self._session.orders.add(self._channel, 0, (self._by, self._number))
 
 
 def _function() -> str:
@@ -205,8 +215,10 @@ def _leaving_in_time(original: Callable[..., Any]) -> Callable[..., Any]:
     async def leave(self: Any, *raised: Any) -> Any:
         deadline = _entered.get(self)
         try:
-            if deadline is not None and raised[0] is None and deadline.awaited:
+            if deadline is not None and raised[0] is None and deadline.awaited and not deadline.swallowed:
                 raised = await _expiry(deadline)
+            if deadline is not None:
+                deadline.ends(raised[0])
         finally:
             _leave(_entered.pop(self, None))
         return await original(self, *raised)

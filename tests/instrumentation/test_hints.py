@@ -170,3 +170,17 @@ def test_threads_share_an_automaton() -> None:
         thread.join()
     assert wanted
     assert not wrong
+
+
+def test_any_name_may_be_that_of_a_secret() -> None:
+    for name in ("\ud800x", "(", "x" * 400, "a", "\u00e9", "", "a|b"):
+        finder = NamedFinder([name], [name], [name])
+        for hints in (Hints(finder.hints), Hints(finder.hints, after=0)):
+            text = f'{{"{name}": "abcdefgh"}} ?{name}=abcdef'
+            spans = list(finder.spans(text, hints.of(text)))
+            assert [text[span.start : span.end] for span in spans] == (["abcdefgh", "abcdef"] if name else [])
+
+
+def test_no_automaton_is_made_of_a_strangers_many_names() -> None:
+    made = Automaton([("a" * 30_000, True)], after=0)
+    assert made.found(b"a" * 30_000) is None

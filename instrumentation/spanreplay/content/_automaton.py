@@ -7,7 +7,10 @@ one changes no result: it tells where to look for secrets, not what they are.
 from _thread import start_new_thread
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
+
+_MOST: Final = 20_000
+"""Characters of patterns, ten times those of the default policy. Of many more, as of a stranger's policy, no automaton is made."""
 
 
 class Automaton:
@@ -25,7 +28,9 @@ class Automaton:
         self._patterns = tuple(patterns)
         self._left = after
         self.found = self._not_found
-        if after <= 0:
+        if sum(len(pattern) for pattern, _ in patterns) > _MOST:
+            self._left = 0
+        elif after <= 0:
             self._make()
 
     def _not_found(self, data: bytes) -> None:
@@ -54,7 +59,7 @@ class _Search:
         once, any_case = hyperscan.HS_FLAG_SINGLEMATCH, hyperscan.HS_FLAG_SINGLEMATCH | hyperscan.HS_FLAG_CASELESS
         database: Any = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
         database.compile(
-            expressions=[pattern.encode() for pattern, _ in patterns],
+            expressions=[pattern.encode("utf-8", "surrogatepass") for pattern, _ in patterns],
             ids=list(range(len(patterns))),
             flags=[once if exact else any_case for _, exact in patterns],
         )

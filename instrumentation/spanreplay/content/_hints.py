@@ -102,7 +102,7 @@ class _Group:
     __slots__ = ("_each",)
 
     def __init__(self, hints: Iterable[Hint]) -> None:
-        self._each = [(hint, re.compile(hint.pattern.encode()).search) for hint in hints]
+        self._each = [(hint, re.compile(_bytes(hint.pattern)).search) for hint in hints]
 
     def those(self, data: bytes) -> list[Hint]:
         """Return those that match."""
@@ -114,7 +114,7 @@ def _groups(hints: Iterable[Hint], *, exact: bool) -> tuple[tuple[Callable[[byte
     parted: dict[bytes, list[Hint]] = {}
     for hint in hints:
         if hint.exact is exact:
-            parted.setdefault(hint.pattern.removeprefix("\\").encode()[:1], []).append(hint)
+            parted.setdefault(_bytes(hint.pattern.removeprefix("\\"))[:1], []).append(hint)
     return tuple((_one_of(letter, group), _Group(group)) for letter, group in parted.items())
 
 
@@ -124,7 +124,11 @@ def _one_of(letter: bytes, hints: list[Hint]) -> Callable[[bytes], object]:
 
 
 def _searching(patterns: list[str]) -> Callable[[bytes], object]:
-    return re.compile("|".join(patterns).encode() if patterns else rb"(?!)").search
+    return re.compile(_bytes("|".join(patterns)) if patterns else rb"(?!)").search
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _after(letter: bytes, search: Callable[..., object]) -> Callable[[bytes], object]:

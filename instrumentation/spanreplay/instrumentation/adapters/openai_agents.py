@@ -33,6 +33,7 @@ _NESTED: Final = "agents.agent"
 """Module that hands a decision on to the agent inside a tool, by the method with which an application decides."""
 _SETTINGS: Final = 64
 _known_settings: Final[dict[Any, Any]] = {}
+_NAMES: Final = ("name", "agent_name", "__qualname__")
 _ATOMS: Final = frozenset({type(None), bool, int, float, str})
 
 
@@ -189,10 +190,12 @@ def _text(value: Any) -> str | None:
     """Instructions are a text or a function that makes one; other things have a name."""
     if value is None or isinstance(value, str):
         return value
-    named = (getattr(value, key, None) for key in ("name", "agent_name", "__qualname__"))
-    found = next((name for name in named if isinstance(name, str)), None)
+    for key in _NAMES:
+        named = getattr(value, key, None)
+        if isinstance(named, str) and named:
+            return named
     function = getattr(value, "guardrail_function", None)
-    return found or getattr(function, "__name__", None) or type(value).__qualname__
+    return getattr(function, "__name__", None) or type(value).__qualname__
 
 
 def _observed_turn(original: Callable[..., Any]) -> Callable[..., Any]:

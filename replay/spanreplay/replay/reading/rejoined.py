@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final
 
 from spanreplay.replay.model import Json
@@ -25,15 +26,20 @@ _NAMES: Final = (
     a.GEN_AI_RESPONSE_FINISH_REASONS,
 )
 _LEAVES: Final = tuple(f"{name}{mark}" for name in _NAMES for mark in (".", "["))
+_MANY: Final = 128
+"""Names of attributes that are not worth remembering."""
 _PLACE: Final = re.compile(r"\[(\d{1,9})\]")
 
 
 def rejoined(span: SpanRecord) -> SpanRecord:
     """The span with such attributes whole, where it has only their leaves; most spans are themselves."""
-    for name in span.attributes:
-        if name.startswith(_LEAVES):
-            return _rejoined(span)
-    return span
+    names = tuple(span.attributes)
+    return _rejoined(span) if (_has_leaves if len(names) <= _MANY else _has_leaves.__wrapped__)(names) else span
+
+
+@lru_cache(maxsize=1024)  # most spans of a trace have the names that others have
+def _has_leaves(names: tuple[str, ...]) -> bool:
+    return any(name.startswith(_LEAVES) for name in names)
 
 
 def _rejoined(span: SpanRecord) -> SpanRecord:

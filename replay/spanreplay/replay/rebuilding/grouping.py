@@ -118,7 +118,8 @@ def group(forest: Forest, readings: Mapping[SpanKey, Reading]) -> list[Group]:
     Spans that name a run belong to it, in whatever trace or process they are. Others belong to the run of the nearest span around them
     that names one, to the only run of their trace, or, in a trace without named runs, to the run that the trace is.
     """
-    named = {key: _kept(run) for key, span in forest.spans.items() if (run := Fields(span.attributes).identifier(RUN_ID)) is not None}
+    naming = ((key, span) for key, span in forest.spans.items() if RUN_ID in span.attributes)
+    named = {key: _kept(run) for key, span in naming if (run := Fields(span.attributes).identifier(RUN_ID)) is not None}
     of_trace: dict[str, dict[str, None]] = {}
     for key, run in named.items():
         of_trace.setdefault(key.trace_id, {})[run] = None

@@ -126,7 +126,7 @@ def _run(assembly: Assembly, losses: Mapping[str, int], source_losses: Losses) -
         unclassified_spans=len(keys) - of_spans + copies,
         orphan_spans=sum(key in forest.orphans for key in keys),
         path=draft.path,
-        command_id=draft.command_id or next((c for s in spans if (c := Fields(s.attributes).identifier(RUN_COMMAND_ID))), None),
+        command_id=draft.command_id or _command_id(spans),
         is_command=draft.is_command,
         exit_code=draft.exit_code,
         typed_input=draft.typed_input,
@@ -180,6 +180,12 @@ def _session(assembly: Assembly, steps: Sequence[Step]) -> str | None:
     found = ((span.start_ns, key, session) for key, span in spans if (session := session_of(span, None)) is not None)
     first = min(found, default=None)
     return None if first is None else first[2]
+
+
+def _command_id(spans: Iterable[SpanRecord]) -> str | None:
+    """The command that the first span names that names one."""
+    naming = (Fields(span.attributes) for span in spans if RUN_COMMAND_ID in span.attributes)
+    return next((found for fields in naming if (found := fields.identifier(RUN_COMMAND_ID))), None)
 
 
 def _started(spans: Sequence[SpanRecord], root: SpanRecord | None) -> int:

@@ -133,17 +133,16 @@ def _moments(assembly: Assembly) -> Iterator[Moment[SpanKey]]:
 
 
 def _moment(key: SpanKey, span: SpanRecord, parent: SpanKey | None, draft: StepDraft | None, clock: str) -> Moment[SpanKey]:
-    counted = not _COUNTED.isdisjoint(span.attributes)  # few are, and most spans are no step
-    fields = Fields(span.attributes)
-    process = draft.process if draft is not None else fields.identifier(a.PROCESS_ID) if counted else None
+    counted = None if _COUNTED.isdisjoint(span.attributes) else Fields(span.attributes)  # few are, and most spans are no step
+    process = draft.process if draft is not None else counted.identifier(a.PROCESS_ID) if counted else None
     return Moment(
         key=key,
         parent=parent,
         start_ns=span.start_ns,
         end_ns=span.end_ns,
         process=process,
-        seq_start=fields.integer(a.STEP_SEQ_START) if counted else None,
-        seq_end=fields.integer(a.STEP_SEQ_END) if counted else None,
+        seq_start=counted.integer(a.STEP_SEQ_START) if counted else None,
+        seq_end=counted.integer(a.STEP_SEQ_END) if counted else None,
         clock=clock,
         tie=f"{key.span_id}{key.trace_id}",
     )

@@ -43,6 +43,8 @@ REQUEST: Final = "llm.request.type"
 PROMPTS: Final = "gen_ai.prompt"
 COMPLETIONS: Final = "gen_ai.completion"
 FUNCTIONS: Final = "llm.request.functions"
+FUNCTIONS_TOO: Final = "gen_ai.request.functions"
+"""AgentOps calls them so, in an instrumentation of the same form."""
 HANDOFF_FROM: Final = "gen_ai.handoff.from_agent"
 HANDOFF_TO: Final = "gen_ai.handoff.to_agent"
 
@@ -101,8 +103,8 @@ def _kind(fields: Fields) -> str:
 
 
 def _model(span: SpanRecord, fields: Fields) -> Found:
-    flat = unflattened(fields.attributes, PROMPTS, COMPLETIONS, FUNCTIONS)
-    tools = [_function(function) for function in listed(flat[FUNCTIONS])]
+    flat = unflattened(fields.attributes, PROMPTS, COMPLETIONS, FUNCTIONS, FUNCTIONS_TOO)
+    tools = [_function(function) for function in (*listed(flat[FUNCTIONS]), *listed(flat[FUNCTIONS_TOO]))]
     asked, answered = model_input(fields), model_output(fields)
     said = _messages(fields, flat[PROMPTS], PROMPTS, "user")
     if said and asked is None:

@@ -20,6 +20,8 @@ from spanreplay.replay.reading.shown_messages import shown_of_langchain
 from spanreplay.semconv import attributes as a
 
 REQUEST_PREFIX: Final = "gen_ai.request."
+NUMBERED_TOOLS: Final = "gen_ai.request.functions."
+"""AgentOps numbers the tools that a model is offered, in members."""
 USAGE_PREFIX: Final = "gen_ai.usage."
 OLD_SYSTEM: Final = "gen_ai.system"
 OLD_USAGE: Final[Mapping[str, str]] = {
@@ -92,11 +94,11 @@ def finish_reason(fields: Fields) -> str | None:
 
 
 def params(fields: Fields) -> dict[str, Json]:
-    """What was asked of the model beside the messages: every ``gen_ai.request.*`` by its own name."""
+    """What was asked of the model beside the messages: every ``gen_ai.request.*`` by its own name; tools in a numbered form are none."""
     return {
         name.removeprefix(REQUEST_PREFIX): jsonable(value)
         for name, value in fields.attributes.items()
-        if name.startswith(REQUEST_PREFIX) and value is not None
+        if name.startswith(REQUEST_PREFIX) and value is not None and not name.startswith(NUMBERED_TOOLS)
     }
 
 

@@ -51,6 +51,8 @@ PENDING: Final = "pending_span"
 
 _Key = tuple[int, int]
 """Trace id and span id, as the SDK has them."""
+_IDS: Final = "%032x%016x"
+"""Both as text."""
 
 
 class _Begun(NamedTuple):
@@ -267,7 +269,7 @@ class Recorder:
             return False
         attributes, converter = attributes_of(span), self.converter
         return self.writer.write_plain(
-            f"{key[0]:032x}{key[1]:016x}",
+            _IDS % key,
             begun.place + plain_end(span.end_time, span.status.status_code.value),
             "" if names.RUN_ID in attributes else begun.run,
             attributes,

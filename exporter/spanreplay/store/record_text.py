@@ -14,6 +14,13 @@ from spanreplay.store.journal_reader import TYPE
 OPEN: Final = f'{{"{TYPE}":"open"'
 """How the line of a span that has started begins."""
 
+_PLACE: Final = f'"{TRACE}":"%032x","{SPAN}":"%016x","{NAME}":%s,"{START}":%d'
+_PARENT: Final = f',"{PARENT}":"%016x"'
+_KIND: Final = f',"{KIND}":%d'
+_FLAGS: Final = f',"{FLAGS}":%d'
+_PLACE_OF_CHILD: Final = _PLACE + _PARENT + _KIND + _FLAGS
+_END: Final = f',"{END}":%d'
+
 
 def origin_head(origin: str) -> str:
     """How the line of a whole span begins."""
@@ -73,17 +80,19 @@ def plain_place(trace_id: int, span_id: int, parent_span_id: int | None, name: s
         start_ns: when it started.
         flags: as in a span record.
     """
-    place = f'"{TRACE}":"{trace_id:032x}","{SPAN}":"{span_id:016x}","{NAME}":{quoted(name)},"{START}":{start_ns:d}'
+    if parent_span_id is not None and kind and flags:  # nearly all have these: one expansion takes half the time of one for each part
+        return _PLACE_OF_CHILD % (trace_id, span_id, quoted(name), start_ns, parent_span_id, kind, flags)
+    place = _PLACE % (trace_id, span_id, quoted(name), start_ns)
     if parent_span_id is not None:
-        place += f',"{PARENT}":"{parent_span_id:016x}"'
+        place += _PARENT % parent_span_id
     if kind:
-        place += f',"{KIND}":{kind:d}'
-    return f'{place},"{FLAGS}":{flags:d}' if flags else place
+        place += _KIND % kind
+    return place + _FLAGS % flags if flags else place
 
 
 def plain_end(end_ns: int | None, status: int) -> str:
     """What is known when it ends, to go after its place."""
-    end = "" if end_ns is None else f',"{END}":{end_ns:d}'
+    end = "" if end_ns is None else _END % end_ns
     return f'{end},"{STATUS}":{status:d}' if status else end
 
 

@@ -2,12 +2,16 @@
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from hashlib import sha256
+from json.decoder import scanstring  # type: ignore[attr-defined]  # it has been there since Python 2.6
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from spanreplay.store.encoding import Content
 from spanreplay.store.errors import DamagedStoreError
+from spanreplay.store.late import Joined, whole
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -17,6 +21,8 @@ _DEPTH: Final = 8
 _SHA256: Final = re.compile(r"sha256:([0-9a-f]{16})[0-9a-f]{48}").fullmatch
 _NEAR: Final = 16
 """Rows apart from which on content is not read in one go."""
+_BEGINNING: Final = 64
+"""Characters that the parts of one text and of a later one begin with alike, where they have more in common."""
 What: TypeAlias = Literal["digest", "text"]
 _DIGESTS: Final = "SELECT digest FROM blobs WHERE key IN (SELECT unnest($1::UBIGINT[]))"
 _PLACES: Final = "SELECT rowid FROM blobs WHERE key IN (SELECT unnest($1::UBIGINT[]))"
@@ -28,7 +34,7 @@ _TEXTS_BY_DIGEST: Final = "SELECT digest, text FROM blobs WHERE key IS NULL AND 
 _PLACES_BY_DIGEST: Final = "SELECT rowid FROM blobs WHERE key IS NULL AND digest IN (SELECT unnest($1))"
 _Stored = tuple[str | bytes | None, str | None]
 """Text or data, and the JSON of parts."""
-_Row = tuple[str | bytes, list[str]]
+_Row = tuple[str | bytes | None, list[str]]
 """Text or data, and parts."""
 
 
@@ -94,8 +100,8 @@ def _with_near(places: Sequence[int]) -> list[int]:
     return found
 
 
-def load_content(connection: "Connection", digests: Iterable[str], damaged: list[str] | None = None) -> dict[str, bytes | str]:
-    """Content by digest, text as text where it was kept so; what is not there, or lacks a piece, is left out.
+def load_content(connection: "Connection", digests: Iterable[str], damaged: list[str] | None = None) -> dict[str, Content]:
+    """Content by digest, all of it verified, text as text where it was kept so; what is not there, or lacks a piece, is left out.
 
     Args:
         connection: may read.
@@ -109,68 +115,103 @@ def load_content(connection: "Connection", digests: Iterable[str], damaged: list
     read: dict[str, _Stored] = {}
     rows: dict[str, _Row] = {}
     missing = wanted
+    reader = _PartsReader()
     for _ in range(_DEPTH):
         if not missing:
             break
         if not missing <= read.keys():
             read.update(_read(connection, missing - read.keys()))
-        new: dict[str, _Row] = {digest: _row(*read[digest]) for digest in missing & read.keys()}
+        new: dict[str, _Row] = {
+            digest: (data, reader.parts(text) if text else []) for digest, (data, text) in read.items() if digest in missing
+        }
         rows.update(new)
         missing = {digest for _, parts in new.values() for digest in parts[1::2]} - rows.keys()
-    whole = _Whole(rows, damaged)
-    return {digest: data for digest in sorted(wanted) if (data := whole.content(digest)) is not None}
+    contents = _Contents(rows, damaged)
+    return {digest: data for digest in sorted(wanted) if (data := contents.content(digest)) is not None}
 
 
-def _row(data: str | bytes | None, parts: str | None) -> _Row:
-    return data if data is not None else b"", json.loads(parts) if parts else []
+class _PartsReader:
+    """Reads the parts of texts. What a text has in common with the last one that began alike is not read again, and is the same strings."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[str, list[str], list[int]]] = {}
+        """By its beginning: the JSON that was read last, its parts, and where each ends."""
+
+    def parts(self, text: str) -> list[str]:
+        last, parts, ends = self._last.get(text[:_BEGINNING], ("", [], []))
+        count = bisect_left(ends, True, key=lambda end: not text.startswith(last[:end]))
+        parts, ends = parts[:count], ends[:count]
+        place = ends[-1] if ends else 1
+        while text[place : place + 1] == '"':
+            part, end = scanstring(text, place + 1, True)
+            if text[end : end + 1] != ",":
+                if text[end:] != "]":
+                    break
+                parts.append(part)
+                self._last[text[:_BEGINNING]] = text, parts, ends
+                return parts
+            parts.append(part)
+            place = end + 1
+            ends.append(place)
+        found: list[str] = json.loads(text)  # not as this version writes it
+        return found
 
 
-class _Whole:
+class _Contents:
     """Puts content together. Texts that begin alike, as requests of one conversation do, are verified from where they part."""
 
     def __init__(self, rows: Mapping[str, _Row], damaged: list[str] | None) -> None:
         self._rows = rows
         self._damaged = damaged
-        self._done: dict[str, bytes | str | None] = {}
+        self._done: dict[str, Content | None] = {}
         self._begun: dict[tuple[int, str], tuple[int, Any]] = {}
         """What was verified, and the part after it, to what is verified then: a number for it, and its hash so far."""
 
-    def content(self, digest: str, depth: int = 0) -> bytes | str | None:
+    def content(self, digest: str, depth: int = 0) -> Content | None:
         if digest in self._done:
             return self._done[digest]
         row = self._rows.get(digest)
-        data: bytes | str | None = None
+        data: Content | None = None
         if row is not None and depth <= _DEPTH:
             data, parts = row
-            data = self._together(digest, parts, depth) if parts else self._verified(digest, sha256(_bytes(data)).hexdigest(), data)
+            if parts:
+                data = self._together(digest, parts, depth)
+            else:
+                data = data or b""
+                data = self._verified(digest, sha256(_bytes(data)).hexdigest(), data)
         self._done[digest] = data
         return data
 
-    def _together(self, digest: str, parts: Sequence[str], depth: int) -> bytes | str | None:
-        pieces: list[bytes | str] = []
-        place, state = 0, sha256()
+    def _together(self, digest: str, parts: list[str], depth: int) -> Content | None:
         done, begun = self._done, self._begun
-        for number, part in enumerate(parts):
-            piece = (done[part] if part in done else self.content(part, depth + 1)) if number % 2 else part
+        pieces: list[bytes | str] = [*parts]
+        for number in range(1, len(parts), 2):
+            part = parts[number]
+            piece = done[part] if part in done else self.content(part, depth + 1)
             if piece is None:
                 return None
-            pieces.append(piece)
+            if isinstance(piece, Joined):  # a text that a span refers to, too
+                piece = done[part] = piece.text()
+            pieces[number] = piece
+        place, state = 0, sha256()
+        for number, part in enumerate(parts):
             known = begun.get((place, part))
             if known is None:
                 state = state.copy()
-                state.update(_bytes(piece))
+                state.update(_bytes(pieces[number]))
                 known = begun[place, part] = len(begun) + 1, state
             place, state = known
-        try:
-            data: bytes | str = "".join(pieces)  # type: ignore[arg-type]  # most often
-        except TypeError:
-            data = b"".join(map(_bytes, pieces))
-        return self._verified(digest, state.hexdigest(), data)
+        found = state.hexdigest()
+        if bytes in map(type, pieces):
+            return self._verified(digest, found, b"".join(map(_bytes, pieces)))
+        text = Joined(pieces)  # type: ignore[arg-type]  # texts all of them
+        return self._verified(digest, found, text.text() if depth else text)
 
-    def _verified(self, digest: str, found: str, data: bytes | str) -> bytes | str | None:
+    def _verified(self, digest: str, found: str, data: Content) -> Content | None:
         if digest == "sha256:" + found:
             return data
-        what = f"content {digest} has been changed: its {len(_bytes(data))} bytes now have the digest sha256:{found}."
+        size = len(_bytes(whole(data)))
+        what = f"content {digest} has been changed: its {size} bytes now have the digest sha256:{found}."
         if self._damaged is None:
             raise DamagedStoreError(f"{what} Restore runs.duckdb from a copy, or import the run again into a new store.")
         self._damaged.append(what)

@@ -25,9 +25,11 @@ from typing import Any, Final, TypeAlias
 from spanreplay.content.json_text import encoder
 from spanreplay.spans.record import Value
 from spanreplay.store.errors import EncodingError
+from spanreplay.store.late import Joined, whole
 
 Json: TypeAlias = Any
 """A JSON value as ``json.loads`` gives it."""
+Content: TypeAlias = bytes | str | Joined
 Keep: TypeAlias = Callable[[str | bytes], str]
 """Keeps content under its digest and returns that digest; raises :class:`ContentLostError` if it could not."""
 
@@ -216,7 +218,7 @@ class MissingContentError(EncodingError):
     """A form refers to content that is not there."""
 
 
-def decode_value(form: Json, content: Mapping[str, bytes | str]) -> Value:
+def decode_value(form: Json, content: Mapping[str, Content]) -> Value:
     """The value of a form; the reverse of :func:`encode_value` (tuples come back as lists).
 
     Args:
@@ -241,7 +243,7 @@ def decode_value(form: Json, content: Mapping[str, bytes | str]) -> Value:
         raise EncodingError(f"a stored value {_short(form)} is damaged: expected what {tag} stands for ({error})") from error
 
 
-def decode_map(form: Json, content: Mapping[str, bytes | str]) -> dict[str, Value]:
+def decode_map(form: Json, content: Mapping[str, Content]) -> dict[str, Value]:
     """The map of a form; anything but a map is an :class:`EncodingError`."""
     value = decode_value(form, content)
     if not isinstance(value, dict):
@@ -278,7 +280,7 @@ def _merged(first: dict[str, Json], second: dict[str, Json]) -> dict[str, Json]:
     return both
 
 
-def decode_text(form: Json, content: Mapping[str, bytes | str]) -> str:
+def decode_text(form: Json, content: Mapping[str, Content]) -> str:
     """The string of a form; anything but a string is an :class:`EncodingError`."""
     value = decode_value(form, content)
     if not isinstance(value, str):
@@ -304,38 +306,39 @@ def _digest(value: Json) -> str:
     return value
 
 
-def _content(digest: Json, content: Mapping[str, bytes | str]) -> bytes | str:
+def _content(digest: Json, content: Mapping[str, Content]) -> bytes | str:
     try:
-        return content[_digest(digest)]
+        found = content[_digest(digest)]
     except KeyError:
         raise MissingContentError(f"content {digest} is not in the store") from None
+    return whole(found)
 
 
-def _decode_blob(inner: Json, content: Mapping[str, bytes | str]) -> str:
+def _decode_blob(inner: Json, content: Mapping[str, Content]) -> str:
     found = _content(inner, content)
     return found if isinstance(found, str) else found.decode("utf-8", "surrogatepass")
 
 
-def _decode_bytes(inner: Json, content: Mapping[str, bytes | str]) -> bytes:
+def _decode_bytes(inner: Json, content: Mapping[str, Content]) -> bytes:
     if isinstance(inner, dict):
         found = _content(inner["$blob"], content)
         return found.encode() if isinstance(found, str) else found
     return b64decode(inner, validate=True)
 
 
-def _decode_double(inner: Json, _content: Mapping[str, bytes | str]) -> float:
+def _decode_double(inner: Json, _content: Mapping[str, Content]) -> float:
     return {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}[inner]
 
 
-def _decode_int(inner: Json, _content: Mapping[str, bytes | str]) -> int:
+def _decode_int(inner: Json, _content: Mapping[str, Content]) -> int:
     return int(inner, 16)
 
 
-def _decode_pairs(inner: Sequence[Json], content: Mapping[str, bytes | str]) -> dict[str, Value]:
+def _decode_pairs(inner: Sequence[Json], content: Mapping[str, Content]) -> dict[str, Value]:
     return {decode_text(key, content): decode_value(value, content) for key, value in inner}
 
 
-_DECODERS: Final[Mapping[str, Callable[[Json, Mapping[str, bytes | str]], Value]]] = {
+_DECODERS: Final[Mapping[str, Callable[[Json, Mapping[str, Content]], Value]]] = {
     "$blob": _decode_blob,
     "$bytes": _decode_bytes,
     "$double": _decode_double,

@@ -9,6 +9,7 @@ from typing import Final
 
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord, Value
 from spanreplay.store.encoding import (
+    Content,
     Json,
     Keep,
     MissingContentError,
@@ -22,6 +23,7 @@ from spanreplay.store.encoding import (
     map_pairs,
     to_sorted_json,
 )
+from spanreplay.store.late import Joined, LateAttributes
 
 TRACE: Final = "trace"
 SPAN: Final = "span"
@@ -232,6 +234,9 @@ _FIELD_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 }
 
 
+_NO_RESOURCE: Final = Resource()
+
+
 class FormReader:
     """Turns forms back into records.
 
@@ -240,9 +245,12 @@ class FormReader:
         resources: resources by digest.
     """
 
-    def __init__(self, content: Mapping[str, bytes | str], resources: Mapping[str, Resource]) -> None:
+    def __init__(self, content: Mapping[str, Content], resources: Mapping[str, Resource]) -> None:
         self._content = content
+        self._late = {digest: found for digest, found in content.items() if isinstance(found, Joined)}
         self._resources = resources
+        self._scopes: dict[tuple[str, str], Scope] = {}
+        """Those that say nothing but a name and a version, by these: most spans have one of a few."""
 
     def _text(self, form: Form, key: str) -> str:
         value = form.get(key, "")
@@ -253,11 +261,23 @@ class FormReader:
         except MissingContentError:
             return ""
 
-    def _counted(self, form: Form, dropped: int) -> tuple[dict[str, Value], int]:
+    def _counted(self, form: Form, dropped: int) -> tuple[Mapping[str, Value], int]:
         """The attributes, and how many are not there: a value whose content was lost counts as dropped."""
         value = form.get(ATTRIBUTES)
         if not value:
             return {}, dropped
+        late = self._late_of(value) if self._late else {}
+        if not late:
+            return self._decoded(value, dropped)
+        others, dropped = self._decoded({key: item for key, item in value.items() if key not in late}, dropped)
+        both = {**late, **others}
+        return LateAttributes({key: both[key] for key in value if key in both}), dropped
+
+    def _late_of(self, value: Json) -> dict[str, Joined]:
+        found = ((key, self._late.get(item["$blob"])) for key, item in value.items() if type(item) is dict and "$blob" in item)
+        return {key: text for key, text in found if text is not None}
+
+    def _decoded(self, value: Json, dropped: int) -> tuple[dict[str, Value], int]:
         try:
             return decode_map(value, self._content), dropped
         except MissingContentError:
@@ -277,6 +297,12 @@ class FormReader:
 
     def scope(self, form: Form) -> Scope:
         """The reverse of :func:`scope_form`."""
+        name, version = form.get(NAME, ""), form.get(VERSION, "")
+        if len(form) == (NAME in form) + (VERSION in form) and type(name) is str and type(version) is str:
+            known = self._scopes.get((name, version))
+            if known is None:
+                known = self._scopes[name, version] = Scope(name=name, version=version)
+            return known
         attributes, dropped = self._counted(form, form.get(DROPPED, 0))
         return Scope(
             name=self._text(form, NAME),
@@ -318,7 +344,7 @@ class FormReader:
             attributes=attributes,
             events=tuple(self._event(event) for event in form.get(EVENTS, ())),
             links=tuple(self._link(link) for link in form.get(LINKS, ())),
-            resource=self._resources[form[RESOURCE]] if RESOURCE in form else Resource(),
+            resource=self._resources[form[RESOURCE]] if RESOURCE in form else _NO_RESOURCE,
             scope=self.scope(form.get(SCOPE, {})),
             trace_state=self._text(form, STATE),
             flags=form.get(FLAGS, 0),
@@ -344,7 +370,7 @@ class FormReader:
             severity_text=self._text(form, SEVERITY_TEXT),
             body=body,
             attributes=attributes,
-            resource=self._resources[form[RESOURCE]] if RESOURCE in form else Resource(),
+            resource=self._resources[form[RESOURCE]] if RESOURCE in form else _NO_RESOURCE,
             scope=self.scope(form.get(SCOPE, {})),
             flags=form.get(FLAGS, 0),
             dropped_attributes=dropped,

@@ -11,6 +11,7 @@ from spanreplay.store.encoding import blob_refs, digest_of, to_sorted_json
 from spanreplay.store.errors import DamagedStoreError
 from spanreplay.store.extents import stretches
 from spanreplay.store.form import RESOURCE, Form, FormReader
+from spanreplay.store.late import whole
 from spanreplay.store.span_rows import COLUMNS, HOT_INTEGERS, HOT_TEXTS, version_of
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def _reader(connection: "Connection", forms: Sequence[Form], damaged: list[str] 
         wanted |= blob_refs(form)
     digests = {form[RESOURCE] for form in forms if RESOURCE in form}
     content = load_content(connection, wanted | digests, damaged)
-    resource_forms = {digest: json.loads(content[digest]) for digest in digests if digest in content}
+    resource_forms = {digest: json.loads(whole(content[digest])) for digest in digests if digest in content}
     inner = {ref for form in resource_forms.values() for ref in blob_refs(form)} - content.keys()
     content.update(load_content(connection, inner, damaged))
     reader = FormReader(content, {})

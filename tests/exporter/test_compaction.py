@@ -344,7 +344,7 @@ def test_odd_records_are_rejected_and_the_rest_is_loaded(store: Store) -> None:
 
 
 def test_batches_are_cut_and_lose_nothing(store: Store, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compaction, "BATCH_RECORDS", 5)
+    monkeypatch.setattr(compaction, "JOURNAL_RECORDS", 5)
     for number in range(23):
         writer.open_span(span(number, attributes={"a": f"{number}" * 600}))
         writer.close_span(TRACE, f"{number:016x}", end_ns=number, status=1, status_message="", attributes={})
@@ -456,7 +456,7 @@ COMPACTOR = """
     from pathlib import Path
     from spanreplay.store import compaction
     from spanreplay.store.store import Store
-    compaction.BATCH_RECORDS = 50
+    compaction.JOURNAL_RECORDS = 50
     print("go", flush=True)
     Store.open(Path(sys.argv[1])).compact()
 """

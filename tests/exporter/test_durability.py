@@ -232,7 +232,7 @@ def test_a_small_journal_is_left_to_the_next_command(store: Store) -> None:
 
 def test_a_large_journal_is_loaded_within_the_limit_and_the_rest_later(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ending, "LARGE_BYTES", 1)
-    monkeypatch.setattr(compaction, "BATCH_RECORDS", 10)
+    monkeypatch.setattr(compaction, "JOURNAL_RECORDS", 10)
     filled(store, 100)
     clock = iter(range(10**6))
     monkeypatch.setattr(compaction, "time", SimpleNamespace(monotonic=lambda: next(clock), time=time.time))

@@ -62,7 +62,7 @@ def test_large_groups_of_recorded_spans_are_written_once(store: Store, monkeypat
 def test_the_end_of_a_journal_goes_with_what_is_before_it(
     store: Store, monkeypatch: pytest.MonkeyPatch, spans: int, transactions: str
 ) -> None:
-    monkeypatch.setattr("spanreplay.store.compaction.BATCH_RECORDS", 20)
+    monkeypatch.setattr("spanreplay.store.compaction.JOURNAL_RECORDS", 20)
     load(store, 0, spans)
     assert [*store.query("SELECT value FROM meta WHERE key = 'generation'").rows] == [(transactions,)]
 

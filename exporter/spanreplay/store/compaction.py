@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 BATCH_RECORDS: Final = 8192
 BATCH_BYTES: Final = 16_000_000
+"""Of an import; each of its records takes several times the memory that one of a journal takes."""
+JOURNAL_RECORDS: Final = 32_768
+JOURNAL_BYTES: Final = 48_000_000
+"""Of a journal. What a run brings in one batch lies together, and is read together: the fewer batches, the less is read for a run."""
 _OVERFULL: Final = 1.25
 """So full a batch gets where it takes in the rest of a journal: a transaction of its own would cost more than that is worth."""
 _VERSIONS: Final = (1, JOURNAL_VERSION)
@@ -232,7 +236,7 @@ def _batches(reader: JournalReader, progress: _Progress, splitter: Splitter) -> 
             progress.note(record)
         else:
             raise _NewerJournalError(f"a record of type {kind!r}, which this spanreplay does not know; install a newer one")
-        if (batch.size >= BATCH_RECORDS or offset - start >= BATCH_BYTES) and _is_full(batch.size, offset - start, reader.left):
+        if (batch.size >= JOURNAL_RECORDS or offset - start >= JOURNAL_BYTES) and _is_full(batch.size, offset - start, reader.left):
             yield batch
             batch, start = Batch(splitter), offset
     if progress.bytes_done != reader.offset or start != reader.offset:
@@ -241,7 +245,7 @@ def _batches(reader: JournalReader, progress: _Progress, splitter: Splitter) -> 
 
 
 def _is_full(records: int, size: int, left: int) -> bool:
-    return left > BATCH_BYTES * (_OVERFULL - 1) or records >= BATCH_RECORDS * _OVERFULL or size >= BATCH_BYTES * _OVERFULL
+    return left > JOURNAL_BYTES * (_OVERFULL - 1) or records >= JOURNAL_RECORDS * _OVERFULL or size >= JOURNAL_BYTES * _OVERFULL
 
 
 def _commit(connection: "Connection", batch: Batch, progress: _Progress) -> "Counter[Effect]":

@@ -176,6 +176,8 @@ class Batch:
             for version in versions:
                 row = row_of(version, services.get(version.form.get(RESOURCE, "")))
                 (current if version is best else others).append(row)
+        places = {trace_id: place for place, trace_id in enumerate(dict.fromkeys(trace_id for trace_id, _ in changed))}
+        current.sort(key=lambda row: places[row[0]])  # what is read together lies together, as its content does
         put_spans(connection, current, others)
         self.rows = max(self.rows, len(current))
         return {trace_id for trace_id, _ in changed}

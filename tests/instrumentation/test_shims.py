@@ -1,5 +1,6 @@
 """Causal paths are the same in every execution, however tasks and threads are scheduled; installing leaves no trace."""
 
+import _thread
 import asyncio
 import builtins
 import contextlib
@@ -319,6 +320,18 @@ def test_what_stops_a_replay_comes_out_of_a_pool_that_would_wait_for_ever() -> N
         result = replayed(tape, agent, 2, guard=guard)
         assert told(result) == [("input", 1, "tool_call echo", "arguments.x")]
         assert result.error is None
+
+
+def test_a_thread_that_python_has_not_started_may_wake_an_event_loop() -> None:
+    async def agent() -> str:
+        woken = asyncio.Event()
+        # No frame of Python below it, as where a library in Rust calls back from a thread of its own.
+        _thread.start_new_thread(asyncio.get_running_loop().call_soon_threadsafe, (woken.set,))
+        await asyncio.wait_for(woken.wait(), 5)
+        return "woken"
+
+    with recording(whole_process=True):
+        assert asyncio.run(agent()) == "woken"
 
 
 # ---- installing -----------------------------------------------------------------------------------------------------

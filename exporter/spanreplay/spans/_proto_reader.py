@@ -44,8 +44,7 @@ def read_span(span: SpanMessage, resource: Resource, scope: Scope, faults: list[
         FormatError: An id or a time cannot be read; ``where`` is the field.
     """
     attributes = read_attributes(span.attributes, faults)
-    events = _read_parts(span.events, "events", _read_event, EVENT_DROPPED, faults)
-    links = _read_parts(span.links, "links", _read_link, LINK_DROPPED, faults)
+    events, links, status = span.events, span.links, span.status
     return SpanRecord(
         trace_id=_required_id(span.trace_id, TRACE_ID_BYTES, "trace_id"),
         span_id=_required_id(span.span_id, SPAN_ID_BYTES, "span_id"),
@@ -54,11 +53,11 @@ def read_span(span: SpanMessage, resource: Resource, scope: Scope, faults: list[
         kind=span.kind,
         start_ns=_time(span.start_time_unix_nano, "start_time_unix_nano"),
         end_ns=_time(span.end_time_unix_nano, "end_time_unix_nano") or None,
-        status=span.status.code,
-        status_message=span.status.message,
+        status=status.code,
+        status_message=status.message,
         attributes=attributes,
-        events=events,
-        links=links,
+        events=_read_parts(events, "events", _read_event, EVENT_DROPPED, faults) if events else (),
+        links=_read_parts(links, "links", _read_link, LINK_DROPPED, faults) if links else (),
         resource=resource,
         scope=scope,
         trace_state=span.trace_state,

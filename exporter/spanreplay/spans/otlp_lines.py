@@ -3,24 +3,21 @@
 Gives the same as :mod:`spanreplay.spans.otlp_json`, which also says what is read.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeVar
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
 
 import msgspec
 
+from spanreplay.spans._heads import Heads
 from spanreplay.spans._json_records import read_span
 from spanreplay.spans._plain_json import PlainDocument, read_plain
-from spanreplay.spans.errors import Problem, Problems
+from spanreplay.spans.errors import Problems
 from spanreplay.spans.otlp_json import decode_one, read_resource, read_scope
-from spanreplay.spans.record import Record, Resource, Scope
+from spanreplay.spans.record import Record
 
 __all__ = ["PlainDocument", "PlainDocuments"]
 
-_HEADS: Final = 1024
-_HEAD_BYTES: Final = 65_536
-"""How many resources and scopes are remembered, and of which size."""
-
-_Head = TypeVar("_Head", Resource, Scope)
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -33,8 +30,7 @@ class PlainDocuments:
 
     def __init__(self, problems: Problems) -> None:
         self._problems = problems
-        self._resources: dict[bytes, Resource] = {}
-        self._scopes: dict[bytes, Scope] = {}
+        self._heads = Heads()
 
     def decode(self, document: PlainDocument, where: str = "") -> Iterator[Record]:
         """The spans of a document, in its order.
@@ -46,10 +42,12 @@ class PlainDocuments:
         prefix = f"{where}: resourceSpans" if where else "resourceSpans"
         for number, group in enumerate(document.groups):
             path = f"{prefix}[{number}]"
-            resource = self._head(self._resources, read_resource, {"resource": group.resource, "schemaUrl": group.schema_url}, path)
+            head = {"resource": group.resource, "schemaUrl": group.schema_url}
+            resource = self._heads.resources.get(_encode(head), partial(read_resource, head, path), self._problems)
             for place, scoped in enumerate(group.scope_spans):
                 scope_path = f"{path}.scopeSpans[{place}]"
-                scope = self._head(self._scopes, read_scope, {"scope": scoped.scope, "schemaUrl": scoped.schema_url}, scope_path)
+                head = {"scope": scoped.scope, "schemaUrl": scoped.schema_url}
+                scope = self._heads.scopes.get(_encode(head), partial(read_scope, head, scope_path), self._problems)
                 for index, span in enumerate(scoped.spans):
                     record: Record | None = read_plain(span, resource, scope)
                     if record is None:
@@ -57,20 +55,3 @@ class PlainDocuments:
                         record = decode_one(raw, f"{scope_path}.spans[{index}]", resource, scope, read_span, self._problems)
                     if record is not None:
                         yield record
-
-    def _head(
-        self, known: dict[bytes, _Head], read: Callable[[dict[str, Any], str, Problems], _Head], group: dict[str, Any], path: str
-    ) -> _Head:
-        """The resource or scope of a group; it is read again where there is something to tell about it."""
-        key = _encode(group)
-        found = known.get(key)
-        if found is None:
-            told: list[Problem] = []
-            found = read(group, path, told.append)
-            for problem in told:
-                self._problems(problem)
-            if not told and len(key) <= _HEAD_BYTES:
-                if len(known) >= _HEADS:
-                    known.clear()
-                known[key] = found
-        return found

@@ -5,6 +5,7 @@
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from google.protobuf.message import DecodeError, Message
@@ -17,12 +18,15 @@ from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
 from spanreplay.spans._anyvalue import Fault
 from spanreplay.spans._groups import consecutive
+from spanreplay.spans._heads import Heads
 from spanreplay.spans._proto_reader import read_attributes, read_log, read_span
 from spanreplay.spans._proto_writer import clean, write_log, write_resource, write_scope, write_span
 from spanreplay.spans._utf8 import repaired
 from spanreplay.spans._wire import LEN, RECORDS, RESOURCE_GROUPS, SCHEMA_URL, SCOPE_GROUPS, Field, Signal, fields, signal
 from spanreplay.spans.errors import REJECTED, RESOURCE_DROPPED, SIGNAL_SKIPPED, TEXT_REPLACED, FormatError, Problem, Problems, ignore, join
 from spanreplay.spans.record import LogRecord, Record, Resource, Scope, SpanRecord
+
+__all__ = ["Heads", "check_whole", "decode", "encode", "encode_logs"]
 
 _R = TypeVar("_R", SpanRecord, LogRecord)
 _M = TypeVar("_M", bound=Message)
@@ -58,7 +62,9 @@ def _groups(data: memoryview, path: str, numbers: tuple[int, ...]) -> list[Field
     return found
 
 
-def decode(data: bytes, where: str = "", problems: Problems = ignore, *, kind: Signal | None = None) -> Iterator[Record]:
+def decode(
+    data: bytes, where: str = "", problems: Problems = ignore, *, kind: Signal | None = None, heads: Heads | None = None
+) -> Iterator[Record]:
     """Reads the spans or log records of one message, in its order.
 
     Each record is parsed alone: one that is damaged, or half of which is cut off, is told to ``problems`` and left out.
@@ -68,6 +74,7 @@ def decode(data: bytes, where: str = "", problems: Problems = ignore, *, kind: S
         where: Names the message in problems and errors.
         problems: Told about everything left out or altered, before the next record is given.
         kind: ``spans`` or ``logs`` where that is known, as it is of a request; else the message is looked at.
+        heads: The resources and scopes of messages before this one.
 
     Raises:
         FormatError: The bytes are no such message. Never after the first record.
@@ -84,7 +91,7 @@ def decode(data: bytes, where: str = "", problems: Problems = ignore, *, kind: S
     groups = [field for field in _walk(view, where, problems) if field.number == RESOURCE_GROUPS and field.wire == LEN]
     for index, group in enumerate(groups):
         name = "resource_logs" if kind == "logs" else "resource_spans"
-        yield from _decode_group(group, kind, f"{prefix}{name}[{index}]", problems)
+        yield from _decode_group(group, kind, f"{prefix}{name}[{index}]", problems, heads or Heads())
 
 
 def _walk(data: memoryview, path: str, problems: Problems) -> Iterator[Field]:
@@ -99,16 +106,16 @@ def _walk(data: memoryview, path: str, problems: Problems) -> Iterator[Field]:
         problems(Problem(code=REJECTED, where=place, expected=error.expected, found=error.found))
 
 
-def _decode_group(group: Field, kind: Signal, path: str, problems: Problems) -> Iterator[Record]:
+def _decode_group(group: Field, kind: Signal, path: str, problems: Problems, heads: Heads) -> Iterator[Record]:
     parts = list(_walk(group.payload, path, problems))
-    raw_resource, schema_url = _head(parts, f"{path}.resource", problems)
-    resource = _read_resource(raw_resource, schema_url, f"{path}.resource", problems)
+    raw, schema_url = _head(parts, f"{path}.resource", problems)
+    resource = heads.resources.get(_as_written(raw, schema_url), partial(_read_resource, raw, schema_url, f"{path}.resource"), problems)
     scopes = [field for field in parts if field.number in SCOPE_GROUPS and field.wire == LEN]
     for index, scoped in enumerate(scopes):
         place = f"{path}.{'scope_logs' if kind == 'logs' else 'scope_spans'}[{index}]"
         members = list(_walk(scoped.payload, place, problems))
-        raw_scope, schema_url = _head(members, f"{place}.scope", problems)
-        scope = _read_scope(raw_scope, schema_url, f"{place}.scope", problems)
+        raw, schema_url = _head(members, f"{place}.scope", problems)
+        scope = heads.scopes.get(_as_written(raw, schema_url), partial(_read_scope, raw, schema_url, f"{place}.scope"), problems)
         records = [field for field in members if field.number == RECORDS and field.wire == LEN]
         for number, field in enumerate(records):
             record = _decode_record(
@@ -131,6 +138,10 @@ def _head(parts: list[Field], path: str, problems: Problems) -> tuple[bytes, str
         else:
             schema_url = bytes(field.payload).decode("utf-8", "replace")
     return raw, schema_url
+
+
+def _as_written(raw: bytes, schema_url: str) -> bytes:
+    return len(raw).to_bytes(4, "big") + raw + schema_url.encode()
 
 
 def _read_resource(raw: bytes, schema_url: str, path: str, problems: Problems) -> Resource:
@@ -179,7 +190,8 @@ def _decode_record(field: Field, kind: Signal, resource: Resource, scope: Scope,
     except DecodeError as error:
         problems(Problem(code=REJECTED, where=path, expected="a Span or LogRecord message", found=_reason(error)))
         return None
-    _tell(faults, path, problems, record)
+    if faults:
+        _tell(faults, path, problems, record)
     return record
 
 

@@ -13,7 +13,7 @@ from spanreplay.replay.inputs.input_stream import document_limit
 from spanreplay.replay.inputs.report import ReadReport
 from spanreplay.spans._wire import looks_like
 from spanreplay.spans.errors import FormatError
-from spanreplay.spans.otlp_proto import decode
+from spanreplay.spans.otlp_proto import Heads, decode
 from spanreplay.spans.record import Record
 
 NAME: Final = "otlp-proto"
@@ -46,6 +46,7 @@ def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
         yield from _raw(data, where, report)
         return
     at = 0
+    heads = Heads()
     while header:
         size = int.from_bytes(header, "big")
         place = f"byte {at}"
@@ -57,7 +58,7 @@ def read(stream: BinaryIO, where: str, report: ReadReport) -> Iterator[Record]:
             return
         data = stream.read(size)
         try:
-            yield from decode(data, place, report.problems(where))
+            yield from decode(data, place, report.problems(where), heads=heads)
         except FormatError as error:
             report.damaged(where, error.where, error.expected, error.found)
         if len(data) < size:

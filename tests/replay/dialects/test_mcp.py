@@ -119,3 +119,13 @@ def test_requests_of_no_shape_cost_nothing(request_text: str) -> None:
     draft = DIALECT.read(record, ())
     assert draft is None or (draft.name, draft.input) == ("MCP request", None)
     assert DIALECT.read(span(1, attributes={"mcp.method.name": False}), ()) is None
+
+
+@pytest.mark.parametrize(("name", "kind", "called"), [("tools/call add", "tool_call", "add"), ("resources/read", "mcp", "resources/read")])
+def test_where_a_limit_dropped_the_method_the_name_tells_it(name: str, kind: str, called: str) -> None:
+    record = span(1, name=name, attributes={"mcp.protocol.version": "2026-07-28"}, dropped_attributes=1)
+    assert DIALECT.claims(record)
+    draft = DIALECT.read(record, ())
+    assert draft is not None
+    assert (draft.kind, draft.name) == (kind, called)
+    assert not DIALECT.claims(span(1, name="initialise", attributes={"mcp.protocol.version": "2026-07-28"}))

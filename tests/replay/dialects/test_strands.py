@@ -143,3 +143,12 @@ def test_memory_is_read_from_events_and_from_attributes() -> None:
     assert (last.input, last.output) == (None, {"result": [{"content": "Ann"}]})
     added = read(one("memory.add", "memory.add", {**stores, "content": "I am Ann."}))
     assert (added.input, added.output) == ({"arguments": {"stores": ["notes"], "content": "I am Ann."}}, None)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("chat", "model_call"), ("execute_tool add", "tool_call"), ("invoke_agent helper", "agent")])
+def test_where_a_limit_dropped_the_operation_the_name_tells_it(name: str, kind: str) -> None:
+    whole = one(name, name.partition(" ")[0])
+    bare = span(1, name=name, scope=SCOPE, attributes={"gen_ai.system": "strands-agents"}, dropped_attributes=1)
+    assert (read(bare).kind, read(bare).name) == (read(whole).kind, read(whole).name)
+    assert read(bare).kind == kind
+    assert not DIALECT.claims(span(1, name="execute_event_loop_cycle", scope=SCOPE))

@@ -19,6 +19,7 @@ from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import KIND_SERVER, LogRecord, SpanRecord
 
 METHOD: Final = "mcp.method.name"
+VERSION: Final = "mcp.protocol.version"
 RESOURCE: Final = "mcp.resource.uri"
 PROMPT_VARIABLE: Final = "gen_ai.prompt.variable."
 LOGFIRE_SCOPE: Final = "logfire.mcp"
@@ -39,15 +40,17 @@ class McpDialect:
     PRIORITY = 95
 
     def claims(self, span: SpanRecord) -> bool:
-        """An MCP method, or a request of Logfire's."""
-        return METHOD in span.attributes or (span.scope.name == LOGFIRE_SCOPE and REQUEST in span.attributes)
+        """An MCP method, which may be left in the span's name alone where a limit dropped it; or a request of Logfire's."""
+        if METHOD in span.attributes or (VERSION in span.attributes and _of_name(span) is not None):
+            return True
+        return span.scope.name == LOGFIRE_SCOPE and REQUEST in span.attributes
 
     def read(self, span: SpanRecord, logs: Sequence[LogRecord]) -> StepDraft | None:
         """The step; ``None`` where no method is told, and for a notification, which nobody answers."""
         del logs
         fields = Fields(span.attributes)
         request = _object(fields, REQUEST) if span.scope.name == LOGFIRE_SCOPE else {}
-        method = fields.text(METHOD) or request.get("method")
+        method = fields.text(METHOD) or request.get("method") or _of_name(span)
         if not isinstance(method, str) or not method or method.startswith(_NOTIFICATION):
             return None
         params = request.get("params")
@@ -66,6 +69,12 @@ class McpDialect:
 
 
 DIALECT: Final = McpDialect()
+
+
+def _of_name(span: SpanRecord) -> str | None:
+    """The method with which the name of a span begins."""
+    first = span.name.partition(" ")[0]
+    return first if "/" in first else None
 
 
 def _object(fields: Fields, name: str) -> dict[str, Any]:

@@ -52,6 +52,9 @@ _KINDS: Final[Mapping[str, Kind]] = {
 }
 """Event loop cycles only frame calls, and ``memory.inject`` the search inside it."""
 
+_NAMED: Final = frozenset({"chat", "execute_tool", "invoke_agent"})
+"""Operations with which the names of spans begin."""
+
 
 class StrandsDialect:
     """Reads agents, model calls, tools and memory of Strands."""
@@ -60,16 +63,16 @@ class StrandsDialect:
     PRIORITY = 80
 
     def claims(self, span: SpanRecord) -> bool:
-        """By the scope, or by the provider, which Strands says it is itself."""
+        """By the scope, or by the provider, which Strands says it is itself, and an operation, lost to a limit or not."""
         names = span.attributes
         ours = span.scope.name == SCOPE or PROVIDER in (names.get(a.GEN_AI_PROVIDER_NAME), names.get(OLD_SYSTEM))
-        return ours and a.GEN_AI_OPERATION_NAME in names
+        return ours and (a.GEN_AI_OPERATION_NAME in names or _of_name(span) in _NAMED)
 
     def read(self, span: SpanRecord, logs: Sequence[LogRecord]) -> StepDraft | None:
         """The step, or ``None`` for what only frames others."""
         del logs
         fields = Fields(span.attributes)
-        operation = fields.text(a.GEN_AI_OPERATION_NAME) or ""
+        operation = fields.text(a.GEN_AI_OPERATION_NAME) or _of_name(span)
         kind = _KINDS.get(operation)
         if kind is None:
             return None
@@ -78,6 +81,10 @@ class StrandsDialect:
 
 
 DIALECT: Final = StrandsDialect()
+
+
+def _of_name(span: SpanRecord) -> str:
+    return span.name.partition(" ")[0]
 
 
 def _found(span: SpanRecord, fields: Fields, kind: Kind, operation: str) -> Found:

@@ -135,12 +135,18 @@ def test_a_text_after_anything_but_its_digest_is_refused(text: str) -> None:
     assert parse_line(b"%08x %s\n" % (crc32(text.encode()), text.encode())) is None
 
 
-def test_content_seen_before_is_not_hashed_again(writer: JournalWriter, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "x" * 5000
-    writer.open_span(span(1, attributes={"a": text}))
-    monkeypatch.setattr("spanreplay.content.digests.sha256", lambda data: pytest.fail("hashed again"))
-    writer.open_span(span(2, attributes={"a": "".join(list(text))}))
+@pytest.mark.parametrize("text", ["x" * 5000, "\u00e9\n" * 5000])
+def test_content_that_comes_again_is_not_hashed_each_time(
+    store: Path, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    for number in (1, 2):
+        writer.open_span(span(number, attributes={"a": "".join(list(text))}))
+    for module in ("content.digests", "store.journal_content"):
+        monkeypatch.setattr(f"spanreplay.{module}.sha256", lambda data: pytest.fail("hashed again"))
+    writer.open_span(span(3, attributes={"a": "".join(list(text))}))
     assert writer.dropped == 0
+    monkeypatch.undo()
+    assert [record["text"] for record in of_type(store, "blob")] == [text]
 
 
 def test_memory_for_content_seen_is_bounded(monkeypatch: pytest.MonkeyPatch, store: Path) -> None:

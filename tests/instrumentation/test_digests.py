@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanreplay.content import digests
-from spanreplay.content.digests import text_digest
+from spanreplay.content.digests import known_digest, remember_digest, text_digest
 
 
 @settings(max_examples=50)
@@ -42,3 +42,21 @@ def test_memory_for_texts_is_bounded_and_keeps_what_is_in_use(monkeypatch: pytes
         text_digest(str(number))
         assert len(memo.new) <= 8
     assert "in use" not in memo.new | memo.old
+
+
+def test_a_digest_that_somebody_else_computed_is_remembered() -> None:
+    text = "computed elsewhere \ud800" * 100
+    data = text.encode("utf-8", "surrogatepass")
+    assert known_digest(text) is None
+    remember_digest(text, hashlib.sha256(data).hexdigest(), len(data))
+    assert known_digest(text) == text_digest(text)
+    assert json.loads(text_digest(text).json) == [hashlib.sha256(data).hexdigest(), len(data)]
+
+
+def test_a_digest_in_use_stays_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(digests, "_memo", digests._Memo())
+    monkeypatch.setattr(digests, "_TEXTS", 2)
+    remember_digest("in use", "00", 6)
+    for number in range(20):
+        remember_digest(f"text {number}", "00", 6)
+        assert known_digest("in use") is not None

@@ -1,9 +1,10 @@
 """What the records of one journal refer to: content, resources and scopes, each written before it is first named, and only then."""
 
 from base64 import b64encode
+from hashlib import sha256
 from typing import Final
 
-from spanreplay.content.digests import text_digest
+from spanreplay.content.digests import known_digest, remember_digest
 from spanreplay.content.json_text import quoted
 from spanreplay.spans.record import Resource, Scope
 from spanreplay.store.encoding import ContentLostError, digest_of, text_bytes, to_json
@@ -33,7 +34,7 @@ class JournalContent:
         self._file = file
         self._splitter = splitter
         self._digests = Latest(_SEEN_DIGESTS)
-        self._held: list[str] | None = None
+        self._held: list[bytes] | None = None
         self._resources: dict[int, tuple[Resource, str | None]] = {}
         self._scopes: dict[int, tuple[Scope, tuple[Form, str]]] = {}
 
@@ -51,13 +52,28 @@ class JournalContent:
             if digest not in self._digests:
                 self._put(digest, _blob(digest, "data", to_json(b64encode(content).decode("ascii"))))
             return digest
-        found = text_digest(content)
+        found = known_digest(content)
+        if found is None:
+            return self._keep_new(content)
         digest = "sha256:" + found.hex
         if digest not in self._digests:
             self._put_text(digest, content, found.size)
         return digest
 
-    def hold(self) -> list[str]:
+    def _keep_new(self, content: str) -> str:
+        """Keeps a text whose digest is not remembered. It will be when the text comes again, which most do not."""
+        data = content.encode("utf-8", "surrogatepass")
+        found = sha256(data).hexdigest()
+        digest = "sha256:" + found
+        if digest in self._digests:
+            remember_digest(content, found, len(data))
+        elif SHORTEST <= len(data) <= _WHOLE and len(data) == len(content) and "\n" not in content:  # all ASCII: as it is
+            self._put(digest, text_line(digest, data))
+        else:
+            self._put_text(digest, content, len(data))
+        return digest
+
+    def hold(self) -> list[bytes]:
         """From now on its lines are not written but added to this list, for whoever writes them with the record that refers to them."""
         self._held = []
         return self._held
@@ -86,7 +102,7 @@ class JournalContent:
             text = resource_text(form)
             digest = digest_of(text.encode("ascii"))
             if digest not in self._digests:
-                self._put(digest, to_json({TYPE: "resource", "d": digest, "json": text}))
+                self._put(digest, to_json({TYPE: "resource", "d": digest, "json": text}).encode("ascii"))
         if len(self._resources) >= _MEMO_OBJECTS:
             self._resources.clear()
         self._resources[id(resource)] = (resource, digest)
@@ -123,7 +139,7 @@ class JournalContent:
                 self._put(digest, _blob(digest, "data", to_json(b64encode(data).decode("ascii"))))
                 return
         if len(content) >= SHORTEST and "\n" not in content:
-            self._put(digest, text_line(digest, content))
+            self._put(digest, text_line(digest, content.encode()))
         else:
             self._put(digest, _blob(digest, "text", quoted(content) if is_ascii else to_json(content)))
 
@@ -134,21 +150,21 @@ class JournalContent:
             if piece.parts is None:
                 self._put_whole(piece.digest, piece.text or "")
             else:
-                self._put(piece.digest, to_json({TYPE: "pieces", "d": piece.digest, "n": piece.size, "parts": piece.parts}))
+                self._put(piece.digest, to_json({TYPE: "pieces", "d": piece.digest, "n": piece.size, "parts": piece.parts}).encode("ascii"))
 
-    def _put(self, digest: str, line: str) -> None:
+    def _put(self, digest: str, line: bytes) -> None:
         if self._held is None:
             self._write(line)
         else:
             self._held.append(line)
         self._digests.add(digest)
 
-    def _write(self, line: str) -> None:
+    def _write(self, line: bytes) -> None:
         try:
             self._file.write(line)
         except OSError as error:
             raise ContentLostError(error.errno, error.strerror) from error
 
 
-def _blob(digest: str, key: str, value: str) -> str:
-    return f'{{"{TYPE}":"blob","d":"{digest}","{key}":{value}}}'
+def _blob(digest: str, key: str, value: str) -> bytes:
+    return f'{{"{TYPE}":"blob","d":"{digest}","{key}":{value}}}'.encode()

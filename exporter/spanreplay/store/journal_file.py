@@ -78,22 +78,21 @@ class JournalFile:
     def put(self, text: str) -> bool:
         """Writes one line, given as JSON; ``False``, and a count, if it did not get there whole."""
         try:
-            self.write(text)
+            self.write(text.encode())
         except OSError as error:
             self.drop(error)
             return False
         return True
 
-    def write(self, text: str) -> None:
+    def write(self, data: bytes) -> None:
         """Writes one line.
 
         Args:
-            text: its JSON, and what follows that; no line feed.
+            data: its JSON, and what follows that, in UTF-8; no line feed.
 
         Raises:
             OSError: it did not get there whole.
         """
-        data = text.encode()
         descriptor = self._descriptor
         if descriptor is None:
             descriptor = self._open()
@@ -101,11 +100,11 @@ class JournalFile:
         if self._untold:
             self._tell(descriptor)
 
-    def write_together(self, texts: list[str]) -> None:
+    def write_together(self, records: list[bytes]) -> None:
         """Writes several lines at once: a record after what it refers to. Where it raises, none of them counts as written.
 
         Args:
-            texts: of each, as for :meth:`write`.
+            records: each as for :meth:`write`.
 
         Raises:
             OSError: they did not get there whole.
@@ -113,16 +112,15 @@ class JournalFile:
         descriptor = self._descriptor
         if descriptor is None:
             descriptor = self._open()
-        lines = []
-        for text in texts:
-            data = text.encode()
-            lines.append(b"%08x %s\n" % (crc32(data), data))
         if self._gathers:
-            for line in lines:
-                self._write_line(descriptor, line)
+            for data in records:
+                self._write(descriptor, data)
         else:
-            self._write_line(descriptor, b"".join(lines))
-            self._lines += len(lines) - 1
+            parts: list[bytes] = []
+            for data in records:
+                parts += (b"%08x " % crc32(data), data, b"\n")
+            self._write_line(descriptor, b"".join(parts))
+            self._lines += len(records) - 1
         if self._untold:
             self._tell(descriptor)
 
@@ -199,7 +197,7 @@ class JournalFile:
         """Says that this was all, and closes the file. Where it takes no more, its spare line tells what was dropped, else another file."""
         if self._descriptor is not None:
             with contextlib.suppress(OSError):  # it is no record that anybody misses
-                self.write(to_json({TYPE: "end"}))
+                self.write(to_json({TYPE: "end"}).encode("ascii"))
             self.flush()
             if self._path is not None:
                 self._ended = [*self._ended[1 - _ENDED :], self._path]

@@ -80,10 +80,10 @@ class JournalLines:
         try:
             made = line()
             if made is not None:
-                together = [*held, made]
+                lines = [*held]
                 held.clear()
                 try:
-                    self._file.write_together(together)
+                    self._file.write_together([*lines, made.encode()])
                 except BaseException:
                     self.forget()
                     raise

@@ -140,9 +140,9 @@ def _is_what_it_says(form: Form) -> bool:
     return form.get("d") == "sha256:" + sha256(data).hexdigest()
 
 
-def text_line(digest: str, text: str) -> str:
-    """A record that brings a text, which has no line feed and no lone surrogate: it follows the JSON as it is."""
-    return f'{_TEXT}{digest}"}}{text}'
+def text_line(digest: str, text: bytes) -> bytes:
+    """A record that brings a text, in UTF-8 and without a line feed: it follows the JSON as it is."""
+    return b'%s%s"}%s' % (_TEXT_BYTES, digest.encode("ascii"), text)
 
 
 def _text_form(line: bytes) -> Form | None:

@@ -52,3 +52,18 @@ def text_digest(text: str) -> TextDigest:
             found = TextDigest(digest, len(data), f'["{digest}",{len(data)}]')
         _memo.keep(text, found)
     return found
+
+
+def known_digest(text: str) -> TextDigest | None:
+    """Return the digest of a text if it is remembered."""
+    found = _memo.new.get(text)
+    if found is None:
+        found = _memo.old.get(text)
+        if found is not None:
+            _memo.keep(text, found)
+    return found
+
+
+def remember_digest(text: str, digest: str, size: int) -> None:
+    """Remember the digest of a text, in hex, and its size in bytes."""
+    _memo.keep(text, TextDigest(digest, size, f'["{digest}",{size}]'))

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from spanreplay.replay.rebuilding.same_calls import SameCalls
     from spanreplay.replay.rebuilding.unread_results import UnreadResults
     from spanreplay.replay.rebuilding.unreferred import Unreferred
+    from spanreplay.replay.rebuilding.unrun_calls import UnrunCall
 
-    Remark = SameCalls | Unreferred | UnreadResults
+    Remark = SameCalls | Unreferred | UnreadResults | UnrunCall
 
 _SHOWN = 20
 """Gaps of a run that are printed without ``-v``."""
@@ -47,6 +48,7 @@ def command(context: click.Context, target: str, store: Path | None, as_json: bo
     from spanreplay.replay.rebuilding.same_calls import same_calls
     from spanreplay.replay.rebuilding.unread_results import unread_results
     from spanreplay.replay.rebuilding.unreferred import unreferred
+    from spanreplay.replay.rebuilding.unrun_calls import unrun_calls
     from spanreplay.store.store import Store
 
     try:
@@ -59,7 +61,8 @@ def command(context: click.Context, target: str, store: Path | None, as_json: bo
         found = _with_changes(loaded.store, loaded.runs, found)
         left = unreferred(Store.open(loaded.store))
     lost = losses(loaded.fidelity)
-    remarks: list[Remark] = [*left, *same_calls(loaded.runs, loaded.records), *unread_results(loaded.runs, found)]
+    remarks: list[Remark] = [*left, *same_calls(loaded.runs, loaded.records)]
+    remarks += [*unrun_calls(loaded.runs, found), *unread_results(loaded.runs, found)]
     whole = bool(found) and not lost and not any(found.values())
     if as_json:
         source = {"format": loaded.format, "spans": loaded.spans, "fidelity": list(loaded.fidelity)}

@@ -8,7 +8,9 @@ import contextvars
 import functools
 import inspect
 import io
+import itertools
 import os
+import queue
 import random
 import socket
 import sqlite3
@@ -17,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.pool import ThreadPool
@@ -322,10 +325,37 @@ def test_what_stops_a_replay_comes_out_of_a_pool_that_would_wait_for_ever() -> N
         assert result.error is None
 
 
+def _ends_below_python(call: Callable[[], Any]) -> bool:
+    """Run a call with no frame of Python below it, as an ``atexit`` callback is, or a thread of a library in Rust; whether it ends well."""
+    given: list[Any] = []
+    ended = _thread.allocate_lock()
+    ended.acquire()
+    _thread.start_new_thread(given.extend, (itertools.chain(itertools.starmap(call, [()]), itertools.starmap(ended.release, [()])),))
+    well = ended.acquire(timeout=5)
+    for file in given:
+        if isinstance(file, io.IOBase):
+            file.close()
+    return well
+
+
+def test_what_no_python_code_has_called_works_as_ever(tmp_path: Path) -> None:
+    items: queue.Queue[int] = queue.Queue()
+    loop = asyncio.new_event_loop()
+    partial = functools.partial
+    calls: list[Callable[[], Any]] = [
+        *(partial(items.put, 1), items.get_nowait, queue.Queue, threading.Lock, partial(threading.Event().wait, 0.001)),
+        *(asyncio.Queue, partial(asyncio.Queue[int]().put_nowait, 1), partial(loop.call_later, 1, loop.time), loop.time),
+        *(time.time, time.monotonic, time.perf_counter, random.random, uuid.uuid4),
+        *(partial(io.open, tmp_path / "file", "w"), partial(os.system, "true")),
+    ]
+    with recording(whole_process=True):
+        assert [call for call in calls if not _ends_below_python(call)] == []
+    loop.close()
+
+
 def test_a_thread_that_python_has_not_started_may_wake_an_event_loop() -> None:
     async def agent() -> str:
         woken = asyncio.Event()
-        # No frame of Python below it, as where a library in Rust calls back from a thread of its own.
         _thread.start_new_thread(asyncio.get_running_loop().call_soon_threadsafe, (woken.set,))
         await asyncio.wait_for(woken.wait(), 5)
         return "woken"

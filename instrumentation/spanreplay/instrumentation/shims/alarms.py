@@ -8,7 +8,6 @@ soon as a call is made that had not been made when it came. Alarms of one place 
 import contextlib
 import functools
 import signal
-import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
@@ -18,7 +17,7 @@ from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.orders import Wait, channel_of
 from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation.patching import Patches
-from spanreplay.instrumentation.shims.own_code import is_own
+from spanreplay.instrumentation.shims.own_code import caller, is_own
 
 _NAME: Final = "alarms"
 _LIMITING: Final = frozenset({"interruptingcow", "stopit", "timeout_decorator", "wrapt_timeout_decorator"})
@@ -101,7 +100,7 @@ def _setting(original: Callable[..., Any], seconds_at: int) -> Callable[..., Any
         global _set  # noqa: PLW0603 — a process has one
         made = original(*args)
         if seconds_at == 0 or args[0] == signal.ITIMER_REAL:
-            scope = scopes.current_scope() if args[seconds_at] > 0 and scopes.process.active and _counts(sys._getframe(1)) else None
+            scope = scopes.current_scope() if args[seconds_at] > 0 and scopes.process.active and _counts(caller()) else None
             _set = None if scope is None else Alarm(scope)
         return made
 
@@ -138,7 +137,7 @@ def _given(handler: Any) -> Any:
 def _handling(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def handle(signalnum: Any, handler: Any) -> Any:
-        if signalnum == signal.SIGALRM and callable(handler) and scopes.process.active and _counts(sys._getframe(1)):
+        if signalnum == signal.SIGALRM and callable(handler) and scopes.process.active and _counts(caller()):
             handler = _Handler(handler)
         return _given(original(signalnum, handler))
 

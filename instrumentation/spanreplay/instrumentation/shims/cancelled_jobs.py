@@ -5,7 +5,6 @@ to one that had begun: there ``Future.cancel`` waits until it has.
 """
 
 import functools
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -21,7 +20,7 @@ from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.session import Session
 from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims.jobs import path_of
-from spanreplay.instrumentation.shims.own_code import is_own
+from spanreplay.instrumentation.shims.own_code import caller, is_own
 from spanreplay.instrumentation.shims.threads import Job
 
 _patches = Patches()
@@ -79,7 +78,7 @@ def _cancelling(original: Callable[..., bool]) -> Callable[..., bool]:
         if had_begun is not None and not loops.is_running():
             _await(*had_begun, lambda: self._state != "PENDING")
         done = original(self)
-        if done and sys._getframe(1).f_code is _SHUTDOWN:
+        if done and caller().f_code is _SHUTDOWN:
             _counted.jobs.append(None)
         channel = None if scope.session.orders is None else channel_of(scope, _NAMES[done], of_run=True)
         if scope.session.orders is not None and channel is not None:
@@ -110,7 +109,7 @@ def _running(original: Callable[..., None]) -> Callable[..., None]:
 def _shutting(original: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(original)
     def shutdown(self: Any, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        watched = cancel_futures and scopes.process.active and is_own(sys._getframe(1))
+        watched = cancel_futures and scopes.process.active and is_own(caller())
         scope = scopes.current_scope() if watched else None
         channel = None if scope is None else channel_of(scope, _SHUT)
         if scope is None or channel is None:

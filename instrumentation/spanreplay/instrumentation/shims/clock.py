@@ -23,6 +23,7 @@ from spanreplay.boundary.session import Session
 from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims import monotonic
 from spanreplay.instrumentation.shims.monotonic import Family
+from spanreplay.instrumentation.shims.own_code import caller
 
 MOST: Final = 50_000
 """Reads of the program in a process, of all that is kept and all that is not."""
@@ -59,7 +60,7 @@ class _Watching:
     def _read(self) -> int:
         now = real_time_ns()
         try:
-            scope, function = reading(sys._getframe(1))
+            scope, function = reading(caller())
             if scope is not None and scope.session is self._session:
                 self._reads.add(reader_of(scope, function), now)
                 self._left -= 1

@@ -13,7 +13,6 @@ import itertools
 import os
 import stat
 import subprocess
-import sys
 import threading
 from _thread import start_new_thread
 from collections.abc import Callable
@@ -30,6 +29,7 @@ from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.probes import only_looks
 from spanreplay.instrumentation.shims import command_ends, command_pipes, command_waits, untaped
 from spanreplay.instrumentation.shims.command_stubs import Stub, by_pid, held, hold, running
+from spanreplay.instrumentation.shims.own_code import caller
 
 _patches = Patches()
 _STANDARD: Final = 2
@@ -73,7 +73,7 @@ def _starting(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 — it stands in for one
-        frame = sys._getframe(1)
+        frame = caller()
 
         def call(scope: Scope) -> Any:
             given = signature.bind(self, *args, **kwargs).arguments
@@ -191,7 +191,7 @@ def leave() -> None:
 def _system(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def system(command: Any) -> int:
-        step = _begin(lambda scope: commands.call_of(scope, command), sys._getframe(1))
+        step = _begin(lambda scope: commands.call_of(scope, command), caller())
         if step is None:
             return int(original(command))
         answer = step.ask()

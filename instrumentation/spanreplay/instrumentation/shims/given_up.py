@@ -7,7 +7,6 @@ and again.
 
 import asyncio
 import functools
-import sys
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
@@ -17,7 +16,7 @@ from spanreplay.boundary.orders import Channel, channel_of
 from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims import completions
-from spanreplay.instrumentation.shims.own_code import is_own
+from spanreplay.instrumentation.shims.own_code import caller, is_own
 
 _patches = Patches()
 _GET: Final = "Queue.get"
@@ -34,7 +33,7 @@ def _waiting(original: Callable[..., Coroutine[Any, Any, Any]], what: str) -> Ca
     def wait(self: Any) -> Any:
         scope = scopes.current_scope() if scopes.process.active else None
         session = None if scope is None else scope.session
-        if scope is None or session is None or (session.orders is None and session.told_orders is None) or not is_own(sys._getframe(1)):
+        if scope is None or session is None or (session.orders is None and session.told_orders is None) or not is_own(caller()):
             return original(self)
         channel = channel_of(scope, _NAME)
         if channel is None:
@@ -52,7 +51,7 @@ def _taking(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
     @functools.wraps(original)
     def get_nowait(self: Any) -> Any:
         scope = scopes.current_scope() if scopes.process.active else None
-        if scope is not None and is_own(sys._getframe(1)):
+        if scope is not None and is_own(caller()):
             _take(scope)
         return original(self)
 

@@ -6,7 +6,6 @@ another one was answered, which waits for the lock. A condition has a lock. Of w
 
 import asyncio
 import functools
-import sys
 from collections import deque
 from collections.abc import Callable, Coroutine
 from types import FrameType
@@ -17,7 +16,7 @@ from spanreplay.boundary.orders import MOST_OF_ONE, Channel, ToldOrders, channel
 from spanreplay.boundary.session import Session
 from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims import completions
-from spanreplay.instrumentation.shims.own_code import is_own
+from spanreplay.instrumentation.shims.own_code import caller, is_own
 from spanreplay.instrumentation.shims.recorded_turns import Lap, RecordedTurns
 
 _patches = Patches()
@@ -127,7 +126,7 @@ def making(original: Callable[..., None], name: str) -> Callable[..., None]:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 — it stands in for that
         original(self, *args, **kwargs)
         scope = scopes.current_scope() if scopes.process.active else None
-        if scope is None or (scope.session.orders is None and scope.session.told_orders is None) or not made_by_program(sys._getframe(1)):
+        if scope is None or (scope.session.orders is None and scope.session.told_orders is None) or not made_by_program(caller()):
             return
         channel = channel_of(scope, f"{name}#{scope.next('!' + name)}")
         if channel is not None:

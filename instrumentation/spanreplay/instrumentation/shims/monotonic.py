@@ -26,7 +26,7 @@ from spanreplay.boundary.clock_reads import Reader
 from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation.patching import Patches, looking_once
 from spanreplay.instrumentation.shims.loop_time import LoopTime
-from spanreplay.instrumentation.shims.own_code import is_own, is_own_file
+from spanreplay.instrumentation.shims.own_code import caller, is_own, is_own_file
 
 Family: TypeAlias = Literal["monotonic", "perf_counter"]
 FAMILIES: Final[tuple[Family, ...]] = ("monotonic", "perf_counter")
@@ -74,7 +74,7 @@ class _Clock:
         """What the clock says, in the unit of the function."""
         try:
             frame = _getframe(1)
-        except TypeError:  # what is closed as the interpreter takes its modules apart reads the time too
+        except (TypeError, ValueError):  # what is closed as the interpreter takes its modules apart reads the time, too; and what C calls
             return self._original()
         if not _tellers or frame.f_code.co_filename in _others or not _counts(frame):
             return self._original()
@@ -106,7 +106,7 @@ def _timing(original: Callable[[Any], float]) -> Callable[[Any], float]:
     @functools.wraps(original)
     def time(self: Any) -> float:
         now = original(self)
-        frame = _getframe(1)
+        frame = caller()
         if not _tellers or frame.f_code.co_filename in _others or not _counts(frame):
             return now
         really = round(now * 1e9)

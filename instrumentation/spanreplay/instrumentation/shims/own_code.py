@@ -1,6 +1,7 @@
 """Which code is the program's own: what lies neither in the standard library nor where packages are installed, and is none of ours."""
 
 import os
+import sys
 import sysconfig
 from functools import lru_cache
 from types import FrameType
@@ -11,6 +12,20 @@ _OTHERS: Final = tuple({sysconfig.get_path(name) for name in ("purelib", "platli
 _files: Final[dict[str, bool]] = {}
 _MOST: Final = 20_000
 """Files that are known: a program may make code without end."""
+
+
+def caller(depth: int = 1) -> FrameType:
+    """The frame that has called the function that asks; the function's own, which is none of the program's, where no frame of Python has.
+
+    An ``atexit`` callback is called by C code, and so is what a library in Rust calls back from a thread of its own.
+
+    Args:
+        depth: 2 for who has called that, and so on.
+    """
+    try:
+        return sys._getframe(depth + 1)
+    except ValueError:
+        return sys._getframe(1)
 
 
 def is_own(frame: FrameType) -> bool:

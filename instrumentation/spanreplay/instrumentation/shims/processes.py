@@ -13,6 +13,7 @@ from opentelemetry import trace
 from spanreplay.boundary import scope as scopes
 from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims import started
+from spanreplay.instrumentation.shims.own_code import caller
 
 TRACEPARENT: Final = "TRACEPARENT"
 RUN_ID: Final = "SPANREPLAY_RUN_ID"
@@ -110,7 +111,7 @@ def _preparing(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def get_preparation_data(*args: Any, **kwargs: Any) -> Any:
         made = original(*args, **kwargs)
-        if scopes.process.active and sys._getframe(1).f_globals.get("__name__") == _FORK_SERVER:
+        if scopes.process.active and caller().f_globals.get("__name__") == _FORK_SERVER:
             environment = _child_environment(None) or {}
             made[ENVIRONMENT] = {n: v for n, v in environment.items() if n == TRACEPARENT or n.startswith("SPANREPLAY_")}
         return made

@@ -7,7 +7,6 @@ wait for its turn.
 
 import functools
 import queue
-import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
@@ -19,7 +18,7 @@ from spanreplay.boundary.orders import Channel, channel_of
 from spanreplay.boundary.session import Session
 from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims import timed_waits
-from spanreplay.instrumentation.shims.own_code import is_own
+from spanreplay.instrumentation.shims.own_code import caller, is_own
 from spanreplay.instrumentation.shims.recorded_turns import Lap, RecordedTurns
 
 _patches = Patches()
@@ -90,7 +89,7 @@ def _frame_of_program(frame: FrameType | None) -> bool:
 def _who(turns: Turns, depth: int = 2) -> str | None:
     """The task or thread that asks, where it is the program's own code that does."""
     scope = scopes.current_scope() if scopes.process.active else None
-    if scope is None or scope.session is not turns.session or not _frame_of_program(sys._getframe(depth)):
+    if scope is None or scope.session is not turns.session or not _frame_of_program(caller(depth)):
         return None
     return scope.path
 
@@ -100,7 +99,7 @@ def _making(original: Callable[..., None]) -> Callable[..., None]:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 — it stands in for that
         original(self, *args, **kwargs)
         scope = scopes.current_scope() if scopes.process.active else None
-        if scope is None or not _frame_of_program(sys._getframe(1)):
+        if scope is None or not _frame_of_program(caller()):
             return
         if scope.session.orders is None and scope.session.told_orders is None:
             return

@@ -27,6 +27,7 @@ from spanreplay.instrumentation.hooks import Hooks
 from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims import temporary_names
 from spanreplay.instrumentation.shims.jobs import JOB
+from spanreplay.instrumentation.shims.own_code import caller
 from spanreplay.instrumentation.shims.process_pools import begun
 
 _VERSIONS: Final = {"uuid1": 1, "uuid4": 4, "uuid6": 6, "uuid7": 7, "uuid8": 8}
@@ -101,7 +102,7 @@ def _patch_uuid(module: ModuleType, patches: Patches) -> None:
                 scope = here() if _state["seed"] is not None and not args and not kwargs else None
                 if scope is None:
                     return original(*args, **kwargs)
-                kind = f"{name}@{_module_of(sys._getframe(1))}" if _state["by_module"] else name
+                kind = f"{name}@{_module_of(caller())}" if _state["by_module"] else name
                 return module.UUID(bytes=_stream(scope, kind), version=version)
 
             return made
@@ -145,7 +146,7 @@ def _is_apart() -> bool:
     """Whether what draws does not do so in a replay, or not as often: see :data:`_MACHINERY`, and the bodies of steps that are answered."""
     if _state["seeded_by_program"]:
         return False
-    name = str(sys._getframe(2).f_globals.get("__name__"))
+    name = str(caller(2).f_globals.get("__name__"))
     scope = here()
     step = None if scope is None else scope.step
     if not _state["by_module"]:

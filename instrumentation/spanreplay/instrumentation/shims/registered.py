@@ -21,7 +21,7 @@ from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims.jobs import path_of
-from spanreplay.instrumentation.shims.own_code import is_own
+from spanreplay.instrumentation.shims.own_code import caller, is_own
 from spanreplay.instrumentation.shims.threads import label_of
 
 _patches = Patches()
@@ -36,7 +36,7 @@ def _registering(original: Callable[..., Any], place: int) -> Callable[..., Any]
 
     @functools.wraps(original)
     def register(self: Any, *args: Any, **kwargs: Any) -> Any:
-        scope = current_scope() if process.active and len(args) > place and _called_by_program() else None
+        scope = current_scope() if process.active and len(args) > place and is_own(caller()) else None
         if scope is None or kwargs.get("context") is not None:  # the caller's own context: not ours to write to
             return original(self, *args, **kwargs)
         token = in_force.set(scope.fork(label_of(args[place])))
@@ -46,13 +46,6 @@ def _registering(original: Callable[..., Any], place: int) -> Callable[..., Any]
             in_force.reset(token)
 
     return register
-
-
-def _called_by_program() -> bool:
-    try:
-        return is_own(sys._getframe(2))
-    except ValueError:  # a thread that Python has not started (of a library in Rust, say) has no frame there
-        return False
 
 
 def of_callback(scope: Scope) -> Scope:

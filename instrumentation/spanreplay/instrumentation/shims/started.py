@@ -20,6 +20,7 @@ from spanreplay.content.redaction import Redactor
 from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.probes import only_looks
 from spanreplay.instrumentation.shims import untaped
+from spanreplay.instrumentation.shims.own_code import caller
 
 PROCESS: Final = "process started"
 
@@ -85,7 +86,7 @@ def _watching(command_of: Callable[[tuple[Any, ...], dict[str, Any]], object]) -
             if not scopes.process.active or untaped.starting.now:
                 return original(*args, **kwargs)
             if command_of is not _worker or not _is_replayed():
-                _note(command_of(args, kwargs), sys._getframe(1))
+                _note(command_of(args, kwargs), caller())
             untaped.starting.now = True
             try:
                 return original(*args, **kwargs)

@@ -6,13 +6,13 @@ those who can do wait for it.
 
 import asyncio
 import functools
-import sys
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims import completions
 from spanreplay.instrumentation.shims.locks import making, order_at
+from spanreplay.instrumentation.shims.own_code import caller
 
 _patches = Patches()
 _PUT: Final = asyncio.Queue.put.__code__
@@ -36,7 +36,7 @@ def _putting_now(original: Callable[[Any, Any], None]) -> Callable[[Any, Any], N
     @functools.wraps(original)
     def put_nowait(self: Any, item: Any) -> None:
         original(self, item)
-        order, who = (None, None) if sys._getframe(1).f_code is _PUT else order_at(self)
+        order, who = (None, None) if caller().f_code is _PUT else order_at(self)
         if order is not None and who is not None:
             order.had(who)
 

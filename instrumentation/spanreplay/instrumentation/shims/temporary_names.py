@@ -6,7 +6,6 @@ folder temporary files lie in is kept with the steps, as a replay has another on
 """
 
 import functools
-import sys
 import threading
 from collections.abc import Callable
 from types import FrameType, ModuleType
@@ -19,6 +18,7 @@ from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.session import Session
 from spanreplay.instrumentation.hooks import expect
 from spanreplay.instrumentation.patching import Patches
+from spanreplay.instrumentation.shims.own_code import caller
 
 FOLDER: Final[Channel] = ("", "", "temporary folder")
 """Where the folder of temporary files is kept, as who came."""
@@ -50,7 +50,7 @@ def patch(module: ModuleType, patches: Patches, draw: Callable[[str, FrameType],
         @functools.wraps(original)
         def __next__(self: Any) -> str:  # noqa: N807 — it stands in for that
             try:
-                name = _name(module, str(self.characters), sys._getframe(1), draw)
+                name = _name(module, str(self.characters), caller(), draw)
             except Exception:  # noqa: BLE001 — telemetry never breaks the agent
                 name = None
             return original(self) if name is None else name

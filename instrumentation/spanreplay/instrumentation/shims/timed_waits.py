@@ -9,7 +9,6 @@ and a wait with a time-out ends with it; what had come is waited for, though not
 import functools
 import os
 import queue
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -22,7 +21,7 @@ from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.orders import channel_of
 from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation.patching import Patches
-from spanreplay.instrumentation.shims.own_code import is_own
+from spanreplay.instrumentation.shims.own_code import caller, is_own
 
 _patches = Patches()
 _LIMITING: Final = tuple(name.replace("/", os.sep) for name in ("/crewai/agent/core.py", "/smolagents/local_python_executor.py"))
@@ -90,7 +89,7 @@ def _look(name: str, frame: FrameType | None) -> _Look | None:
 
 
 def _look_of_caller(name: str) -> _Look | None:
-    frame: FrameType | None = sys._getframe(2)
+    frame: FrameType | None = caller(2)
     while frame is not None and frame.f_globals.get("__name__") == "queue":
         frame = frame.f_back
     return _look(name, frame)

@@ -26,6 +26,7 @@ from opentelemetry import context as otel_context
 from spanreplay.boundary import scope as scopes
 from spanreplay.instrumentation import skills
 from spanreplay.instrumentation.patching import Patches
+from spanreplay.instrumentation.shims.own_code import caller
 
 FILE: Final = "file written"
 DATABASE: Final = "database opened"
@@ -90,7 +91,7 @@ class _Open:
     def __call__(self, file: Any, mode: Any = "r", *args: Any, **kwargs: Any) -> Any:
         made = self._original(file, mode, *args, **kwargs)
         writes = isinstance(mode, str) and (not mode.startswith(("r", "U")) or "+" in mode)
-        if writes and scopes.process.active and sys._getframe(1).f_globals.get("__name__") != "tempfile":
+        if writes and scopes.process.active and caller().f_globals.get("__name__") != "tempfile":
             _note_file(file)
         elif not writes and scopes.process.active and not starting.now and isinstance(file, str | os.PathLike):
             path = os.fspath(file)

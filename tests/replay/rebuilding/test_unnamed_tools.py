@@ -47,3 +47,17 @@ def test_a_tool_of_the_program_or_of_another_tool_is_no_evidence() -> None:
     first, third = says(2, "search('x')", told, start=10), says(6, "Done.", told, start=50)
     assert gap_steps(ROOT, first, SEARCH, tool(5, 1, name="clean_up", start=40), third) == [], "no model knows it"
     assert gap_steps(ROOT, first, SEARCH, tool(5, 3, name="publish", start=22, end=25), third) == [], "inside another"
+
+
+def test_an_id_that_stands_in_the_text_of_a_later_request_was_given_by_an_answer() -> None:
+    shown = json.dumps([{"id": "call_n2Ha", "function": {"name": "search", "arguments": "{}"}}])
+
+    def asks(number: int, *texts: str, start: int, answer: str) -> SpanRecord:
+        told = json.dumps([{"role": "tool", "parts": [{"type": "text", "content": text}]} for text in texts])
+        return says(number, answer, {a.GEN_AI_INPUT_MESSAGES: told}, start=start)
+
+    first, last = asks(2, "q", start=10, answer=shown), asks(4, "q", shown, "rain", start=40, answer="It rains.")
+    ran = tool(3, 1, name="search", call="call_n2Ha", start=20)
+    assert gap_steps(ROOT, first, ran, last) == []
+    assert gap_steps(ROOT, ran, last) == [2]
+    assert gap_steps(ROOT, asks(2, "q", shown, start=10, answer="Wait."), ran, last) == [], "it was said before the call already"

@@ -183,8 +183,10 @@ def told_of_unasked(
             around = _around(step, parents)
             running = [one for one in waiting if one.kind == "tool_call" and one.seq in around]
             over = [one for one in waiting if one not in running]
-            if any(_is_told_as(one, call_id, call) for one in over for call_id, call in new.items()) or (
-                over and _is_said(over, step, said, given)
+            if (
+                any(_is_told_as(one, call_id, call) for one in over for call_id, call in new.items())
+                or (over and _is_said(over, step, said, given))
+                or any(_is_written(one, step, models, given, before) for one in over)
             ):
                 yield step
             waiting = running
@@ -210,6 +212,19 @@ def _is_said(tools: Sequence[Step], step: Step, said: set[str], given: Given) ->
         if any(len(result) >= _LEAST and any(result in text for text in after) for result in results):
             return True
     return False
+
+
+def _is_written(tool: Step, step: Step, models: Sequence[Step], given: Given, before: Json) -> bool:
+    """Whether a request has the id of a call somewhere in its text, which no answer here has, nor any request before the call.
+
+    Some frameworks write what an answer asked for as the text of a message.
+    """
+    call_id = tool.call_id
+    if call_id is None or len(call_id) < _LEAST or call_id in given.ids or any(call_id in text for text in given.texts):
+        return False
+    if call_id not in canonical_json(step.input):
+        return False
+    return not any(call_id in canonical_json(told) for told in (before, *(one.input for one in models if one.seq < tool.seq)))
 
 
 def _result(tool: Step) -> Json:

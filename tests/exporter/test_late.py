@@ -92,19 +92,31 @@ def test_parts_are_read_once_where_texts_begin_alike() -> None:
     reader = _PartsReader()
     first = [" " * 60, "sha256:a", ", ", "sha256:b", '"]}']
     second = [*first[:4], ", ", "sha256:\u00e9", '\\"]}']
-    found = [reader.parts(json.dumps(parts, ensure_ascii=False, separators=(",", ":"))) for parts in (first, second, first)]
-    assert found == [first, second, first]
-    assert all(a is b for a, b in zip(found[0][:4], found[1][:4], strict=True))
+    texts = [json.dumps(parts, ensure_ascii=False, separators=(",", ":")) for parts in (first, second, first)]
+    found = [reader.parts(text, str(number)) for number, text in enumerate(texts)]
+    assert found == [(first, None, 0), (second, "0", 4), (first, "1", 4)]
+    assert all(a is b for a, b in zip(found[0].parts[:4], found[1].parts[:4], strict=True))
 
 
 @pytest.mark.parametrize("text", ['["a", "sha256:b", "c"]', '[ "a","sha256:b","c" ]', '["a","sha256:b","c"]\n'])
 def test_parts_that_somebody_else_wrote_are_read_too(text: str) -> None:
     reader = _PartsReader()
-    assert reader.parts('["a","sha256:b","d"]') == ["a", "sha256:b", "d"]
-    assert reader.parts(text) == ["a", "sha256:b", "c"]
+    assert reader.parts('["a","sha256:b","d"]', "1").parts == ["a", "sha256:b", "d"]
+    assert reader.parts(text, "2").parts == ["a", "sha256:b", "c"]
 
 
 @pytest.mark.parametrize("text", ['["a","sha256:b"', '["a', '["a","', "[", "", '["a"]]'])
 def test_parts_that_are_damaged_are_an_error(text: str) -> None:
     with pytest.raises(ValueError, match=r"\S"):
-        _PartsReader().parts(text)
+        _PartsReader().parts(text, "1")
+
+
+def test_a_text_of_no_parts_is_nothing_but_damaged(store: Store) -> None:
+    store.add(spans(TRACE, conversation(3)), origin="import")
+    with store._database.writing() as connection:
+        connection.execute("UPDATE blobs SET parts = '[]' WHERE parts IS NOT NULL").fetchall()
+    damaged: list[str] = []
+    *_, last = store.traces([TRACE], damaged=damaged)
+    assert last.attributes == {"n": 2, "z": 1.5}
+    assert last.dropped_attributes == 1
+    assert "has been changed: its 0 bytes" in damaged[-1]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from hashlib import sha256
 from json.decoder import scanstring  # type: ignore[attr-defined]  # it has been there since Python 2.6
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from spanreplay.store.encoding import Content
 from spanreplay.store.errors import DamagedStoreError
@@ -24,7 +24,8 @@ _NEAR: Final = 16
 _BEGINNING: Final = 64
 """Characters that the parts of one text and of a later one begin with alike, where they have more in common."""
 What: TypeAlias = Literal["digest", "text"]
-_DIGESTS: Final = "SELECT digest FROM blobs WHERE key IN (SELECT unnest($1::UBIGINT[]))"
+_DIGESTS: Final = """SELECT digest FROM blobs JOIN (SELECT unnest(from_json($1, '["UBIGINT"]')) AS key) USING (key)"""
+"""Thousands of them are handed over in a third of the time that a list of numbers takes."""
 _PLACES: Final = "SELECT rowid FROM blobs WHERE key IN (SELECT unnest($1::UBIGINT[]))"
 _TEXTS: Final = "SELECT digest, text FROM blobs WHERE rowid IN (SELECT unnest($1::BIGINT[]))"
 _CONTENT: Final = "SELECT digest, text, parts, rowid FROM blobs WHERE rowid IN (SELECT unnest($1::BIGINT[]))"
@@ -34,8 +35,20 @@ _TEXTS_BY_DIGEST: Final = "SELECT digest, text FROM blobs WHERE key IS NULL AND 
 _PLACES_BY_DIGEST: Final = "SELECT rowid FROM blobs WHERE key IS NULL AND digest IN (SELECT unnest($1))"
 _Stored = tuple[str | bytes | None, str | None]
 """Text or data, and the JSON of parts."""
-_Row = tuple[str | bytes | None, list[str]]
-"""Text or data, and parts."""
+
+
+class _Parts(NamedTuple):
+    """Parts of a text, and what they have in common with those of another one."""
+
+    parts: list[str]
+    like: str | None = None
+    """Digest of the other one."""
+    common: int = 0
+    """How many are the same, from the beginning."""
+
+
+_Row = tuple[str | bytes | None, _Parts | None]
+"""Text or data, or parts."""
 
 
 def key_of(digest: str) -> int | None:
@@ -61,7 +74,7 @@ def select_blobs(
     found: list[tuple[Any, ...]] = []
     if known:
         if what == "digest":
-            rows = connection.execute(_DIGESTS, [known]).fetchall()
+            rows = connection.execute(_DIGESTS, [json.dumps(known)]).fetchall()
         else:  # Where they are first: what lies elsewhere is then not decompressed.
             places = connection.execute(_PLACES, [known]).fetchall()
             rows = connection.execute(_TEXTS, [[place for (place,) in places]]).fetchall() if places else []
@@ -122,23 +135,23 @@ def load_content(connection: "Connection", digests: Iterable[str], damaged: list
         if not missing <= read.keys():
             read.update(_read(connection, missing - read.keys()))
         new: dict[str, _Row] = {
-            digest: (data, reader.parts(text) if text else []) for digest, (data, text) in read.items() if digest in missing
+            digest: (data, reader.parts(text, digest) if text else None) for digest, (data, text) in read.items() if digest in missing
         }
         rows.update(new)
-        missing = {digest for _, parts in new.values() for digest in parts[1::2]} - rows.keys()
+        missing = {digest for _, parts in new.values() if parts for digest in parts.parts[1::2]} - rows.keys()
     contents = _Contents(rows, damaged)
-    return {digest: data for digest in sorted(wanted) if (data := contents.content(digest)) is not None}
+    return {digest: data for digest in rows if digest in wanted and (data := contents.content(digest)) is not None}
 
 
 class _PartsReader:
     """Reads the parts of texts. What a text has in common with the last one that began alike is not read again, and is the same strings."""
 
     def __init__(self) -> None:
-        self._last: dict[str, tuple[str, list[str], list[int]]] = {}
-        """By its beginning: the JSON that was read last, its parts, and where each ends."""
+        self._last: dict[str, tuple[str | None, str, list[str], list[int]]] = {}
+        """By its beginning: the digest of what was read last, the JSON of its parts, these, and where each ends."""
 
-    def parts(self, text: str) -> list[str]:
-        last, parts, ends = self._last.get(text[:_BEGINNING], ("", [], []))
+    def parts(self, text: str, digest: str) -> _Parts:
+        like, last, parts, ends = self._last.get(text[:_BEGINNING], (None, "", [], []))
         count = bisect_left(ends, True, key=lambda end: not text.startswith(last[:end]))
         parts, ends = parts[:count], ends[:count]
         place = ends[-1] if ends else 1
@@ -148,13 +161,12 @@ class _PartsReader:
                 if text[end:] != "]":
                     break
                 parts.append(part)
-                self._last[text[:_BEGINNING]] = text, parts, ends
-                return parts
+                self._last[text[:_BEGINNING]] = digest, text, parts, ends
+                return _Parts(parts, like, count)
             parts.append(part)
             place = end + 1
             ends.append(place)
-        found: list[str] = json.loads(text)  # not as this version writes it
-        return found
+        return _Parts(json.loads(text))  # not as this version writes it
 
 
 class _Contents:
@@ -166,6 +178,8 @@ class _Contents:
         self._done: dict[str, Content | None] = {}
         self._begun: dict[tuple[int, str], tuple[int, Any]] = {}
         """What was verified, and the part after it, to what is verified then: a number for it, and its hash so far."""
+        self._verified_up_to: dict[str, tuple[list[bytes | str], list[tuple[int, Any]]]] = {}
+        """Of texts that have parts: these, pieces in place of their digests, and what was verified after each."""
 
     def content(self, digest: str, depth: int = 0) -> Content | None:
         if digest in self._done:
@@ -174,7 +188,7 @@ class _Contents:
         data: Content | None = None
         if row is not None and depth <= _DEPTH:
             data, parts = row
-            if parts:
+            if parts and parts.parts:
                 data = self._together(digest, parts, depth)
             else:
                 data = data or b""
@@ -182,26 +196,30 @@ class _Contents:
         self._done[digest] = data
         return data
 
-    def _together(self, digest: str, parts: list[str], depth: int) -> Content | None:
-        done, begun = self._done, self._begun
-        pieces: list[bytes | str] = [*parts]
-        for number in range(1, len(parts), 2):
+    def _together(self, digest: str, row: _Parts, depth: int) -> Content | None:
+        pieces, verified = self._verified_up_to.get(row.like or "", ([], []))
+        pieces, verified = pieces[: row.common], verified[: row.common]
+        done, begun, parts = self._done, self._begun, row.parts
+        for number in range(len(pieces), len(parts)):
             part = parts[number]
-            piece = done[part] if part in done else self.content(part, depth + 1)
-            if piece is None:
-                return None
-            if isinstance(piece, Joined):  # a text that a span refers to, too
-                piece = done[part] = piece.text()
-            pieces[number] = piece
-        place, state = 0, sha256()
-        for number, part in enumerate(parts):
+            piece: bytes | str = part
+            if number % 2:
+                inner = done[part] if part in done else self.content(part, depth + 1)
+                if inner is None:
+                    return None
+                if isinstance(inner, Joined):  # a text that a span refers to, too
+                    inner = done[part] = inner.text()
+                piece = inner
+            place, state = verified[-1] if verified else (0, sha256())
             known = begun.get((place, part))
             if known is None:
                 state = state.copy()
-                state.update(_bytes(pieces[number]))
+                state.update(_bytes(piece))
                 known = begun[place, part] = len(begun) + 1, state
-            place, state = known
-        found = state.hexdigest()
+            pieces.append(piece)
+            verified.append(known)
+        self._verified_up_to[digest] = pieces, verified
+        found = verified[-1][1].hexdigest()
         if bytes in map(type, pieces):
             return self._verified(digest, found, b"".join(map(_bytes, pieces)))
         text = Joined(pieces)  # type: ignore[arg-type]  # texts all of them

@@ -166,10 +166,10 @@ def measure(turns: int, runs: int, goal: float) -> tuple[Times, Times]:
                 others.append(time.process_time() - start)
                 start = time.process_time()
                 spans = list(store.traces([traces[number]]))
-                mine.append(time.process_time() - start)
                 bodies_of = [
                     span.attributes["spanreplay.wire.request.body"] for span in spans if "spanreplay.wire.request.body" in span.attributes
                 ]
+                mine.append(time.process_time() - start)
                 assert len(bodies_of) == len(rows)
             assert all(mine == theirs or "[redacted:" in str(mine) for mine, (theirs,) in zip(bodies_of, rows, strict=True))
             ours, other = sorted(mine)[len(mine) // 2], sorted(others)[len(others) // 2]
@@ -193,7 +193,7 @@ def size_50() -> Times:
 
 
 def load_50() -> Times:
-    """All that was recorded of one of them, against its whole prompts."""
+    """All that was recorded of one of them, and its requests as texts, against its whole prompts."""
     return measure(50, 64 if FULL else 8, 8)[1]
 
 

@@ -3,23 +3,21 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from spanreplay.store import database
+from spanreplay.store.engines import Opened, Use
 from spanreplay.store.store import Store
 
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection as Connection
-
-made: Final[Callable[[Path, Any], "Connection"]] = database._open_for_writing
+made: Final[Callable[..., Opened]] = database._open_for_writing
 """What the product does: opens a database, an empty one where there is none."""
 
 
-def copying(folder: Path) -> Callable[[Path, Any], "Connection"]:
+def copying(folder: Path) -> Callable[..., Opened]:
     """The same, but where there is none it is a copy of one that was made in ``folder`` when it was first needed."""
     template = folder / "runs.duckdb"
 
-    def opened(path: Path, config: Any) -> "Connection":
+    def opened(path: Path, config: Any, *use: Use) -> Opened:
         if path != template and not path.exists():
             if not template.exists():
                 with Store.open(folder, create=True) as store, store.reading():
@@ -28,6 +26,6 @@ def copying(folder: Path) -> Callable[[Path, Any], "Connection"]:
                 shutil.copyfile(template, path)
             except OSError:  # a full disk, a closed folder: as if it had not been tried
                 path.unlink(missing_ok=True)
-        return made(path, config)
+        return made(path, config, *use)
 
     return opened

@@ -12,7 +12,7 @@ _Row = tuple[Any, ...]
 
 def clean(row: _Row) -> _Row:
     """A row without lone surrogates, which no column takes."""
-    return tuple(value.encode("utf-8", "replace").decode() if isinstance(value, str) else value for value in row)
+    return tuple(value.encode("utf-8", "replace").decode() if isinstance(value, str) and not value.isascii() else value for value in row)
 
 
 def append(

@@ -1,14 +1,15 @@
-"""DuckDBs that stores are read with are kept between reads, with nothing open, and never over a fork."""
+"""DuckDBs that stores are opened in are kept between uses, with nothing open, and never over a fork."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from spanreplay.spans.record import SpanRecord
-from spanreplay.store import readers
+from spanreplay.store import engines
 from spanreplay.store.errors import StoreError
 from spanreplay.store.store import Store
 
@@ -21,7 +22,7 @@ SECOND = SpanRecord(trace_id=TRACE, span_id="00000000000000a2", name="second", s
 def _store(tmp_path: Path) -> Store:
     store = Store.open(tmp_path / "it's here", create=True)
     store.add([FIRST], origin="import")
-    readers.close_idle()
+    engines.close_idle()
     return store
 
 
@@ -29,8 +30,8 @@ def names(store: Store) -> list[str]:
     return [span.name for span in store.traces([TRACE])]
 
 
-def idle() -> list[int]:
-    return [id(engine) for _, engine in readers._idle]
+def idle(use: engines.Use = "reading") -> list[int]:
+    return [id(engine) for kind, engine in engines._idle if ("use", use) in kind]
 
 
 def test_the_next_read_uses_the_duckdb_of_the_last_one_and_sees_what_was_written_between(store: Store) -> None:
@@ -40,6 +41,39 @@ def test_the_next_read_uses_the_duckdb_of_the_last_one_and_sees_what_was_written
     assert names(store) == ["first", "second"]
     assert idle() == first
     assert len(first) == 1
+
+
+def test_the_next_write_uses_the_duckdb_of_the_last_one(store: Store, tmp_path: Path) -> None:
+    with store._database.writing():
+        pass
+    first = idle("writing")
+    assert len(first) == 1
+    with Store.open(tmp_path / "other", create=True)._database.writing(much=True) as connection:
+        assert setting(connection, "memory_limit") == "190.7 MiB"
+    assert idle("writing") == first
+    with store._database.writing() as connection:
+        assert setting(connection, "memory_limit") == "953.6 MiB"
+        assert setting(connection, "max_vacuum_tasks") == 2
+    assert idle("writing") == first
+    assert names(store) == ["first"]
+
+
+def test_a_write_leaves_no_log_behind(store: Store) -> None:
+    store.add([SECOND], origin="import")
+    assert idle("writing much")
+    assert not [path.name for path in store.path.iterdir() if path.name.endswith(".wal")]
+
+
+def test_where_a_write_failed_its_duckdb_is_not_used_again(store: Store) -> None:
+    with pytest.raises(StoreError), store._database.writing() as connection:
+        connection.execute("INSERT INTO no_such_table VALUES (1)")
+    assert not idle("writing")
+    store.add([SECOND], origin="import")
+    assert names(store) == ["first", "second"]
+
+
+def setting(connection: Any, name: str) -> Any:
+    return connection.execute(f"SELECT current_setting('{name}')").fetchall()[0][0]
 
 
 def test_other_stores_are_read_with_it_too(store: Store, tmp_path: Path) -> None:

@@ -1,48 +1,51 @@
-"""DuckDBs of this process that stores are read with: kept, since making one takes ten times as long as opening a store in it.
+"""DuckDBs of this process that stores are opened in: kept, since making one takes ten times as long as opening a store in it.
 
-Between reads one has nothing open, neither a file nor a lock, and no more threads than reads may use. None lives through a fork: threads do
-not, and a child would wait for them for ever.
+Between two uses one has nothing open, neither a file nor a lock, and no more threads than it was made with. None lives through a fork:
+threads do not, and a child would wait for them for ever.
 """
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 Config: TypeAlias = dict[str, str | bool | int | float | list[str]]
 _SPILLED: Final = "temp_directory"
-_MOST: Final = 2
+_MOST: Final = 3
+Use: TypeAlias = Literal["reading", "writing", "writing much"]
 _Kind: TypeAlias = tuple[tuple[str, str], ...]
 _idle: Final[list[tuple[_Kind, "Connection"]]] = []
 """Taken and given back whole, so that no thread sees it half done."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
-    """A store that is open for reading. Whoever opened it closes it, or drops it where anything went wrong."""
+class Opened:
+    """A database that is open. Whoever opened it closes it, or drops it where anything went wrong."""
 
     connection: "Connection"
     _engine: "Connection"
     _kind: _Kind
 
     @classmethod
-    def open(cls, path: Path, config: Config) -> "Reader":
-        """Opens a database read-only.
+    def open(cls, path: Path, config: Config, use: Use, options: str) -> "Opened":
+        """Opens a database.
 
         Args:
             path: of the file.
             config: of DuckDB; ``temp_directory`` is set anew for each store, the rest is that of a DuckDB for as long as it lives.
+            use: what for. Who writes changes settings of a DuckDB, and the next one who does finds them so.
+            options: of ``ATTACH``.
 
         Raises:
             duckdb.Error: it cannot be opened.
         """
-        kind: _Kind = tuple(sorted((key, str(value)) for key, value in config.items() if key != _SPILLED))
+        kind: _Kind = (*sorted((key, str(value)) for key, value in config.items() if key != _SPILLED), ("use", use))
         engine = _engine(kind, config)
         try:
-            engine.execute(f"ATTACH {_quoted(path)} AS store (TYPE duckdb, READ_ONLY)")
+            engine.execute(f"ATTACH {_quoted(path)} AS store (TYPE duckdb, {options})")
             connection = engine.cursor()
             connection.execute("USE store; SET enable_progress_bar = false")  # a bar of its own after two seconds, terminal or not
         except BaseException:
@@ -54,7 +57,7 @@ class Reader:
         """Closes the file, and keeps its DuckDB for the next one."""
         try:
             self.connection.close()
-            self._engine.execute("DETACH store")
+            self._engine.execute("DETACH DATABASE IF EXISTS store")  # whoever wrote it anew has done so
         except BaseException:
             self._engine.close()
             raise
@@ -93,7 +96,7 @@ def _taken(one: "tuple[_Kind, Connection]") -> bool:
 
 
 def close_idle() -> None:
-    """Closes those that nobody reads with now."""
+    """Closes those that nobody uses now."""
     for one in [*_idle]:
         if _taken(one):
             one[1].close()

@@ -105,6 +105,28 @@ def test_a_replay_runs_no_body_and_all_that_is_around_it(asynchronous: bool) -> 
     assert EVENTS == [] if asynchronous else ["start", "end"] * 2
 
 
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_the_tool_that_runs_a_sub_agent_runs_in_a_replay_and_what_the_agent_calls_does_not(asynchronous: bool) -> None:
+    class Task(BaseTool):
+        def func(self) -> None: ...
+
+        func.__module__ = "deepagents.middleware.subagents"
+
+        def _run(self, q: str) -> Any:
+            EVENTS.append(f"task {q}")
+            return str(BaseTool().run({"q": q}, tool_call_id="c2").content)
+
+    def run() -> str:
+        tool, asked = Task("task"), {"q": "x"}
+        given = asyncio.run(tool.arun(asked, tool_call_id="c1")) if asynchronous else tool.run(asked, tool_call_id="c1")
+        return str(given.content)
+
+    tape = recorded(run)
+    before, EVENTS[:] = list(EVENTS), []
+    result = replayed(tape, run)
+    assert (result.equal, result.value, RAN, EVENTS) == (True, "found x", ["x"], before)
+
+
 def test_how_a_call_ended() -> None:
     assert recorded(ask, "ask").outcomes == ["interrupted"]
     assert recorded(ask, "fail").outcomes == ["error"]

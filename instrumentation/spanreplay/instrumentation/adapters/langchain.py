@@ -28,6 +28,8 @@ from spanreplay.instrumentation.tool_state import ToolState
 
 NAME: Final = "langchain"
 _LAYER: Final = "langchain.BaseTool"
+_SUB_AGENTS: Final = "deepagents.middleware.subagents"
+"""Whose tool ``task`` does nothing but run an agent, of which the graph around it streams what it does."""
 _INTERRUPT: Final = "langgraph.errors:GraphInterrupt"
 _SEND: Final = "__pregel_send"
 """LangGraph's ``CONFIG_KEY_SEND``."""
@@ -82,7 +84,7 @@ def _observed_run(original: Callable[..., Any]) -> Callable[..., Any]:
                 given = call(scope, asked, body)
             return live.result(given)
 
-        stand_in = _stand_in(self, "_run", step) if scope.session.mode == "replay" else None
+        stand_in = _stand_in(self, "_run", step) if scope.session.mode == "replay" and not asked.passed else None
         return step() if stand_in is None else original(stand_in, tool_input, *args, **options)
 
     return run
@@ -106,7 +108,7 @@ def _observed_arun(original: Callable[..., Any]) -> Callable[..., Any]:
                 given = await acall(scope, asked, body)
             return live.result(given)
 
-        stand_in = _stand_in(self, "_arun", step) if scope.session.mode == "replay" else None
+        stand_in = _stand_in(self, "_arun", step) if scope.session.mode == "replay" and not asked.passed else None
         return await (step() if stand_in is None else original(stand_in, tool_input, *args, **options))
 
     return arun
@@ -187,7 +189,10 @@ def _call(tool: Any, tool_input: Any, options: dict[str, Any]) -> tuple[Scope, C
     call_id = options.get("tool_call_id")
     annotation = framework.returned(offered.function) if call_id is None else None
     made = framework.tool_call(scope, offered, arguments, layer=_LAYER, call_id=call_id, annotation=annotation, ending=_ending)
-    return None if made is None else (scope, made)
+    if made is None:
+        return None
+    made.passed = getattr(offered.function, "__module__", None) == _SUB_AGENTS
+    return scope, made
 
 
 _known: Final[dict[int, tuple[ref[Any], tuple[object, ...], Offered]]] = {}

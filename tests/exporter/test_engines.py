@@ -124,6 +124,18 @@ def test_where_a_read_failed_its_duckdb_is_not_used_again(store: Store) -> None:
     assert len(before) == len(idle()) == 1
 
 
+def test_those_that_were_used_last_are_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "_MOST", 1)
+    store.find_runs()
+    before = idle()
+    assert names(store) == ["first"]
+    assert len(idle()) == 1
+    assert idle() != before
+    last = idle()
+    assert names(store) == ["first"]
+    assert idle() == last
+
+
 def test_what_a_read_made_for_itself_the_next_one_does_not_see(store: Store) -> None:
     for _ in range(2):
         with store._database.reading(threads=1) as connection:

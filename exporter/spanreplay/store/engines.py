@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 Config: TypeAlias = dict[str, str | bool | int | float | list[str]]
 _SPILLED: Final = "temp_directory"
-_MOST: Final = 3
+_MOST: Final = 4
+"""That are kept: those used last, which are one for each kind of use."""
 Use: TypeAlias = Literal["reading", "writing", "writing much"]
 _Kind: TypeAlias = tuple[tuple[str, str], ...]
 _idle: Final[list[tuple[_Kind, "Connection"]]] = []
@@ -61,10 +62,10 @@ class Opened:
         except BaseException:
             self._engine.close()
             raise
-        if len(_idle) < _MOST:
-            _idle.append((self._kind, self._engine))
-        else:
-            self._engine.close()
+        _idle.append((self._kind, self._engine))
+        for one in _idle[:-_MOST]:
+            if _taken(one):
+                one[1].close()
 
     def drop(self) -> None:
         """Closes the file, and its DuckDB with it: what has gone wrong may have left anything behind."""

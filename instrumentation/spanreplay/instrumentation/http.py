@@ -18,7 +18,7 @@ from spanreplay.content.codec import Encoded
 from spanreplay.content.redaction import Redactor
 from spanreplay.instrumentation import http_attempts, http_telemetry, http_vendors
 from spanreplay.instrumentation.http_body import MAX_BODY, Kept, content_decoded, header, headers_json
-from spanreplay.instrumentation.http_exchange import Exchange, RanOut, end_collected, is_watched, never
+from spanreplay.instrumentation.http_exchange import Exchange, RanOut, end_collected, is_watched, never, opening
 from spanreplay.instrumentation.http_request import Head, learn_credentials, matching_form
 from spanreplay.instrumentation.provider import Provider, recognise, registry, trimmed
 from spanreplay.semconv import attributes as names
@@ -148,11 +148,12 @@ def _opened(scope: Scope, head: Head, call: Call, known: tuple[Provider, object]
     extra: dict[str, Any] = {names.STEP_ATTEMPT: attempt}
     if retry_of is not None:
         extra[names.STEP_RETRY_OF] = retry_of
-    step = boundary.begin(scope, call, extra)
-    if step is None:
-        return Course.THROUGH
-    provider, parsed = known if known is not None else (None, None)
-    return Exchange(step, head, provider=provider, request=parsed, attempt=attempt, ran_out=ran_out)
+    with opening() as may_be:
+        step = boundary.begin(scope, call, extra) if may_be else None
+        if step is None:
+            return Course.THROUGH
+        provider, parsed = known if known is not None else (None, None)
+        return Exchange(step, head, provider=provider, request=parsed, attempt=attempt, ran_out=ran_out)
 
 
 def rewritten(exchange: Exchange, target: str, body: bytes) -> None:

@@ -7,9 +7,10 @@ the recorded one did.
 import contextlib
 import os
 import sys
+import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
 from types import FrameType
 from typing import Any, Final, TypeAlias
@@ -312,11 +313,36 @@ def _may_hold_a_lock() -> bool:
     return False
 
 
+_opening: Final[set[tuple[int, int]]] = set()
+"""Processes and threads that are just opening an exchange: its step may be on record, and nobody else knows of it yet."""
+_WAIT_S: Final = 1.0
+
+
+class _Ending:
+    """Whether this process ends: what is opened from then on is not recorded."""
+
+    begun = False
+
+
+@contextlib.contextmanager
+def opening() -> Iterator[bool]:
+    """While an exchange is opened: gives whether it may still be."""
+    me = os.getpid(), threading.get_ident()
+    _opening.add(me)
+    try:
+        yield not _Ending.begun
+    finally:
+        _opening.discard(me)
+
+
 def end_left() -> None:
-    """End the exchanges that are open as the process ends, once nothing is recorded any more."""
-    with contextlib.suppress(RuntimeError):  # a thread has just begun another one
-        for exchange in list(_begun):
-            exchange.left()
+    """End the exchanges that are open as the process ends, once nothing is recorded any more; those too that are just being opened."""
+    _Ending.begun = True
+    pid, deadline = os.getpid(), time.monotonic() + _WAIT_S
+    while any(process == pid for process, _ in _opening.copy()) and time.monotonic() < deadline:
+        time.sleep(0.0005)
+    for exchange in list(_begun):
+        exchange.left()
 
 
 def end_collected() -> None:

@@ -4,6 +4,11 @@ Each recorder has a process of its own, as an instrumentor that has once been in
 them do a round in turn, and all are started anew several times, since where a process has its memory makes a difference, too. Ours
 writes to a store; the others export over OTLP, in batches, to a receiver of this machine that takes everything.
 
+Time is that of the processor for the whole process, its other threads and what they write and export included: ours is done when a call
+returns, the others are told to export before the clock is read. A step is a call of a model or of a tool. A recorder that keeps fewer
+spans than the agent makes calls (OpenInference's of litellm sees no tools) is held to those that it keeps: its time is divided by their
+number. How many characters each keeps of a run is printed beside it, as the others keep no bodies of requests, and none waits for a disk.
+
 Which others there are for a framework is in ``tests/frameworks/<framework>/bench.json``; ``bench.txt`` beside it has their versions.
 """
 
@@ -40,6 +45,8 @@ class Overheads:
     found: dict[str, dict[str, tuple[float, float, float]]] = field(default_factory=dict)
     verdicts: dict[str, str] = field(default_factory=dict)
     """Framework to met, missed or undecided: ours is below each of the others."""
+    kept: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
+    """Framework to recorder to ``spans`` and ``characters`` of their attributes, of a run."""
 
     def line(self) -> str:
         """For people, a line a framework."""
@@ -47,6 +54,8 @@ class Overheads:
         for name, recorders in self.found.items():
             told = ", ".join(f"{who} {m:.0f} [{low:.0f}, {high:.0f}]" for who, (m, low, high) in recorders.items())
             lines.append(f"{self.verdicts[name]:9}    {name}: {told}")
+            kept = ", ".join(f"{who} {of['spans']:.0f} spans, {of['characters'] / 1000:.1f} kB" for who, of in self.kept[name].items())
+            lines.append(f"{'':13}{name} keeps of a run: {kept}")
             ratios = [
                 f"{who} / {other} {mine / theirs:.1f}"
                 for who, (mine, _, _) in recorders.items()
@@ -60,7 +69,7 @@ class Overheads:
 
     def to_json(self) -> dict[str, object]:
         """For machines."""
-        return {"name": "adapters", "us_a_step": self.found, "verdicts": self.verdicts, "rounds": ROUNDS}
+        return {"name": "adapters", "us_a_step": self.found, "kept": self.kept, "verdicts": self.verdicts, "rounds": ROUNDS}
 
 
 class Again(Model):
@@ -79,27 +88,31 @@ def adapters() -> Overheads:
     """Measure every framework that has a bench.json."""
     found: dict[str, dict[str, tuple[float, float, float]]] = {}
     verdicts: dict[str, str] = {}
+    kept: dict[str, dict[str, dict[str, float]]] = {}
     wanted = os.environ.get("SPANREPLAY_FRAMEWORKS", "all")
     for file in sorted(HERE.glob("*/bench.json")):
         name = file.parent.name
         if wanted != "all" and name not in wanted.split(","):
             continue
         told = json.loads(file.read_text(encoding="utf-8"))
-        times, steps = _times(name, told)
+        times, steps, kept[name] = _times(name, told)
         bare = times.pop("bare")
-        over = {who: [(b - a) / steps * 1e6 for a, b in zip(bare, took, strict=True)] for who, took in times.items()}
+        seen = {who: min(steps, round(kept[name][who]["spans"])) for who in times}
+        over = {who: [(b - a) / seen[who] * 1e6 for a, b in zip(bare, took, strict=True)] for who, took in times.items()}
         found[name] = {who: (statistics.median(each), *interval(each)) for who, each in over.items()}
         verdicts[name] = _verdict(over)
-    return Overheads(found=found, verdicts=verdicts)
+    return Overheads(found=found, verdicts=verdicts, kept=kept)
 
 
-def _times(name: str, told: dict[str, Any]) -> tuple[dict[str, list[float]], int]:
+def _times(name: str, told: dict[str, Any]) -> tuple[dict[str, list[float]], int, dict[str, dict[str, float]]]:
+    """Of each recorder the seconds of each round, the calls of a run, and what each recorder keeps of one."""
     case = json.loads((HERE / name / "case.json").read_text(encoding="utf-8"))
     turns = json.loads((HERE / "script.json").read_text(encoding="utf-8"))
     script = [turn for turn in turns if case["nested"] or not turn.get("nested")]
     python = environment(f"bench-{name}", HERE / name / "bench.txt") / "bin" / "python"
     recorders = OUR_RECORDERS | told["others"]
     found: dict[str, list[float]] = {who: [] for who in recorders}
+    kept: dict[str, dict[str, float]] = {}
     steps = len(script) + sum(len(turn.get("calls", ())) for turn in script)
     for _ in range(STARTS):
         with contextlib.ExitStack() as stack:
@@ -109,11 +122,12 @@ def _times(name: str, told: dict[str, Any]) -> tuple[dict[str, list[float]], int
                 )
                 for who, what in recorders.items()
             }
+            kept = {who: child.kept for who, child in children.items() if who != "bare"}
             for number in range(max(ROUNDS // STARTS, 1)):
                 turn = number % len(children)
                 for who in (*children, *children)[turn : turn + len(children)]:
                     found[who].append(children[who].round(silent=who == "bare"))
-    return found, steps
+    return found, steps, kept
 
 
 class _Child:
@@ -123,6 +137,8 @@ class _Child:
         self._command = command
         self._model = Again(script)
         self._spans: int | None = None
+        self.kept: dict[str, float] = {}
+        """Of a run: ``spans``, and ``characters`` of their attributes."""
 
     def __enter__(self) -> Self:
         url = self._model.__enter__().url
@@ -138,7 +154,7 @@ class _Child:
             stderr=subprocess.DEVNULL,
             text=True,
         )
-        self._read()
+        self.kept = self._read()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,8 +1,9 @@
 """Runs in the environment of a framework, a process for each recorder: one agent again and again. Prints the CPU time of each round.
 
 ``adapters_child.py AGENT MODE RECORDER RUNS``, where a recorder is ``bare``, ``spanreplay``, ``spanreplay-read``, another one's
-``module:Instrumentor``, or its ``module:SpanProcessor module:function``: the latter switches on the framework's own spans. It prints
-``null`` when it is ready, and for each line on its standard input ``{"s": seconds a run, "spans": …}``.
+``module:Instrumentor``, or its ``module:SpanProcessor module:function``: the latter switches on the framework's own spans. When it is
+ready it prints what it kept of a run, ``{"spans": …, "characters": of their attributes}``, and for each line on its standard input
+``{"s": seconds a run, "spans": of all that it did}``.
 The model's server is another process, and so is what other recorders export to.
 """
 
@@ -17,9 +18,10 @@ import runpy
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 
 class Stamps(io.StringIO):
@@ -36,9 +38,40 @@ class Stamps(io.StringIO):
         return len(text)
 
 
+class Kept:
+    """How much a recorder keeps, looked at in a run that is not timed."""
+
+    looking = False
+    characters = 0
+
+    @classmethod
+    def add(cls, attributes: Any) -> None:
+        """Of a span, or of its beginning or end."""
+        if cls.looking:
+            cls.characters += sum(len(str(value)) for value in (attributes or {}).values())
+
+
 def none() -> int:
     """Nothing is left to write: it is with the operating system, or there is no recorder."""
     return 0
+
+
+@contextlib.contextmanager
+def looking() -> Iterator[None]:
+    """Count what is kept in this block."""
+    with contextlib.ExitStack() as stack:
+        recorder: Any = sys.modules.get("spanreplay.exporter.recorder")
+        for name in ("started", "ended") if recorder is not None else ():
+            observed = vars(recorder.Recorder)[name]
+
+            def tells(self: Any, step: Any, observed: Callable[..., None] = observed) -> None:
+                Kept.add(step.attributes)
+                observed(self, step)
+
+            stack.enter_context(mock.patch.object(recorder.Recorder, name, tells))
+        Kept.looking = True
+        yield
+        Kept.looking = False
 
 
 def ours(read: bool) -> Callable[[], int]:
@@ -68,6 +101,7 @@ def theirs(name: str) -> Callable[[], int]:
 
         def on_end(self, span: Any) -> None:
             self.spans += 1
+            Kept.add(span.attributes)
 
     provider, counting = TracerProvider(), Counting()
     made, *switches = (_named(part) for part in name.split())
@@ -120,7 +154,11 @@ def main() -> None:
     if openai_agents is not None and ":" in recorder:
         openai_agents.set_tracing_disabled(False)
     go(1)
-    print("null", file=told, flush=True)
+    before = exported()
+    with looking():
+        go(1)
+    of_two = exported() - before, Kept.characters
+    print(json.dumps({"spans": of_two[0] / 2, "characters": of_two[1] / 2}), file=told, flush=True)
     for _ in sys.stdin:
         before = exported()
         took = go(runs)

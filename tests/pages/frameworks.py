@@ -26,6 +26,10 @@ Nothing of the agent's code is changed. `spanreplay doctor -- python agent.py` s
 
 A client of MCP has no agent of its own: a loop over a model's SDK asks for the tools of its server.
 
+Of an agent that a web server serves (`spanreplay record -- uvicorn app:app`) each request is a run of its own, also of several at once.
+Start the replay in the same way and ask it the same, in whatever order. An application that is asked inside the process, as by the
+`TestClient` of FastAPI, runs in a replay as the rest of the program does.
+
 An agent of each to try, without a key: [examples](examples/README.md). Beside these: [commands](commands.md),
 [skills and prompts](skills.md).
 

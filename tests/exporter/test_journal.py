@@ -453,10 +453,10 @@ def test_a_full_disk_costs_only_what_did_not_fit(store: Path, writer: JournalWri
 def test_content_that_did_not_fit_is_left_out_and_tried_again(store: Path, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch) -> None:
     real = JournalFile.write
 
-    def write(self: JournalFile, text: str) -> None:
-        if json.loads(text)["t"] == "blob":
+    def write(self: JournalFile, line: bytes) -> None:
+        if json.loads(line)["t"] == "blob":
             raise OSError(errno.ENOSPC, "full")
-        real(self, text)
+        real(self, line)
 
     monkeypatch.setattr(JournalFile, "write", write)
     text = "x" * 600

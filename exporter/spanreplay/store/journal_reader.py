@@ -6,7 +6,7 @@ from base64 import b64decode
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Final, Self
+from typing import BinaryIO, Final, Self
 from zlib import crc32
 
 from spanreplay.store.encoding import Json, written_map
@@ -51,7 +51,7 @@ class JournalReader(Iterator[tuple[int, Form]]):
         self.offset = offset
         """Bytes that need not be read again."""
         self.bad_lines = 0
-        self._file: io.BufferedReader = path.open("rb", buffering=_BUFFER)
+        self._file: BinaryIO = path.open("rb", buffering=_BUFFER)
         self._end = self._file.seek(0, io.SEEK_END)
         self._file.seek(offset)
 

@@ -3,6 +3,7 @@
 import contextlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from spanreplay.spans.record import LogRecord, Resource, SpanRecord
@@ -71,17 +72,10 @@ def load_logs(connection: "Connection", trace_ids: Sequence[str], damaged: list[
         [[*trace_ids]],
     )
     with _damage_named("log records"):
-        exact = digests_hold(connection)
-        forms = _undamaged(rows, lambda row: _log_form(row, exact=exact), damaged)
+        check = _checker(connection)
+        forms = _undamaged(rows, lambda row: check("a log record", json.loads(row["record"]), row["digest"]), damaged)
         reader = _reader(connection, forms, damaged)
         return [reader.log(form) for form in forms]
-
-
-def _log_form(row: dict[str, Any], *, exact: bool) -> Form:
-    form: Form = json.loads(row["record"])
-    if exact:
-        _check("a log record", form, row["digest"])
-    return form
 
 
 def _undamaged(rows: Iterable[dict[str, Any]], read: Callable[[dict[str, Any]], Form], damaged: list[str] | None) -> list[Form]:
@@ -113,8 +107,12 @@ def _select(connection: "Connection", statement: str, parameters: Sequence[Any])
 
 def _read_spans(connection: "Connection", rows: Iterable[dict[str, Any]], damaged: list[str] | None = None) -> list[SpanRecord]:
     with _damage_named("spans"):
-        exact = digests_hold(connection)
-        forms = _undamaged(rows, _verified if exact else lambda row: version_of(row, current=True).form, damaged)
+        check = _checker(connection)
+        forms = _undamaged(
+            rows,
+            lambda row: check(f"span {row['span_id']} of trace {row['trace_id']}", version_of(row, current=True).form, row["digest"]),
+            damaged,
+        )
         reader = _reader(connection, forms, damaged)
         return [reader.span(form) for form in forms]
 
@@ -124,17 +122,17 @@ def digests_hold(connection: "Connection") -> bool:
     return connection.execute("SELECT 1 FROM meta WHERE key = 'digests' AND value = 'exact'").fetchall() != []
 
 
-def _verified(row: dict[str, Any]) -> Form:
-    """The form of a span, if it is what its digest says: texts that are too short to be kept by their own digests are verified so."""
-    form = version_of(row, current=True).form
-    _check(f"span {row['span_id']} of trace {row['trace_id']}", form, row["digest"])
-    return form
+def _checker(connection: "Connection") -> Callable[[str, Form, str | None], Form]:
+    """Gives back a form that is what its digest says: texts that are too short to be kept by their own digests are verified so."""
+    exact = cache(lambda: digests_hold(connection))  # asked only where one differs, which hardly ever is
 
+    def check(what: str, form: Form, digest: str | None) -> Form:
+        found = digest_of(to_sorted_json(form).encode("ascii"))
+        if digest != found and exact():
+            raise DamagedStoreError(f"{what} has been changed: its digest is {digest}, and what is there has {found}. {_RESTORE}")
+        return form
 
-def _check(what: str, form: Form, digest: str | None) -> None:
-    found = digest_of(to_sorted_json(form).encode("ascii"))
-    if digest != found:
-        raise DamagedStoreError(f"{what} has been changed: its digest is {digest}, and what is there has {found}. {_RESTORE}")
+    return check
 
 
 def _reader(connection: "Connection", forms: Sequence[Form], damaged: list[str] | None = None) -> FormReader:

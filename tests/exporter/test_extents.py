@@ -69,11 +69,11 @@ class Rows:
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 1000), st.integers(0, 50)), max_size=40))
 def test_every_trace_lies_in_one_of_a_few_stretches(given_rows: list[tuple[int, int, int]]) -> None:
-    found = [(f"{trace}", None, None, first, first + more) for trace, first, more in given_rows]
+    found = [(f"{trace}", first, first + more) for trace, first, more in given_rows]
     made = stretches(Rows(found), {row[0] for row in found})  # type: ignore[arg-type]
     assert len(made) <= extents._MOST
     assert sorted(trace for one in made for trace in one.traces) == sorted({row[0] for row in found})
-    for trace, _, _, first, last in found:
+    for trace, first, last in found:
         (stretch,) = (one for one in made if trace in one.traces)
         assert stretch.first_ns <= first <= last <= stretch.last_ns
     assert all(after.first_ns > before.last_ns for before, after in pairwise(made))

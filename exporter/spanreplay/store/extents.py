@@ -6,7 +6,7 @@ trace is looked for between its first and its last moment, which reads a few gro
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, LiteralString, NamedTuple
 
 from spanreplay.store.span_rows import COLUMNS
 
@@ -33,7 +33,7 @@ class Stretch(NamedTuple):
 def stretches(connection: "Connection", trace_ids: Iterable[str]) -> list[Stretch]:
     """Where to look for the spans of these traces, other versions of spans too; each trace is in one stretch, unknown ones in none."""
     ends: dict[str, tuple[int, int]] = {}
-    for trace_id, _, _, first, last in _select(connection, {*trace_ids}):
+    for trace_id, first, last in _select(connection, {*trace_ids}, "trace_id, first_ns, last_ns"):
         known = ends.get(trace_id, (first, last))
         ends[trace_id] = min(first, known[0]), max(last, known[1])
     found: list[Stretch] = []
@@ -67,7 +67,7 @@ def widen(connection: "Connection", rows: Iterable[tuple[Any, ...]]) -> None:
         new[name] = min(first, start), max(last, start)
     if not new:
         return
-    known = _select(connection, {trace_id for trace_id, _, _ in new})
+    known = _select(connection, {trace_id for trace_id, _, _ in new}, "trace_id, run_id, command_id, first_ns, last_ns")
     if known:
         covered = {row[:3] for row in known if row[:3] in new and row[3] <= new[row[:3]][0] and new[row[:3]][1] <= row[4]}
         if len(covered) == len(new):
@@ -87,9 +87,9 @@ _INSERT: Final = """
 """
 
 
-def _select(connection: "Connection", trace_ids: set[str]) -> list[tuple[Any, ...]]:
+def _select(connection: "Connection", trace_ids: set[str], columns: LiteralString) -> list[tuple[Any, ...]]:
     one = len(trace_ids) == 1  # most often, and told so DuckDB skips more
     among = "= md5_number_lower($1)" if one else "IN (SELECT md5_number_lower(unnest($1)))"
-    statement = f"SELECT trace_id, run_id, command_id, first_ns, last_ns FROM extents WHERE key {among}"  # noqa: S608 - ours, all of it
+    statement = f"SELECT {columns} FROM extents WHERE key {among}"  # noqa: S608 - ours, all of it
     rows = connection.execute(statement, [*trace_ids] if one else [[*trace_ids]]).fetchall()
     return [row for row in rows if row[0] in trace_ids]

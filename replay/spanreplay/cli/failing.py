@@ -14,6 +14,8 @@ EXIT_INTERNAL: Final = 70
 """A fault of spanreplay itself (``EX_SOFTWARE`` of sysexits)."""
 EXIT_INTERRUPTED: Final = 130
 """128 + SIGINT, as shells have it."""
+QUERY_INTERRUPTED: Final = "Query interrupted"
+"""The ``RuntimeError`` that DuckDB raises in place of what a signal's handler has raised during a query."""
 
 
 def exit_code_of(work: Callable[[], int | None], *, trace: bool) -> int:
@@ -39,7 +41,7 @@ def exit_code_of(work: Callable[[], int | None], *, trace: bool) -> int:
         complain("interrupted")
         return EXIT_INTERRUPTED
     except RuntimeError as error:
-        if str(error) != "Query interrupted":  # what DuckDB makes of Ctrl-C
+        if str(error) != QUERY_INTERRUPTED:
             return _reported(error, trace=trace)
         complain("interrupted")
         return EXIT_INTERRUPTED

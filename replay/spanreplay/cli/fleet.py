@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from spanreplay.cli.failing import QUERY_INTERRUPTED
 from spanreplay.cli.filtering import Filters
 from spanreplay.cli.judged import Reports
 from spanreplay.cli.options import WrongUse, complain, detail, many, print_json, print_text, quiet, say
@@ -70,7 +71,7 @@ def replay_all(
     results: list[Result] = []
     stopped: BaseException | None = None
     with (
-        _ended_by_sigterm(),
+        _ended_by_sigterm() as stop,
         every_run(target, store, filters, apart=apart) as units,
         tempfile.TemporaryDirectory(prefix="spanreplay-") as folder,
     ):
@@ -89,8 +90,8 @@ def replay_all(
                             print_text(render_result(result))
                         if result.exit_code:
                             detail(result.text + ("\n" + result.said if result.said else ""))
-            except (KeyboardInterrupt, SystemExit) as error:
-                stopped = error
+            except (KeyboardInterrupt, SystemExit, RuntimeError) as error:
+                stopped = stop.meant_by(error)
                 results.append(_rest(units, len(results)))
     results.sort(key=lambda result: result.number)
     if as_json:
@@ -103,16 +104,35 @@ def replay_all(
     return worst([result.exit_code for result in results])
 
 
+class _Stop:
+    """Whether this process was told to end."""
+
+    code: int | None = None
+
+    def __call__(self, number: int, _: object) -> None:
+        self.code = 128 + number
+        raise SystemExit(self.code)
+
+    def meant_by(self, error: BaseException) -> BaseException:
+        """What the signal raised, also where DuckDB has put its own error in place of that.
+
+        Raises:
+            RuntimeError: the error is no interruption.
+        """
+        if not isinstance(error, RuntimeError):
+            return error
+        if str(error) != QUERY_INTERRUPTED:
+            raise error
+        return KeyboardInterrupt() if self.code is None else SystemExit(self.code)
+
+
 @contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
+def _ended_by_sigterm() -> Iterator[_Stop]:
     """SIGTERM ends this process as an exception does: with its workers, and what they execute."""
-
-    def end(number: int, _: object) -> None:
-        raise SystemExit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, end)
+    stop = _Stop()
+    before = signal.signal(signal.SIGTERM, stop)
     try:
-        yield
+        yield stop
     finally:
         signal.signal(signal.SIGTERM, before)
 

@@ -47,3 +47,39 @@ def test_a_difference_that_may_come_from_missing_state_says_so(desk: Desk) -> No
     done = desk.replay(words, "--allow-write", ".", "--isolate", "hook")
     assert done.code == 1, done
     assert "a difference may come from missing state: what memory.db, logs/agent.log, notes.json.new held before the run is not" in done.out
+
+
+def test_what_may_be_written_beside_the_state_is_the_real_file_and_the_state_stays_a_copy(desk: Desk) -> None:
+    words = [sys.executable, str(AGENT)]
+    (desk.work / "logs" / "agent.log").write_text("earlier\n")
+    assert desk.spanreplay("record", "--state", "memory.db", "--state", "notes.json", "--state", "logs", command=words).code == 0
+    after = files(desk)
+    replayed = desk.replay(words, "--json", "--allow-write", "memory.db", "--allow-write", "logs/agent.log", "--allow-write", ".")
+    found = json.loads(replayed.out)["replay"]
+    if "namespace" in found["isolation"] or "level 2" not in found["isolation"]:
+        pytest.skip(found["isolation"])
+    assert (replayed.code, found["differences"]) == (0, []), replayed
+    assert files(desk) == after
+    (desk.work / "apart").mkdir()
+    writing = desk.work / "writing.py"
+    writing.write_text(
+        "import pathlib, sqlite3\n"
+        "from spanreplay.instrumentation import tool\n"
+        "@tool(effect='read')\n"
+        "def think(about): return about\n"
+        "db = sqlite3.connect('memory.db')\n"
+        "db.execute('insert into seen values (7)')\n"
+        "db.commit()\n"
+        "with open('other.log', 'a') as log: log.write(think('x'))\n"
+        "pathlib.Path('apart', 'y').write_text(think('y'))\n"
+    )
+    words = [sys.executable, str(writing)]
+    assert desk.spanreplay("record", "--state", "memory.db", command=words).code == 0
+    after = files(desk)
+    (desk.work / "apart" / "y").unlink()
+    replayed = desk.replay(words, "--json", "--allow-write", "other.log", "--allow-write", "apart")
+    found = json.loads(replayed.out)["replay"]
+    assert (replayed.code, found["differences"], found["refusals"]) == (0, [], []), replayed
+    assert found["isolation"].endswith("; the recorded state is in place")
+    assert (desk.work / "other.log").read_text() == "xx"
+    assert {name: digest for name, digest in files(desk).items() if name != "other.log"} == {k: v for k, v in after.items() if k != "other.log"}

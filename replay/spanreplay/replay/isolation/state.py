@@ -20,7 +20,7 @@ from spanreplay.replay.model import Json
 
 _FOLDER: Final = "state"
 _RECURSIVE_PRIVATE: Final = 0x4000 | 1 << 18
-_BIND: Final = 4096
+_RECURSIVE_BIND: Final = 4096 | 16384
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ def put_back(scratch: Path, state: Json, keep: Sequence[Path] = ()) -> Restored:
     Args:
         scratch: of the replay.
         state: as in ``spanreplay.run.state``, see :mod:`spanreplay.recording.state`.
-        keep: what must go on to be the real thing, beside scratch.
+        keep: what must go on to be the real thing, beside scratch. The state wins over what lies in it and over what holds it.
 
     Raises:
         NotOfferedError: the machine does not allow it; the real files are what the program sees.
@@ -54,23 +54,25 @@ def put_back(scratch: Path, state: Json, keep: Sequence[Path] = ()) -> Restored:
     if not kept:
         return Restored()
     here = Path.cwd()
-    folders = _around([Path(one["path"]) for one in kept])
-    with _held([scratch, *keep]) as held:
-        enter(NEW_MOUNTS)
+    paths = [Path(one["path"]) for one in kept]
+    folders = _around(paths)
+    real = [scratch, *(one for one in (path.resolve() for path in keep) if not any(_share(one, path) for path in paths))]
+    enter(NEW_MOUNTS)
+    with _held(real) as held:  # only now: what was opened in another namespace cannot be mounted in this one
         try:
             _mount(None, Path("/"), None, _RECURSIVE_PRIVATE)
             for number, folder in enumerate(folders):
                 _overlay(folder, scratch / _FOLDER / str(number))
                 for path, descriptor in held.items():
                     if path.is_relative_to(folder):
-                        _mount(f"/proc/self/fd/{descriptor}", path, None, _BIND)
+                        _mount(f"/proc/self/fd/{descriptor}", path, None, _RECURSIVE_BIND)
             os.chdir(here)  # a working folder that was entered before is the real one
             if _is_first(scratch):
                 for one in kept:
                     _restore(one)
         except OSError as error:
             raise NotOfferedError(f"the recorded state cannot be put back: {error}") from error
-    return Restored(paths=tuple(Path(one["path"]) for one in kept), overlaid=tuple(folders))
+    return Restored(paths=tuple(paths), overlaid=tuple(folders))
 
 
 def _kept(state: Json) -> Iterator[Mapping[str, Any]]:
@@ -85,6 +87,10 @@ def _around(paths: Sequence[Path]) -> list[Path]:
     """The folders that are there around some paths, none of them inside another."""
     found = {next(parent for parent in path.parents if parent.is_dir()) for path in paths}
     return sorted(one for one in found if not any(other in one.parents for other in found))
+
+
+def _share(one: Path, other: Path) -> bool:
+    return one.is_relative_to(other) or other.is_relative_to(one)
 
 
 @contextmanager

@@ -161,6 +161,9 @@ class Answer:
     """What the tool changed in place, see :class:`Held`."""
     left_alone: Callable[[list[str]], None] | None = None
     """Told what of that was not changed again, as the agent had changed it itself."""
+    fed: Callable[[Encoded], bool] | None = None
+    """Told what the agent has written to a command while that ran: ``{"stdin", "stdin_open"}``, as in the command's result. Gives whether
+    that differs, or raises what is to stop the agent."""
     unreadable: Callable[[str], BaseException] | None = None
     """Makes what to raise when the recorded value cannot be read, from the reason."""
 

@@ -3,14 +3,16 @@
 A step of kind ``io`` named by the program. Its input is ``{"command": [words] or text, "cwd", "stdin"}``, the last two where they are known
 at the start; its result::
 
-    {"exit_code": int, "stdout": text, "stderr": text, "stdin": text, "signals": [int], "polls": int, "timeouts": int,
-     "timed_out": [seconds], "open": [name], "files": {path: …}}
+    {"exit_code": int, "stdout": text, "stderr": text, "stdin": text, "stdin_open": true, "signals": [int], "polls": int,
+     "timeouts": int, "timed_out": [seconds], "open": [name], "files": {path: …}}
 
 ``stdout`` and ``stderr`` are ``null`` where the agent did not take them, by a pipe or into a file of its own; everything behind them is
-there only where there is something. ``exit_code`` is ``null`` where the agent has left the command running, or did not wait for its end.
-``signals`` are those that the agent sent, ``polls`` how often it asked and was told that the command still ran, ``timeouts`` how often
-it waited in vain, ``timed_out`` how long it had waited as it was told, where that is not what it had asked for, ``open`` the streams that
-had not ended when it sent the first signal, or left. For ``files`` see :mod:`spanreplay.instrumentation.commands_files`.
+there only where there is something. ``stdin`` is what the agent wrote to the command while that ran, ``stdin_open`` that it may not be all:
+the agent had not closed it by the end, or could not write on. ``exit_code`` is ``null`` where the agent has left the command running, or
+did not wait for its end. ``signals`` are those that the agent sent, ``polls`` how often it asked and was told that the command still ran,
+``timeouts`` how often it waited in vain, ``timed_out`` how long it had waited as it was told, where that is not what it had asked for,
+``open`` the streams that had not ended when it sent the first signal, or left. For ``files`` see
+:mod:`spanreplay.instrumentation.commands_files`.
 """
 
 import os
@@ -172,6 +174,27 @@ class Taken:
             return whole
 
 
+class Fed(Taken):
+    """What the agent writes to a command, up to :data:`LIMIT`; ``over`` when it has closed that."""
+
+    past = False
+    """``communicate`` writes now, and has told what."""
+    broken = False
+    """The command has read no further."""
+
+    def all(self, data: object, encoding: str | None = None, errors: str | None = None) -> None:
+        """The last of it, as ``communicate`` is given it; what comes later does not count."""
+        if not self.over and data:
+            self.add(data.encode(encoding or "utf-8", errors or "strict") if isinstance(data, str) else bytes(data))  # type: ignore[call-overload]
+        self.over = True
+
+    def told(self) -> dict[str, Any]:
+        """As a result has it."""
+        value = self.value()
+        open_ = {} if self.over and not self.broken else {"stdin_open": True}
+        return {"stdin": _without_temporary(value) if isinstance(value, str) else value, **open_}
+
+
 class Into:
     """A file of the agent's own that a command writes one of its streams to."""
 
@@ -196,6 +219,8 @@ class Live:
         self.step = step
         self.streams: dict[str, Taken] = {}
         self.into: dict[str, Into] = {}
+        self.fed: Fed | None = None
+        """What the agent writes to it, where that is seen."""
         self.signals: list[int] = []
         self.open: list[str] = []
         """The streams that had not ended when the agent sent the first signal."""
@@ -268,6 +293,7 @@ class Live:
         counted: dict[str, object] = {"signals": self.signals, "polls": self.polls, "timeouts": self.timeouts, "open": self.open}
         counted["timed_out"] = self.timed_out if self._odd_waits else []
         made |= {name: value for name, value in counted.items() if value}
+        made |= {} if self.fed is None else self.fed.told()
         if self._before is not None and (changed := commands_files.changes(self._before)):
             made["files"] = changed
         return made

@@ -4,7 +4,8 @@ The libraries want a subclass of their own stream classes; it is made where they
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from typing import Any
 
 from spanreplay.boundary import boundary
@@ -41,8 +42,9 @@ class SyncStream:
             raise
         self._exchange.closed()
 
-    def __del__(self) -> None:
-        self._exchange.closed()
+    def __del__(self, _finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not _finalizing():  # else the names of modules are gone
+            self._exchange.closed()
 
 
 class AsyncStream:
@@ -78,8 +80,9 @@ class AsyncStream:
             raise
         self._exchange.closed()
 
-    def __del__(self) -> None:
-        self._exchange.closed()
+    def __del__(self, _finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not _finalizing():  # else the names of modules are gone
+            self._exchange.closed()
 
 
 class RecordedSync:

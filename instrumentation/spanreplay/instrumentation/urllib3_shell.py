@@ -191,9 +191,9 @@ def _observed(base: Any) -> Any:
             if not self._spanreplay_reading:
                 self._spanreplay_exchange.closed()
 
-        def __del__(self) -> None:
+        def __del__(self, _finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
             exchange = self.__dict__.get("_spanreplay_exchange")
-            if exchange is not None:
+            if exchange is not None and not _finalizing():  # else the names of modules are gone
                 exchange.closed()
             super().__del__()
 

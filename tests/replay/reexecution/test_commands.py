@@ -114,3 +114,56 @@ def test_commands_left_running_stopped_as_a_group_and_writing_into_a_file_are_an
     told: dict[str, Any] = json.loads(replayed.stdout)["replay"]
     assert (replayed.returncode, told["equal"], told["differences"], told["refusals"]) == (0, True, [], []), replayed.stderr
     assert said in replayed.stderr
+
+
+GIVEN = """
+import asyncio, subprocess, sys
+from spanreplay.instrumentation import agent_run
+
+SORT = [sys.executable, "-c", "import sys; print(sorted(sys.stdin))"]
+
+def spoken():
+    global kept
+    kept = subprocess.Popen(SORT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return kept.communicate(INPUT)
+
+async def awaited():
+    process = await asyncio.create_subprocess_exec(*SORT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    return await process.communicate(INPUT.encode())
+
+def written():
+    with subprocess.Popen(SORT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdin.write(INPUT.encode())
+        process.stdin.close()
+        return process.stdout.read()
+
+def left_open():
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, text=True, bufsize=1)
+    print(INPUT, file=process.stdin, end="", flush=True)
+    return process.wait()
+
+INPUT = "b\\na\\n"
+with agent_run("sorter"):
+    said = [spoken(), asyncio.run(awaited()), written(), left_open()]
+print(said)
+"""
+
+
+def test_what_an_agent_writes_to_a_command_is_compared(tmp_path: Path) -> None:
+    (tmp_path / "sorter.py").write_text(GIVEN)
+    recorded = spanreplay(tmp_path, "record", "--", sys.executable, "sorter.py")
+    assert (recorded.returncode, "ignored" in recorded.stderr) == (0, False), recorded.stderr
+
+    def told(*options: str) -> Any:
+        replayed = spanreplay(tmp_path, "replay", "last", "--json", *options, "--", sys.executable, "sorter.py")
+        assert "ignored" not in replayed.stderr
+        found = json.loads(replayed.stdout)["replay"]
+        return replayed.returncode, [(d["kind"], d["step"], d["field"], d["actual"]) for d in found["differences"]]
+
+    assert told() == (0, [])
+    (tmp_path / "sorter.py").write_text(GIVEN.replace('INPUT = "b\\na', 'INPUT = "b\\nc'))
+    code, differences = told()
+    assert (code, [d[::2] for d in differences]) == (1, [("input", "stdin")])
+    code, differences = told("--all-differences")
+    assert (code, [d[::2] for d in differences]) == (1, [("input", "stdin")] * 4)
+    assert told("--ignore", "stdin") == (0, [])

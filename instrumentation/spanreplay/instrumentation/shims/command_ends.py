@@ -100,13 +100,17 @@ def _forget(popen: Any, live: Live, code: int | None) -> None:
 
 def collected(original: Callable[..., Any]) -> Callable[..., Any]:
     """``__del__``: the agent has forgotten the command."""
+    finalizing, known_of, stub = sys.is_finalizing, held, Stub  # at the end of the interpreter the names of modules are gone
 
     @functools.wraps(original)
     def __del__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 — it stands in for one
-        known = held(self)
-        if isinstance(known, Stub):
-            if not sys.is_finalizing():
-                known.settle(waiting=False)
+        if finalizing():  # the recording, or the replay, is over
+            if not isinstance(getattr(self, "_spanreplay", None), stub):
+                original(self, *args, **kwargs)
+            return
+        known = known_of(self)
+        if isinstance(known, stub):
+            known.settle(waiting=False)
             return
         seen = getattr(self, "returncode", None)  # it may not have come to that
         try:

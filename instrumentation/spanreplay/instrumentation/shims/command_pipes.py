@@ -3,11 +3,12 @@
 import io
 import os
 import stat
+import sys
 from _thread import start_new_thread
 from collections.abc import Callable
 from typing import Any, Final
 
-from spanreplay.instrumentation.commands import Taken
+from spanreplay.instrumentation.commands import Fed, Taken
 
 _BY_ITSELF: Final = 32_768
 """Bytes that a pipe takes at once on every system."""
@@ -66,6 +67,63 @@ def tapped(stream: Any, taken: Taken, over: Callable[[], None]) -> Any:
     return _Tap(stream, taken, over) if isinstance(stream, io.FileIO) else stream
 
 
+def fed(stream: Any, given: Fed, over: Callable[[], None]) -> Any:
+    """A stream that keeps what is written to it.
+
+    Args:
+        stream: of a ``Popen``.
+        given: gets what is written.
+        over: called when it has been closed.
+    """
+    if isinstance(stream, io.TextIOWrapper):
+        encoding, errors, lines, through = stream.encoding, stream.errors, stream.line_buffering, stream.write_through
+        inner = fed(stream.detach(), given, over)
+        return io.TextIOWrapper(inner, encoding=encoding, errors=errors, line_buffering=lines, write_through=through)
+    if isinstance(stream, io.BufferedWriter):
+        return io.BufferedWriter(_Feed(stream.detach(), given, over))
+    return _Feed(stream, given, over) if isinstance(stream, io.FileIO) else stream
+
+
+class _Feed(io.RawIOBase):
+    """The writing end of a pipe, whose content is kept as it is written."""
+
+    def __init__(self, raw: Any, given: Fed, over: Callable[[], None]) -> None:
+        self._raw = raw
+        self._given = given
+        self._over = over
+        self.name = raw.name
+        self.mode = "wb"
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return int(self._raw.fileno())
+
+    def isatty(self) -> bool:
+        return False
+
+    def write(self, data: Any, /) -> int | None:
+        given = self._given
+        try:
+            size: int | None = self._raw.write(data)
+        except OSError:
+            given.broken = given.broken or not given.past
+            raise
+        if size and not given.past:
+            given.add(bytes(memoryview(data).cast("B")[:size]))
+        return size
+
+    def close(self, _finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if self.closed:
+            return
+        self._given.over = True  # before a command that reads to the end can end
+        self._raw.close()
+        super().close()
+        if not _finalizing():
+            self._over()
+
+
 class _Tap(io.RawIOBase):
     """The reading end of a pipe, whose content is kept as it is read."""
 
@@ -94,11 +152,12 @@ class _Tap(io.RawIOBase):
             self._ended()
         return size
 
-    def close(self) -> None:
+    def close(self, _finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         if not self.closed:
             self._raw.close()
             super().close()
-            self._ended()
+            if not _finalizing():  # else the names of modules are gone
+                self._ended()
 
     def _ended(self) -> None:
         self._taken.over = True

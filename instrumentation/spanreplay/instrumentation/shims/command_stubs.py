@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from spanreplay.boundary import boundary
 from spanreplay.boundary.call import Answer
+from spanreplay.boundary.errors import ControlSignal
 from spanreplay.boundary.step import Step
 from spanreplay.content import codec
-from spanreplay.instrumentation.commands import Live, Result
+from spanreplay.instrumentation.commands import Fed, Live, Result
 
 _HELD: Final = "_spanreplay"
 """Attribute of a ``Popen``."""
@@ -35,7 +36,29 @@ class Stub:
         """Until the agent ends it."""
         self.ends: list[int] = []
         """Of pipes that end when the command does, and that is when the agent ends it."""
+        self.fed: Fed | None = None
+        """What the agent writes to it, where that is seen."""
+        self._compared = False
         self._settled = False
+
+    def compare_input(self, *, stops: bool = True) -> None:
+        """Compare what the agent has written to the command up to now with the record; once it is all, for the last time.
+
+        Args:
+            stops: a difference may stop the agent here.
+
+        Raises:
+            ControlSignal: it differs.
+        """
+        if self.fed is None or self._compared or self.answer.fed is None:
+            return
+        self._compared = self.fed.over
+        try:
+            self._compared = self.answer.fed(codec.encode(self.fed.told())) or self._compared
+        except ControlSignal:
+            self._compared = True
+            if stops:
+                raise
 
     def end(self) -> None:
         """The agent ends the command, or forgets it."""
@@ -48,6 +71,7 @@ class Stub:
         """The agent has got what it waited for: siblings that came later in the record may follow."""
         if self._settled:
             return
+        self.compare_input(stops=waiting)
         self._settled = True
         self.end()
         if self.result.left:  # its end was the end of all

@@ -7,9 +7,10 @@ import functools
 import subprocess
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
-from spanreplay.instrumentation.commands import Live, Taken
+from spanreplay.instrumentation.commands import Fed, Live, Taken
 from spanreplay.instrumentation.shims import command_pipes
 from spanreplay.instrumentation.shims.command_stubs import Stub, held
 
@@ -36,6 +37,38 @@ def tap(popen: Any, live: Live) -> None:
         live.step.session.failed(f"what {live.step.path} writes")
 
 
+def feed(popen: Any, known: Live | Stub) -> None:
+    """Stand between the agent and what it writes to the command."""
+    if popen.stdin is None:
+        return
+    try:
+        known.fed = Fed()
+        over = known.compare_input if isinstance(known, Stub) else _nothing
+        popen.stdin = command_pipes.fed(popen.stdin, known.fed, over)
+    except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+        known.fed = None
+        known.step.session.failed(f"what {known.step.path} reads")
+
+
+def _nothing() -> None:
+    pass
+
+
+def _given(popen: Any, known: Live | Stub, data: Any) -> None:
+    """``communicate`` writes ``data``, past the tap or through it, and closes what the command reads."""
+    fed = known.fed
+    if fed is None or popen.stdin is None or fed.past:
+        return
+    if not popen.stdin.closed:
+        with suppress(OSError):  # communicate does so too
+            popen.stdin.flush()
+    with suppress(TypeError, ValueError):  # what is odd about it is for the function to say
+        fed.all(data, getattr(popen.stdin, "encoding", None), getattr(popen.stdin, "errors", None))
+    fed.past = True
+    if isinstance(known, Stub):
+        known.compare_input()
+
+
 def look(popen: Any, live: Live, *, whole: bool = False) -> None:
     """End the step if the command has, and the agent has read everything or will read no more."""
     if popen.returncode is None or live.done:
@@ -50,6 +83,8 @@ def communicating(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def communicate(self: Any, input: Any = None, timeout: Any = None) -> Any:  # noqa: A002 — as it is called there
         known = held(self)
+        if known is not None:
+            _given(self, known, input)
         if isinstance(known, Stub):
             _run_out(self, known, timeout)
         if not isinstance(known, Live):

@@ -87,12 +87,15 @@ def _starting(original: Callable[..., Any]) -> Callable[..., Any]:
         answer = step.ask()
         if answer is None:
             streams = _streams(signature, (self, *args), kwargs)
-            _start(self, step, lambda: original(self, *args, **kwargs), streams)
+            _start(self, step, lambda: original(self, *args, **kwargs), streams, fed=_known_input(frame) is None)
         elif answer.error is not None:
             boundary.give(step, answer)
         else:
-            hold(self, Stub(step, answer))
+            stub = Stub(step, answer)
+            hold(self, stub)
             original(self, *args, **kwargs)
+            if _known_input(frame) is None:
+                command_waits.feed(self, stub)
 
     return __init__
 
@@ -117,7 +120,7 @@ def _into_files(live: Live, streams: dict[str, Any]) -> None:
                 live.writes_to(name, fd)
 
 
-def _start(popen: Any, step: Step, original: Callable[[], Any], streams: dict[str, Any]) -> None:
+def _start(popen: Any, step: Step, original: Callable[[], Any], streams: dict[str, Any], *, fed: bool) -> None:
     """Let it run: it is recorded, or takes part in the replay."""
     replaying = step.session.mode == "replay" and not step.runs
     live = None if replaying else Live(step)
@@ -139,6 +142,8 @@ def _start(popen: Any, step: Step, original: Callable[[], Any], streams: dict[st
     hold(popen, live)
     by_pid[popen.pid] = popen
     command_waits.tap(popen, live)
+    if fed:
+        command_waits.feed(popen, live)
 
 
 def _known_input(frame: FrameType | None) -> str | bytes | None:

@@ -8,9 +8,10 @@ import asyncio
 import functools
 from asyncio import base_subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
-from spanreplay.instrumentation.commands import Live, Taken
+from spanreplay.instrumentation.commands import Fed, Live, Taken
 from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims.command_stubs import Stub, held
 
@@ -45,6 +46,21 @@ def _ending(original: Callable[..., Any]) -> Callable[..., Any]:
     return _call_connection_lost
 
 
+def _communicating(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    async def communicate(self: Any, input: Any = None) -> Any:  # noqa: A002 — as it is called there
+        known = held(self._transport.get_extra_info("subprocess"))
+        if known is not None and self.stdin is not None:
+            known.fed = Fed()
+            with suppress(TypeError, ValueError):  # what is odd about it is for the function to say
+                known.fed.all(input)
+            if isinstance(known, Stub):
+                known.compare_input()
+        return await original(self, input)
+
+    return communicate
+
+
 def _watching(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def add_child_handler(self: Any, pid: int, callback: Any, *args: Any) -> None:
@@ -72,6 +88,7 @@ def install() -> None:
     """Patch asyncio's transports and watchers."""
     _patches.replace(base_subprocess.BaseSubprocessTransport, "_pipe_data_received", _receiving)
     _patches.replace(base_subprocess.BaseSubprocessTransport, "_call_connection_lost", _ending)
+    _patches.replace(asyncio.subprocess.Process, "communicate", _communicating)
     events = asyncio.unix_events if hasattr(asyncio, "unix_events") else None
     for name in _WATCHERS:
         watcher = getattr(events, name, None)

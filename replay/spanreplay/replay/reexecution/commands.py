@@ -8,16 +8,20 @@ shim, so it holds for a replayed command only, and outside of an agent's run; in
 import os
 import shlex
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import PurePath
 from typing import Final
 
 from spanreplay.boundary.step import Step as LiveStep
+from spanreplay.content import codec
+from spanreplay.content.canonical import canonical_json
+from spanreplay.content.codec import CodecError
 from spanreplay.exporter import environment_variables as env
 from spanreplay.replay.isolation.callers import thread_name, user_line
 from spanreplay.replay.isolation.refusal import OutsideActionRefused, Refusal
 from spanreplay.replay.model import Run, Step
+from spanreplay.replay.reexecution.forms import parsed
 from spanreplay.replay.reexecution.ledger import Ledger
 from spanreplay.replay.reexecution.matching import RecordedRun
 from spanreplay.semconv import attributes as names
@@ -58,6 +62,50 @@ def refuse(step: LiveStep, ledger: Ledger) -> BaseException:
     )
     ledger.enter("refused", **{key: str(value) for key, value in asdict(refusal).items()}, text=refusal.describe())
     return OutsideActionRefused(refusal)
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What was written to a command while it ran, where that differs."""
+
+    recorded: str
+    actual: str
+
+    def whole(self, asked: str | None) -> tuple[str, str]:
+        """Recorded and actual input of the command, of which ``asked`` was known at its start."""
+        known = parsed(asked)
+        start: dict[str, object] = known if isinstance(known, dict) else {}
+        return canonical_json({**start, "stdin": self.recorded}), canonical_json({**start, "stdin": self.actual})
+
+
+def inputs_of(found: Step, given: str) -> Inputs | None:
+    """How what the agent has written to a command differs from the record; ``None`` where it does not, or is not known.
+
+    Where either may not be all, one must be the beginning of the other.
+
+    Args:
+        found: the recorded command.
+        given: typed JSON of ``stdin`` and ``stdin_open``, as in the result of a command.
+    """
+    wanted, actual = _written(found.typed_result), _written(given)
+    if wanted is None or actual is None:
+        return None
+    (was, was_open), (now, now_open) = wanted, actual
+    shared = min(len(was), len(now)) if was_open or now_open else max(len(was), len(now))
+    if was[:shared] == now[:shared]:
+        return None
+    return Inputs(was.decode(errors="backslashreplace"), now.decode(errors="backslashreplace"))
+
+
+def _written(result: str | None) -> tuple[bytes, bool] | None:
+    try:
+        held = codec.decode(result or "null")
+    except CodecError:
+        return None
+    written = held.get("stdin") if isinstance(held, Mapping) else None
+    if isinstance(written, str):
+        written = written.encode("utf-8", "surrogatepass")
+    return (written, bool(held.get("stdin_open"))) if isinstance(written, bytes) and isinstance(held, Mapping) else None
 
 
 def is_python(words: Sequence[str]) -> bool:

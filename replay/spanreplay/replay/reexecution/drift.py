@@ -6,12 +6,14 @@ from typing import Any, Final
 from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.content import codec
 from spanreplay.content.codec import CodecError
+from spanreplay.instrumentation.commands import LAYER as COMMAND
 from spanreplay.replay.model import Step
 from spanreplay.replay.reexecution.diff import first_difference, shown
 from spanreplay.replay.reexecution.forms import comparable, parsed
 from spanreplay.replay.reexecution.ledger import Difference
 from spanreplay.semconv import attributes as names
 
+_WRITTEN: Final = frozenset({"stdin", "stdin_open"})
 _FLUENT: Final = frozenset({"id", "created", "call_id", "tool_call_id"})
 """Keys of what a model says that are new each time."""
 
@@ -33,6 +35,8 @@ def drifted(step: LiveStep, found: Step, run_id: str) -> Difference | None:
     )
     if found.kind != "model_call" and (found.typed_result is None or step.result is None):
         return None
+    if step.call.layer == COMMAND and isinstance(before, dict) and isinstance(now, dict):  # what the agent wrote is nothing it gave
+        before, now = ({key: value for key, value in side.items() if key not in _WRITTEN} for side in (before, now))
     different = first_difference(before, now)
     if different is None:
         return None

@@ -10,6 +10,7 @@ from typing import Final, NoReturn
 from spanreplay.boundary.call import Answer, Call
 from spanreplay.boundary.scope import Scope, step_label
 from spanreplay.boundary.step import Step as LiveStep
+from spanreplay.content.codec import Encoded
 from spanreplay.content.redaction import mask
 from spanreplay.instrumentation.commands import LAYER as COMMAND
 from spanreplay.replay.isolation.callers import user_line
@@ -22,7 +23,7 @@ from spanreplay.replay.reexecution.candidates import Recording
 from spanreplay.replay.reexecution.claims import Claims
 from spanreplay.replay.reexecution.clock import RecordedClock
 from spanreplay.replay.reexecution.closed import CallRefused
-from spanreplay.replay.reexecution.commands import refuse, takes_part
+from spanreplay.replay.reexecution.commands import inputs_of, refuse, takes_part
 from spanreplay.replay.reexecution.drift import drifted
 from spanreplay.replay.reexecution.errors import ReplayDivergence
 from spanreplay.replay.reexecution.foreign import ForeignRecording, Pool
@@ -319,6 +320,22 @@ class RecordedCalls:
 
     # ---- answers ------------------------------------------------------------------------------------------------
 
+    def _compare_fed(self, step: LiveStep, recorded: RecordedRun, found: Step, given: Encoded) -> bool:
+        """What the agent wrote to a command while that ran is a part of its input that is known late."""
+        redactor = step.session.redactor
+        text = (redactor.typed(given.text) if given.typed else redactor.text(given.text))[0]
+        inputs = inputs_of(found, text)
+        with self._lock:
+            if self.stopped is not None or inputs is None or self._comparing.ignores(("stdin",), inputs.recorded, inputs.actual):
+                return False
+            wanted, asked = inputs.whole(recorded.input_of(found))
+            made = differing.of_input(step, found, recorded, wanted, asked, self._comparing, None)
+            if not self._comparing.all_differences and (self._part is None or not self._part.policy.leave):
+                raise self._entered(made[0])
+            for difference in differing.told_again(made, self._told):
+                self.ledger.differ(difference)
+            return True
+
     def _answer(self, step: LiveStep, recorded: RecordedRun, found: Step) -> Answer:
         keeper = self._keeper(recorded)
         return Answer(
@@ -330,6 +347,7 @@ class RecordedCalls:
             left_alone=lambda names: self.ledger.enter("alone", run=recorded.run.run_id, step=found.seq, names=names),
             exchange=found.wire,
             duration_ns=duration_ns(found),
+            fed=(lambda given: self._compare_fed(step, recorded, found, given)) if step.call.layer == COMMAND else None,
             turn=keeper.turn(found.seq),
             beyond=lambda: self._entered_at(recorded, found, "beyond", _CANCELLED if found.outcome == "cancelled" else _BEYOND),
             unreadable=lambda why: self._entered_at(recorded, found, "not_replayable", f"the record cannot answer it: {why}"),

@@ -4,7 +4,7 @@ import base64
 import dataclasses
 import re
 import uuid
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
 from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from spanreplay.content._decoding import Decoder
 from spanreplay.content._http import client_of, http_parts, http_tag
+from spanreplay.content._library import ARGUMENTS, CALLED, CLASS, FACTORY, arguments_of, factory_name, tuple_parts
 from spanreplay.content._types import KIND, PAYLOAD, TAG, declares, kind_of, model_fields, name_of, resolve, slots_of
 from spanreplay.content.canonical import canonical_json
 from spanreplay.content.errors import RecordedError
@@ -106,6 +107,12 @@ class Encoder:
             return self._tag("path", str(value), c=cls.__name__)
         if http_tag(cls) is not None:
             return self._http(cls, value)
+        found = arguments_of(value)
+        if found is not None:
+            return self._tag("text", safe_text(value), **{CLASS: found[0], ARGUMENTS: self._list(found[1])})
+        if isinstance(value, tuple) and (parts := tuple_parts(value)) is not None:
+            more = {CLASS: parts[0], ARGUMENTS: self.value(parts[1])}
+            return self._tag("tuple", self._list(tuple.__iter__(value)), **more)
         for base, handler in _EXACT.items():
             if isinstance(value, base):
                 self.lossy = True
@@ -134,6 +141,16 @@ class Encoder:
             return self._tag("dict", self._pairs(items))
         return {key: self.value(item) for key, item in items}
 
+    def _counter(self, value: Counter[Any]) -> Any:
+        return self._tag("dict", self._pairs(list(value.items())), **{CLASS: "Counter"})
+
+    def _defaultdict(self, value: defaultdict[Any, Any]) -> Any:
+        factory = factory_name(value)
+        if factory is None and value.default_factory is not None:
+            self.lossy = True  # it is the agent's own: the replay cannot make it, and a key that is not there has no value then
+        more = {CLASS: "defaultdict"} if factory is None else {CLASS: "defaultdict", FACTORY: factory}
+        return self._tag("dict", self._pairs(list(value.items())), **more)
+
     def _pairs(self, items: Iterable[tuple[Any, Any]]) -> list[Any]:
         return [[self.value(key), self.value(item)] for key, item in items]
 
@@ -160,6 +177,8 @@ class Encoder:
                 more["zone"] = key
             else:
                 self.lossy = True
+        elif zone is not None and zone.tzname(None) != timezone(zone.utcoffset(None) or timedelta()).tzname(None):
+            more[CALLED] = zone.tzname(None)
         return more
 
     def _http(self, cls: type, value: Any) -> Any:
@@ -311,6 +330,8 @@ def _restores(tree: dict[str, Any], value: BaseException) -> bool:
 
 _EXACT: Final[dict[type, Callable[[Encoder, Any], Any]]] = {
     OrderedDict: lambda encoder, value: encoder._tag("OrderedDict", encoder._pairs(list(value.items()))),
+    Counter: Encoder._counter,
+    defaultdict: Encoder._defaultdict,
     dict: Encoder._dict,
     list: Encoder._list,
     tuple: lambda encoder, value: encoder._tag("tuple", encoder._list(tuple.__iter__(value))),

@@ -1,8 +1,9 @@
 """The readable view of a typed JSON tree: the tags gone, the values left."""
 
 import json
-from typing import Any
+from typing import Any, Final
 
+from spanreplay.content._library import ARGUMENTS, CALLED, CLASS, FACTORY
 from spanreplay.content._types import KIND, PAYLOAD, TAG
 
 
@@ -20,6 +21,27 @@ def plain_tree(tree: Any) -> Any:
     if not is_tag(tree):
         return {key: plain_tree(item) for key, item in tree.items()}
     return _plain_tag(tree)
+
+
+def without_classes(tree: Any) -> Any:
+    """Return a typed tree as recordings have it that were made before classes of the standard library were kept."""
+    if isinstance(tree, list):
+        return [without_classes(item) for item in tree]
+    if not isinstance(tree, dict):
+        return tree
+    dropped = _LATER.get(tree[TAG], frozenset()) if is_tag(tree) else frozenset()
+    made = {key: without_classes(item) for key, item in tree.items() if key not in dropped}
+    if CLASS in tree and dropped and tree[TAG] == "dict" and _is_pairs(made[PAYLOAD]):
+        pairs = made[PAYLOAD]
+        if all(isinstance(key, str) and key != TAG for key, _ in pairs):
+            return dict(pairs)
+    return made
+
+
+_LATER: Final = {
+    **dict.fromkeys(("text", "dict", "tuple"), frozenset({CLASS, ARGUMENTS, FACTORY})),
+    **dict.fromkeys(("datetime", "time"), frozenset({CALLED})),
+}
 
 
 def _plain_tag(tree: dict[str, Any]) -> Any:

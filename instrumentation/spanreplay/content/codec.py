@@ -7,6 +7,8 @@
   (UTF-8, or ``"e": "base64"``), ``datetime``, ``date``, ``time``, ``timedelta``, ``decimal``, ``uuid``, ``path``, ``complex``,
   ``dict`` and ``OrderedDict`` (pairs), ``int`` (hex, above 600 digits), ``str`` (pieces, where two lone surrogates are neighbours),
   ``request`` and ``response`` of httpx, httpx2 and requests (``c`` is the client), and ``text``: what could be kept as a description only.
+  With ``c`` and ``a``, a ``text`` is a value of the standard library that is made again, and ``c`` beside ``dict`` and ``tuple`` is which
+  of their subclasses there it was, from the closed table of ``_library``; who does not know it finds the text, ``dict`` or ``tuple``.
 * ``$t`` with a colon is ``module:QualName`` of a class, and ``k`` its kind: ``model`` (pydantic; ``extra``,
   ``set``, ``private`` and ``state`` beside ``v``), ``dataclass``, ``namedtuple``, ``enum`` (``n`` is the member), ``exception``.
 
@@ -23,12 +25,23 @@ from typing import Any, Final
 
 from spanreplay.content._decoding import Decoder
 from spanreplay.content._encoding import DEPTH_LIMIT, INT_LIMIT, Encoder, safe_text
-from spanreplay.content._plain import plain_tree
+from spanreplay.content._plain import plain_tree, without_classes
 from spanreplay.content._types import KIND, PAYLOAD, TAG, classes_of, name_of
 from spanreplay.content.errors import CodecError, RecordedError
 from spanreplay.content.json_text import LONG, encoder, readable
 
-__all__ = ["CodecError", "Encoded", "RecordedError", "decode", "decode_exception", "encode", "encode_exception", "is_typed", "plain"]
+__all__ = [
+    "CodecError",
+    "Encoded",
+    "RecordedError",
+    "decode",
+    "decode_exception",
+    "encode",
+    "encode_exception",
+    "is_typed",
+    "plain",
+    "without_classes",
+]
 
 _LEAVES: Final = frozenset({str, float, bool, type(None)})
 _QUOTED_TAG: Final = f'"{TAG}"'

@@ -5,19 +5,31 @@ from functools import lru_cache
 from typing import Any
 
 from spanreplay.content.canonical import canonical_json
+from spanreplay.content.codec import without_classes
 from spanreplay.content.redaction import mask
 
 
 @lru_cache(maxsize=128)
 def comparable(text: str | None) -> str | None:
-    """The form in which two inputs are compared: canonical JSON, redactions without their run's hash."""
+    """The form in which two inputs are compared: canonical JSON, redactions without their run's hash.
+
+    What older recordings do not have of types counts for nothing.
+    """
     if text is None:
         return None
     masked = mask(text)
     try:
-        return canonical_json(json.loads(masked))
+        tree = json.loads(masked)
+        return canonical_json(_as_of_old(tree) if '"$t"' in masked else tree)
     except ValueError:
         return masked
+
+
+def _as_of_old(tree: Any) -> Any:
+    try:
+        return without_classes(tree)
+    except RecursionError:  # no text of the codec is as deep
+        return tree
 
 
 def parsed(text: str | None) -> Any:

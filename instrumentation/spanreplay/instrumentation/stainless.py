@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 from spanreplay.content.canonical import canonical_writer
 from spanreplay.instrumentation.hooks import UnsupportedError, expect
 from spanreplay.instrumentation.patching import Patches
+from spanreplay.instrumentation.shims.callbacks import out_of_order
 from spanreplay.instrumentation.shims.randomness import left_out
 from spanreplay.instrumentation.shortcut import Foreseen, Method, begun, foreseen
 
@@ -196,7 +197,8 @@ def _observed(original: Callable[..., Any], owner: Any, method: Posted) -> Calla
         async def acreate(self: Any, *args: Any, **arguments: Any) -> Any:
             found = known(self, args, arguments)
             if found is None:
-                return await original(self, *args, **arguments)
+                with out_of_order():  # a new client looks in a thread where it runs
+                    return await original(self, *args, **arguments)
             if _is_more_than_an_object(arguments):
                 return await method.sdk.post(method, self._client, arguments, found.body, is_async=True)
             left_out(found.scope)  # the key that each of their requests gets

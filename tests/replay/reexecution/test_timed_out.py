@@ -9,7 +9,8 @@ import anyio
 import pytest
 
 from spanreplay.instrumentation import agent_run, tool
-from spanreplay.instrumentation.shims import deadlines
+from spanreplay.instrumentation.shims import callbacks, deadlines
+from spanreplay.replay.reexecution import orders
 from support.taped import Tape, recorded, replayed, told
 
 LIMIT_S = 0.03
@@ -325,3 +326,79 @@ def test_what_is_entered_and_never_left_is_not_kept(monkeypatch: pytest.MonkeyPa
     gc.collect()
     assert not deadlines._entered
     assert not deadlines._to_expire
+
+
+async def in_time() -> str:
+    """A machine that is busy takes longer than the program allows."""
+
+    async def works() -> str:
+        if not recording:
+            await asyncio.sleep(5 * LIMIT_S)
+        return await look("a")
+
+    try:
+        return await asyncio.wait_for(works(), limit_s)
+    except TimeoutError:
+        return "late"
+
+
+def test_a_deadline_that_did_not_expire_waits_for_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{__name__}.limit_s", LONG_S)
+    tape = recorded(agent(in_time))
+    monkeypatch.setattr(f"{__name__}.recording", False)
+    monkeypatch.setattr(f"{__name__}.limit_s", LIMIT_S)
+    monkeypatch.setattr(orders, "WAIT_S", 1.0)
+    assert told(replayed(tape, agent(in_time))) == []
+
+
+async def behind_another_one() -> None:
+    asked_for = asyncio.Event()
+
+    async def other() -> None:
+        if not recording:
+            await asked_for.wait()
+        await look("other")
+
+    task = asyncio.create_task(other())
+    if recording:
+        await task
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(look("a"), limit_s)
+    asked_for.set()
+    await task
+
+
+def test_an_answer_that_the_agent_gave_up_before_it_came_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        with agent_run("agent"):
+            await behind_another_one()
+
+    monkeypatch.setattr(f"{__name__}.limit_s", LONG_S)
+    tape = recorded(main)
+    monkeypatch.setattr(f"{__name__}.recording", False)
+    monkeypatch.setattr(f"{__name__}.limit_s", LIMIT_S)
+    monkeypatch.setattr(orders, "WAIT_S", 0.02)
+    result = replayed(tape, main)
+    assert [kind for kind, *_ in told(result)] == ["unreached"]
+    assert "gave up" in result.verdict.differences[0].detail
+    assert len(result.verdict.unreached) == 1
+
+
+def test_a_job_that_an_sdk_starts_only_while_it_is_recorded_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def asks(name: str) -> str:
+        if recording or name != "warm":
+            with callbacks.out_of_order():
+                await asyncio.to_thread(str)
+        return await look(name)
+
+    async def main() -> None:
+        with agent_run("agent"):
+            for name in ("warm", "a", "b"):
+                await asyncio.create_task(asks(name))
+
+    tape = recorded(main)
+    monkeypatch.setattr(f"{__name__}.recording", False)
+    monkeypatch.setattr(orders, "WAIT_S", 0.02)
+    result = replayed(tape, main)
+    assert result.equal
+    assert result.verdict.order_relaxed == 0

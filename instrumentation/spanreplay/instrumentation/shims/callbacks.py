@@ -1,13 +1,16 @@
 """The order in which jobs of threads and processes are heard of: callbacks of their futures, results of pools, answers to an event loop.
 
 ``asyncio.to_thread`` and ``run_in_executor`` hear of a job by such a callback; threads of anyio and trio report to the loop themselves.
+Jobs of a model SDK's own, which a replay need not start, have no place in the order: nobody is to wait for one that never comes.
 """
 
 import asyncio
 import concurrent.futures
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final
 
 import wrapt
@@ -24,6 +27,17 @@ _CALLED: Final = "called"
 _OURS: Final = ("concurrent.futures.", "spanreplay.")
 _patches = Patches()
 _hooked: Final[set[str]] = set()
+_of_sdk: ContextVar[bool] = ContextVar("spanreplay.jobs of an SDK", default=False)
+
+
+@contextmanager
+def out_of_order() -> Iterator[None]:
+    """Jobs that are started inside are not ordered: a replay that answers a method of an SDK does not run what it starts."""
+    token = _of_sdk.set(True)
+    try:
+        yield
+    finally:
+        _of_sdk.reset(token)
 
 
 def _adding(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,7 +45,7 @@ def _adding(original: Callable[..., Any]) -> Callable[..., Any]:
     def add_done_callback(self: Any, fn: Callable[[Any], Any]) -> None:
         scope = scopes.current_scope() if scopes.process.active else None
         path = None if scope is None else path_of(self)
-        if scope is None or path is None or str(getattr(fn, "__module__", "")).startswith(_OURS):
+        if scope is None or path is None or _of_sdk.get() or str(getattr(fn, "__module__", "")).startswith(_OURS):
             original(self, fn)
             return
         order = arrivals(scope, _CALLED, of_run=True, once=False)

@@ -21,6 +21,7 @@ from spanreplay.boundary import loops
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.orders import Channel, Wait, channel_of
 from spanreplay.boundary.scope import Scope
+from spanreplay.boundary.session import Session
 from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims.jobs import path_of
 
@@ -107,10 +108,16 @@ class Deadline:
         """Let it expire now."""
         self._expire()
 
+    @property
+    def is_to_come_in_time(self) -> bool:
+        """It did not expire when it was recorded, and that is told here."""
+        told = self._session.told_orders if self._session.mode == "replay" else None
+        return told is not None and not told.released and self.place is None
+
     def is_late(self) -> float | None:
         """How many seconds it is to wait longer, as it did not expire when it was recorded; ``None`` where it is to expire."""
-        told = self._session.told_orders if self._session.mode == "replay" else None
-        if told is None or told.released or self.place is not None:
+        told = self._session.told_orders
+        if told is None or not self.is_to_come_in_time:
             return None
         if self._patience is None:
             self._patience = told.patience(0)
@@ -124,6 +131,8 @@ class Deadline:
         """It has."""
         if not self.over:
             self.over = True
+            if self.is_to_come_in_time:
+                _ran_out.add(self._session)
             if self._session.orders is not None:
                 self._session.orders.add(self._channel, 0, (self._by, self._number, self._session.latest))
 
@@ -147,6 +156,14 @@ _entered: Final["WeakKeyDictionary[Any, Deadline]"] = WeakKeyDictionary()
 """By what the program has entered."""
 _to_expire: Final["WeakSet[Deadline]"] = WeakSet()
 """Those that the program is inside of and that expired when they were recorded."""
+
+_ran_out: Final["WeakSet[Session]"] = WeakSet()
+"""Replays in which a deadline expired that had not when it was recorded."""
+
+
+def one_ran_out(session: Session) -> bool:
+    """Whether a deadline has expired in a replay that had not when it was recorded: what it cancelled is missing here."""
+    return session in _ran_out
 
 
 def awaited(path: str) -> Deadline | None:
@@ -268,7 +285,8 @@ def _limiting(original: Callable[..., Any]) -> Callable[..., Any]:
             deadline = _enter(expire)
         if deadline is None or timeout is None:
             return await original(fut, timeout)
-        timeout += deadline.is_late() or 0.0
+        if deadline.is_to_come_in_time:
+            return await _in_time(original, asyncio.ensure_future(fut), timeout, deadline)
         try:
             if deadline.place is not None:
                 given.append(asyncio.ensure_future(fut))
@@ -292,6 +310,32 @@ def _limiting(original: Callable[..., Any]) -> Callable[..., Any]:
             _leave(deadline)
 
     return wait_for
+
+
+async def _in_time(original: Callable[..., Any], given: "asyncio.Future[Any]", seconds: float, deadline: Deadline) -> Any:
+    """Wait for what came in time when it was recorded, also a little longer than the program does."""
+    loop = asyncio.get_running_loop()
+    timer: asyncio.TimerHandle
+
+    def ring() -> None:
+        nonlocal timer
+        later = deadline.is_late()
+        if later is not None:
+            timer = loop.call_later(later, ring)
+        elif given.cancel():
+            deadline.expired()
+
+    timer = loop.call_later(seconds, ring)
+    try:
+        return await original(given, None)
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if not deadline.over or task is None or task.cancelling():
+            raise
+        raise TimeoutError from error
+    finally:
+        timer.cancel()
+        _leave(deadline)
 
 
 # ---- anyio on asyncio -------------------------------------------------------------------------------------------

@@ -114,6 +114,8 @@ class Totals:
     """Run id to the ``seq`` of every recorded step that answered a call."""
     covered: dict[str, set[int]] = field(default_factory=dict)
     """Run id to the steps inside a stubbed tool: nobody asked for them."""
+    given_up: dict[str, set[int]] = field(default_factory=dict)
+    """Run id to the steps whose answer the agent did not wait for, as a deadline ran out that had not when they were recorded."""
     by_input: int = 0
     """Steps matched by what was asked, because the path could not know the caller."""
     by_meaning: int = 0
@@ -243,6 +245,7 @@ _EVENTS: Final[Mapping[str, Callable[[Totals, Mapping[str, Any]], None]]] = {
     "started": _started,
     "used": _used,
     "covered": _covered,
+    "given_up": lambda totals, facts: totals.given_up.setdefault(facts["run"], set()).add(facts["step"]),
     "one_more": _one_more,
     "withdrawn": _withdrawn,
     "run": lambda totals, facts: totals.runs_matched.add(facts["run"]),
@@ -266,8 +269,12 @@ _EVENTS: Final[Mapping[str, Callable[[Totals, Mapping[str, Any]], None]]] = {
 
 
 def unreached(run: Run, totals: Totals) -> list[Step]:
-    """The steps of a run that no call asked for, in order. A call that was cancelled or stopped, or never ended, need not come again."""
+    """The steps of a run that no call asked for, or whose answer was not waited for, in order.
+
+    A call that was cancelled or stopped, or never ended, need not come again.
+    """
     used = totals.used.get(run.run_id, set()) | {facts["step"] for facts in totals.live if facts["run"] == run.run_id}
+    used -= totals.given_up.get(run.run_id, set())
     spoken = used | totals.covered.get(run.run_id, set())
     if is_foreign(run):
         spoken |= _excused(run, used, spoken)

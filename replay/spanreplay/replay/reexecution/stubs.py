@@ -42,7 +42,7 @@ from spanreplay.replay.reexecution.run_order import RunOrder
 from spanreplay.replay.reexecution.standing import duration_ns, forked_by, passes, sub_agent_of
 from spanreplay.replay.reexecution.stopped import WHY, was_stopped
 from spanreplay.replay.reexecution.tasks import StoppedTasks
-from spanreplay.replay.reexecution.timed_out import stop_of
+from spanreplay.replay.reexecution.timed_out import is_given_up, stop_of
 from spanreplay.replay.reexecution.unmade import enter_unmade
 
 _NO_RUN: Final = "the record has no further run of this agent"
@@ -248,6 +248,8 @@ class RecordedCalls:
             self._compare_end(step, self._runs.id_of(step), found.seq, found.outcome, found.typed_result, found.typed_error, found)
         elif step.outcome == "abandoned" and isinstance(step.recorded, Step) and step.recorded.typed_items is not None:
             self._compare_leaving(step.recorded, step)
+        elif isinstance(step.recorded, Step) and is_given_up(step, step.recorded):
+            self.ledger.enter("given_up", run=self._runs.id_of(step), step=step.recorded.seq)
 
     def _ended_live(self, step: LiveStep) -> None:
         """A live call is over: compare it where the replay goes on with the record, and let those follow that come after it there."""

@@ -56,6 +56,16 @@ def stop_of(step: LiveStep, recorded: RecordedRun, missed: Missed, there: Step |
     return None if ended is None else Stop(act=lambda: None, pending_ns=ended[1] * 1_000_000)
 
 
+def is_given_up(step: LiveStep, recorded: Step) -> bool:
+    """Whether a call did not get its answer, as a deadline ran out here that had not when it was recorded.
+
+    Args:
+        step: the call, which has ended.
+        recorded: what answers it.
+    """
+    return step.outcome == "cancelled" and recorded.outcome == "ok" and deadlines.one_ran_out(step.session)
+
+
 def _before_its_first(step: LiveStep, recorded: RecordedRun) -> tuple[int, int] | None:
     """When the task around a call was cancelled, that had made none by then, where others like it made just this one: it would have too."""
     scope: Scope | None = step.scope

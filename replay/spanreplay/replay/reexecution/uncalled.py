@@ -11,6 +11,7 @@ from spanreplay.replay.reexecution.ledger import Difference, Ledger, unreached
 from spanreplay.replay.reexecution.out_of_order import asked_for, enter_made_later, enter_not_made
 
 _NAMED: Final = 3
+_GIVEN_UP: Final = "recorded, but the agent gave up before it had the answer: a deadline ran out here that had not when it was recorded"
 
 
 def enter_unreached(runs: Sequence[Run], ledger: Ledger, *, all_differences: bool = False) -> None:
@@ -51,7 +52,8 @@ def _enter_all(runs: Sequence[Run], ledger: Ledger) -> None:
             detail = f"recorded in run {run.run_id[:12]}, to which the command did not come"
         for step in unreached(run, totals):
             if not enter_not_made(totals, run.run_id, step.seq):
-                ledger.differ(_of(run, step, detail))
+                given_up = step.seq in totals.given_up.get(run.run_id, ())
+                ledger.differ(_of(run, step, _GIVEN_UP if given_up else detail))
         if left_out and not run.steps:
             detail = f"recorded as run {run.run_id[:12]}, which the agent did not begin"
             ledger.differ(Difference(kind="unreached", run_id=run.run_id, step=None, name=f"agent {run.agent_name}", detail=detail))

@@ -91,6 +91,7 @@ class _Feed(io.RawIOBase):
         self._raw = raw
         self._given = given
         self._over = over
+        self._process = os.getpid()
         self.name = raw.name
         self.mode = "wb"
 
@@ -120,7 +121,7 @@ class _Feed(io.RawIOBase):
         self._given.over = True  # before a command that reads to the end can end
         self._raw.close()
         super().close()
-        if not _finalizing():
+        if not _finalizing() and self._process == os.getpid():  # what a forked process inherits is not its own
             self._over()
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -228,3 +229,49 @@ def test_many_siblings_whose_sleeps_are_chance_replay_equal(number: int, monkeyp
             result = replayed(tape, agent(form))
             assert told(result) == []
             assert result.verdict.order_relaxed == 0
+
+
+@pytest.mark.parametrize("form", [by_group, lambda: _caught()], ids=["by_group", "gathered"])
+def test_all_that_came_to_their_ends_with_an_error_do_again_where_the_record_shows_nobody_cancelled(
+    form: Callable[[], Awaitable[list[object]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{__name__}.FAILS", 0)
+    sleeps(monkeypatch, first=(0,) * N, then=(10,) * N)
+    tape = recorded(agent(form))
+    assert outcomes(tape) == {0: "error", **dict.fromkeys(range(1, N), "ok")}
+    for first in ((0,) * N, (9, 7, 5, 3, 1, 0)):
+        sleeps(monkeypatch, first)
+        result = replayed(tape, agent(form))
+        assert told(result) == []
+        assert result.verdict.order_relaxed == 0
+
+
+async def _caught() -> list[object]:
+    """What has come by the time the error is seen; nobody is cancelled."""
+    come: list[object] = []
+
+    async def keeps(i: int) -> None:
+        come.append(await one(i))
+
+    try:
+        await asyncio.gather(*(keeps(i) for i in range(N)))
+    except ValueError:
+        pass
+    return list(come)
+
+
+def test_threads_have_one_after_the_other_what_ended_right_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[int] = []
+    turn = turns.Turns({}, lambda: None, together={1: (1, 2, 3), 2: (1, 2, 3), 3: (1, 2, 3)})
+
+    def waits(seq: int) -> None:
+        turn.wait(seq)
+        given.append(seq)
+        turn.given(seq)
+
+    threads = [threading.Thread(target=waits, args=(seq,)) for seq in (3, 2, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert given == [1, 2, 3]

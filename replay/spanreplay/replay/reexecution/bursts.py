@@ -3,6 +3,9 @@
 A task that fails has its siblings cancelled, in a ``TaskGroup`` and by many who ``gather``, though not at once: those whose answers came in
 the same turn of the event loop go on first, and those whose timers were due. A replay that gave one answer after the other would have them
 cancelled. So such answers are given in one turn of the loop, in their order, when all of them have been asked for.
+
+The record need not show who was cancelled: all may have come to their ends, or have been between two calls. So what ended right after the
+error of another task, with nothing begun meanwhile, is given with it too.
 """
 
 from bisect import bisect, bisect_left
@@ -17,6 +20,8 @@ from spanreplay.replay.reexecution.holding import is_read_on
 
 _AT_ONCE_NS: Final = 50_000_000
 """What an answer has cancelled ends so soon after it, also on a machine that is busy."""
+_ONE_TURN_NS: Final = 5_000_000
+"""So soon after each other end calls of one turn of a loop: that of an error takes a millisecond to keep."""
 _MOST: Final = 200
 """Calls that are looked at for those that ended with one: more seldom do."""
 
@@ -28,7 +33,7 @@ class Burst:
     Attributes:
         steps: in the order in which they ended; only the first, where that has not failed: who takes the first of several answers and has
             the others cancelled takes those as well that came with it.
-        until: where in the order of the record the first call was cancelled.
+        until: where in the order of the record the first call was cancelled, or, where none was, something else may have come.
     """
 
     steps: tuple[Step, ...]
@@ -55,12 +60,14 @@ def bursts(ended: Sequence[Step], all_steps: Iterable[Step]) -> Sequence[Burst]:
     begins: list[Step] | None = None
     for number, first in enumerate(ended):
         at = bisect(ends, first.seq_end or 0)
-        if not _may_cancel(first) or at == len(ends) or (found and (first.seq_end or 0) < found[-1].until):
+        if not _may_cancel(first) or (found and (first.seq_end or 0) < found[-1].until):
             continue
-        victim, until = cancelled[at], ends[at]
+        victim = cancelled[at] if at < len(ends) else None
+        if victim is None or (victim.ended_ns or 0) - (first.ended_ns or 0) > _AT_ONCE_NS:
+            found += _right_after(ended, number)
+            continue
+        until = ends[at]
         if first.typed_error is None and ended[number + 1] is not victim:
-            continue
-        if (victim.ended_ns or 0) - (first.ended_ns or 0) > _AT_ONCE_NS:
             continue
         begins = sorted(all_steps, key=_start) if begins is None else begins
         meanwhile = islice(begins, bisect(begins, first.seq_end or 0, key=_start), bisect(begins, until, key=_start))
@@ -73,6 +80,19 @@ def bursts(ended: Sequence[Step], all_steps: Iterable[Step]) -> Sequence[Burst]:
                 burst = Burst(steps=(*burst.steps, step), until=until)
         found.append(burst)
     return found
+
+
+def _right_after(ended: Sequence[Step], number: int) -> Sequence[Burst]:
+    """An error, and what ended right after it in other tasks, with nothing begun in between; nothing where there is none."""
+    first = last = ended[number]
+    steps = [first]
+    for step in islice(ended, number + 1, number + _MOST) if first.typed_error is not None else ():
+        apart = (step.seq_end or 0) != (last.seq_end or 0) + 1 or (step.ended_ns or 0) - (last.ended_ns or 0) > _ONE_TURN_NS
+        if apart or (step.seq_start or 0) > (first.seq_end or 0) or not _may_cancel(step) or any(_is_near(step, one) for one in steps):
+            break
+        steps.append(step)
+        last = step
+    return [Burst(steps=tuple(steps), until=(last.seq_end or 0) + 1)] if len(steps) > 1 else []
 
 
 def in_bursts(ended: Sequence[Step], found: Sequence[Burst]) -> Sequence[tuple[Step, ...]]:

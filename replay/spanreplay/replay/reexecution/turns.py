@@ -144,11 +144,25 @@ class Turns:
                 others_rest()  # one of them may have been handed the stream, and not have read in it yet
                 awaited = self._awaited(seq)
             self._await(seq, awaited)
+        if seq in self._together:
+            self._await_those_before(seq)
         last = self._last
         if last is not None and not self._released:
             last.rest()
             if self._last is last:
                 self._last = None
+
+    def _await_those_before(self, seq: int) -> None:
+        """Threads have no turns of a loop: what is given together goes to one after the other."""
+        those = self._together[seq]
+        with self._changed:
+            self._ready[seq] = lambda: None
+            self._wake_together(seq)
+        try:
+            self._await(seq, _Awaited(frozenset(those[: those.index(seq)]), _NOBODY))
+        finally:
+            with self._changed:
+                self._ready.pop(seq, None)
 
     def _await(self, seq: int, awaited: "_Awaited") -> None:
         with self._changed:

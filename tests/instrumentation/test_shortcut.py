@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import anthropic.resources.messages.messages
 import httpx2
@@ -12,7 +12,8 @@ import openai.resources.chat.completions.completions
 import openai.resources.responses.responses
 import pytest
 
-from spanreplay.instrumentation import agent_run, shortcut
+from spanreplay.instrumentation import agent_run, shortcut, stainless
+from spanreplay.instrumentation.shims import callbacks
 from spanreplay.instrumentation.shortcuts import anthropic as anthropic_methods
 from spanreplay.instrumentation.shortcuts import openai as openai_methods
 from spanreplay.instrumentation.transports import httpx2 as transport
@@ -335,3 +336,12 @@ def test_an_older_release_is_told_of_a_request_only_what_it_knows(monkeypatch: p
     finally:
         openai_methods.uninstall()
         openai_methods._sdk.cache_clear()
+
+
+def test_what_a_method_does_in_threads_has_no_place_in_the_order_of_jobs() -> None:
+    async def create(_: object) -> bool:
+        return callbacks._of_sdk.get()
+
+    method = stainless._observed(create, type, cast("Any", None))
+    assert asyncio.run(method(object()))
+    assert not callbacks._of_sdk.get()

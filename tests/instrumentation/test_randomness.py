@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from spanreplay.boundary.scope import current_scope, process
-from spanreplay.instrumentation import agent_run, tool
+from spanreplay.instrumentation import agent_run, scope, tool
 from spanreplay.instrumentation.shims import randomness
 from support.taped import recorded
 
@@ -248,3 +248,90 @@ def test_a_job_of_a_pool_of_processes_draws_the_same_whichever_worker_does_it() 
         return [job("a"), job("b")]
 
     assert made(seeds_itself, "3-s") == [random.Random(7).random(), *made(seeds_itself, "3-u")[1:]]
+
+
+def in_turns(order: list[int], act: Callable[[int], Any]) -> Callable[[], Any]:
+    """Tasks and jobs of threads that draw twice each, in this order; then the run that they are in."""
+
+    async def run() -> list[Any]:
+        found: dict[int, list[Any]] = {number: [] for number in range(4)}
+
+        async def task(number: int, turn: asyncio.Event) -> None:
+            for _ in range(2):
+                await turn.wait()
+                turn.clear()
+                found[number].append(act(number))
+                if number % 2:
+                    found[number].append(await asyncio.to_thread(act, number))
+
+        turns = [asyncio.Event() for _ in found]
+        tasks = [asyncio.create_task(task(number, turn)) for number, turn in enumerate(turns)]
+        for _ in range(2):
+            for number in order:
+                seen = len(found[number])
+                turns[number].set()
+                while len(found[number]) < seen + 1 + number % 2:
+                    await asyncio.sleep(0)
+        await asyncio.gather(*tasks)
+        return [found, random.random()]
+
+    return run
+
+
+def test_each_task_and_thread_draws_from_random_what_is_its_own() -> None:
+    def draw(number: int) -> list[float]:
+        if number == 2:
+            with agent_run("inside"):
+                return [random.random(), random.gauss()]
+        return [random.random(), random.gauss()]
+
+    first = made(in_turns([0, 1, 2, 3], draw), "4-s")
+    assert made(in_turns([3, 1, 0, 2], draw), "4-s") == first
+    assert len({pair[0] for pairs in first[0].values() for pair in pairs}) == 12
+    assert made(in_turns([0, 1, 2, 3], draw), "4-t")[0] != first[0]
+
+
+def test_from_an_older_seed_and_from_one_of_the_program_all_draw_from_the_same() -> None:
+    def flat(drawn: Any) -> list[float]:
+        return [*(number for numbers in drawn[0].values() for number in numbers), drawn[1]]
+
+    def seeding(order: list[int]) -> Callable[[], Any]:
+        def run() -> Any:
+            random.seed(42)
+            return asyncio.run(in_turns(order, lambda _: random.random())())
+
+        return run
+
+    older = [flat(made(in_turns(order, lambda _: random.random()), "3-s")) for order in ([0, 1, 2, 3], [3, 1, 0, 2])]
+    ours = [flat(made(seeding(order), "4-s")) for order in ([0, 1, 2, 3], [3, 1, 0, 2])]
+    of_older, of_ours = random.Random("spanreplay 3-s"), random.Random(42)
+    assert [sorted(one) for one in older] == [sorted(of_older.random() for _ in range(13))] * 2
+    assert [sorted(one) for one in ours] == [sorted(of_ours.random() for _ in range(13))] * 2
+
+
+def test_what_a_task_has_kept_of_the_state_it_can_draw_again() -> None:
+    async def agent() -> list[float]:
+        random.random()
+        state = random.getstate()
+        before = [random.random(), random.random()]
+        random.setstate(state)
+        return [*before, random.random(), random.random()]
+
+    first, second, *again = made(agent, "4-s")
+    assert again == [first, second]
+
+
+def test_the_main_flow_draws_on_whatever_tasks_do_and_a_named_scope_has_its_own() -> None:
+    def agent(jobs: int) -> Callable[[], list[float]]:
+        def run() -> list[float]:
+            with ThreadPoolExecutor(2) as pool:
+                list(pool.map(lambda _: random.random(), range(jobs)))
+            with scope("item"):
+                mine = random.random()
+            return [random.random(), mine]
+
+        return run
+
+    drawn = made(agent(3), "4-s")
+    assert made(agent(0), "4-s") == drawn
+    assert drawn[0] == random.Random("spanreplay 4-s").random() != drawn[1]

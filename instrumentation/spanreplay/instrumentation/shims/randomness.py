@@ -2,8 +2,9 @@
 
 A uuid comes from the seed, the causal scope and the module that ask for it and how many they have asked for. So it is the same however
 tasks and threads are scheduled, and whatever is drawn by what does not run in a replay, or not as often: the body of a tool, a model SDK
-that makes a key for each request. ``random`` is seeded once, when it is imported; what a body, an SDK or its transport draws comes from
-another generator, for the same reason, until the program seeds it itself.
+that makes a key for each request. ``random`` is seeded once, when it is imported. What a task, a thread or a job of a pool draws comes from
+a generator of its own, made from the seed and its causal path, and what a body, an SDK or its transport draws from another one, until the
+program seeds ``random`` itself: then all draw from what it has seeded.
 
 Each recorded process takes a seed of its own from the system. A forked child has one that is made from that and from where it was forked,
 and a job of a pool of processes one from where it was handed over: no two processes give the same uuid, and a replay's give the same. What
@@ -36,10 +37,12 @@ _DRAWS: Final = (
     "normalvariate", "paretovariate", "randbytes", "randint", "random", "randrange", "sample", "shuffle", "triangular", "uniform",
     "vonmisesvariate", "weibullvariate",
 )  # fmt: skip
-_BY_MODULE: Final = ("2-", "3-")
+_BY_MODULE: Final = ("2-", "3-", "4-")
 """How seeds begin that give each module uuids of its own; from any other, as recordings had once, those of a scope are one sequence."""
-_BY_PLACE: Final = "3-"
-"""How a seed begins from which forked processes and jobs of pools have theirs, and each module that asks ``tempfile`` its own names."""
+_BY_PLACE: Final = ("3-", "4-")
+"""How seeds begin from which forked processes and jobs of pools have theirs, and each module that asks ``tempfile`` its own names."""
+_BY_TASK: Final = "4-"
+"""How a seed begins from which tasks, threads and their jobs each have a generator of ``random``; from any other, all share one."""
 _MACHINERY: Final = frozenset({
     "aiohttp", "anthropic", "botocore", "google.api_core", "google.auth", "google.genai", "h11", "h2", "httpcore", "httpcore2", "httpx",
     "httpx2", "openai", "opentelemetry", "requests", "urllib3", "websockets",
@@ -53,6 +56,7 @@ _state: Final[dict[str, Any]] = {
     "by_module": False,
     "root": None,
     "by_place": False,
+    "by_task": False,
     "fresh": False,
     "seeded_by_program": False,
     "secrets": False,
@@ -66,7 +70,7 @@ _lock: Final = threading.Lock()
 
 def new_seed() -> str:
     """A seed that nobody else has."""
-    return _BY_PLACE + os.urandom(16).hex()
+    return _BY_TASK + os.urandom(16).hex()
 
 
 def left_out(scope: Scope, name: str = "uuid4") -> None:
@@ -86,9 +90,14 @@ def _module_of(frame: FrameType) -> str:
 
 def _stream(scope: Scope, name: str) -> bytes:
     """16 bytes: the next of this name in this scope. Paths are relative to the run, so the run's own is a part of it."""
+    return sha256(f"{_place(scope)}|{name}|{scope.next('!' + name)}".encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+def _place(scope: Scope) -> str:
+    """What no other scope has."""
     run = "" if scope.run is None else scope.run.path
     seed = _state["root"] if _state["by_place"] and JOB in scope.path else _state["seed"]  # any worker may do a job
-    return sha256(f"{seed}|{run}|{scope.path}|{name}|{scope.next('!' + name)}".encode("utf-8", "surrogatepass")).digest()[:16]
+    return f"{seed}|{run}|{scope.path}"
 
 
 def _patch_uuid(module: ModuleType, patches: Patches) -> None:
@@ -112,15 +121,32 @@ def _patch_uuid(module: ModuleType, patches: Patches) -> None:
 
 def _patch_random(module: ModuleType, patches: Patches) -> None:
     inside_tools = module.Random()
+    make = module.Random
 
     def observed(original: Callable[..., Any]) -> Callable[..., Any]:
-        other = getattr(inside_tools, original.__name__)
+        name = original.__name__
+        other = getattr(inside_tools, name)
 
         @functools.wraps(original)
         def drawn(*args: Any, **kwargs: Any) -> Any:
-            return other(*args, **kwargs) if _is_apart() else original(*args, **kwargs)
+            if _state["seeded_by_program"]:
+                return original(*args, **kwargs)
+            scope = here()
+            if _is_apart(scope):
+                return other(*args, **kwargs)
+            own = None if scope is None else _own(scope, make)
+            return original(*args, **kwargs) if own is None else getattr(own, name)(*args, **kwargs)
 
         return drawn
+
+    def telling(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def getstate() -> Any:
+            scope = None if _state["seeded_by_program"] else here()
+            own = None if scope is None else _own(scope, make)
+            return original() if own is None else own.getstate()
+
+        return getstate
 
     def marking(original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
@@ -137,17 +163,38 @@ def _patch_random(module: ModuleType, patches: Patches) -> None:
             patches.replace(module, name, observed)
     for name in ("seed", "setstate"):
         patches.replace(module, name, marking)
+    patches.replace(module, "getstate", telling)
     if not _state["hooked"] and hasattr(os, "register_at_fork"):
         _state["hooked"] = True
         os.register_at_fork(after_in_child=_seed_child)  # behind random's own, which seeds from the system
 
 
-def _is_apart() -> bool:
+def _own(scope: Scope, make: Callable[[str], Any]) -> Any:
+    """The generator of the task, thread or job around this scope, or of the scope that the program named; ``None`` in none of them.
+
+    Args:
+        scope: where is drawn. It remembers what is found, by the seed: a forked process has another.
+        make: a generator from a seed.
+    """
+    seed = _state["seed"]
+    if not _state["by_task"] or seed is None:
+        return None
+    try:
+        return scope.memo[seed]
+    except KeyError:
+        pass
+    around: Scope | None = scope
+    while around is not None and not around.path.rpartition("/")[2].startswith(("~", "@")):  # paths, as a replay makes forks' scopes anew
+        around = around.parent
+    found = None
+    if around is not None:
+        found = around.memo.get(seed) or around.memo.setdefault(seed, make(f"spanreplay {_place(around)}"))
+    return scope.memo.setdefault(seed, found)
+
+
+def _is_apart(scope: Scope | None) -> bool:
     """Whether what draws does not do so in a replay, or not as often: see :data:`_MACHINERY`, and the bodies of steps that are answered."""
-    if _state["seeded_by_program"]:
-        return False
     name = str(caller(2).f_globals.get("__name__"))
-    scope = here()
     step = None if scope is None else scope.step
     if not _state["by_module"]:
         return name.startswith("opentelemetry.") or (step is not None and step.call.kind == "tool_call")
@@ -211,6 +258,7 @@ def install(seed: str, *, fresh: bool, secrets: bool = False) -> None:
     if _state["seed"] is None:
         by_module = seed.startswith(_BY_MODULE)
         _state.update(seed=seed, root=seed, by_module=by_module, by_place=seed.startswith(_BY_PLACE))
+        _state.update(by_task=seed.startswith(_BY_TASK))
         _state.update(fresh=fresh, seeded_by_program=not fresh, secrets=secrets)
         begun.add(begin_job)
         _hooks.install()
@@ -292,7 +340,7 @@ def _in_child() -> None:
     if _state["seed"] is None:
         return
     if _state["fork"] is not None:
-        _state["seed"] = _BY_PLACE + _state["fork"]
+        _state["seed"] = _state["seed"][:2] + _state["fork"]
     else:
         _state["seed"] = new_seed() if _state["by_module"] else os.urandom(16).hex()
 

@@ -320,8 +320,6 @@ class RecordedCalls:
             if found.outcome == "ok" and self.stopped is None and not self.ledger.totals.refusals:
                 self.ledger.differ(differing.of_leaving(self._runs.id_of(step), found, step))
 
-    # ---- answers ------------------------------------------------------------------------------------------------
-
     def _compare_fed(self, step: LiveStep, recorded: RecordedRun, found: Step, given: Encoded) -> bool:
         """What the agent wrote to a command while that ran is a part of its input that is known late."""
         redactor = step.session.redactor
@@ -338,6 +336,8 @@ class RecordedCalls:
                 self.ledger.differ(difference)
             return True
 
+    # ---- answers ------------------------------------------------------------------------------------------------
+
     def _answer(self, step: LiveStep, recorded: RecordedRun, found: Step) -> Answer:
         keeper = self._keeper(recorded)
         return Answer(
@@ -347,9 +347,9 @@ class RecordedCalls:
             items=found.typed_items,
             left=found.typed_left,
             left_alone=lambda names: self.ledger.enter("alone", run=recorded.run.run_id, step=found.seq, names=names),
+            fed=(lambda given: self._compare_fed(step, recorded, found, given)) if step.call.layer == COMMAND else None,
             exchange=found.wire,
             duration_ns=duration_ns(found),
-            fed=(lambda given: self._compare_fed(step, recorded, found, given)) if step.call.layer == COMMAND else None,
             turn=keeper.turn(found.seq),
             beyond=lambda: self._entered_at(recorded, found, "beyond", _CANCELLED if found.outcome == "cancelled" else _BEYOND),
             unreadable=lambda why: self._entered_at(recorded, found, "not_replayable", f"the record cannot answer it: {why}"),

@@ -324,7 +324,7 @@ def test_what_is_entered_and_never_left_is_not_kept(monkeypatch: pytest.MonkeyPa
 
     recorded(main)
     gc.collect()
-    assert not deadlines._entered
+    assert not deadlines.entered
     assert not deadlines._to_expire
 
 

@@ -3,12 +3,13 @@
 from spanreplay.instrumentation.patching import Removals, looking_once
 from spanreplay.instrumentation.shims import (
     alarms,
+    asyncio_deadlines,
     callbacks,
+    cancel_scopes,
     cancelled_jobs,
     commands,
     commands_asyncio,
     completions,
-    deadlines,
     given_up,
     locks,
     nurseries,
@@ -39,7 +40,8 @@ def install() -> None:
             completions.install()
             callbacks.install()
             ordered_sets.install()
-            deadlines.install()
+            asyncio_deadlines.install()
+            cancel_scopes.install()
             alarms.install()
         locks.install()  # below what keeps who gives up to wait
         task_queues.install()
@@ -78,7 +80,8 @@ def uninstall() -> None:
         task_queues.uninstall()
         locks.uninstall()
         alarms.uninstall()
-        deadlines.uninstall()
+        asyncio_deadlines.uninstall()
+        cancel_scopes.uninstall()
         ordered_sets.uninstall()
         callbacks.uninstall()
         completions.uninstall()

@@ -8,21 +8,17 @@ there, as in ``wait_for(task)``.
 
 import asyncio
 import functools
-import math
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, Final
 from weakref import WeakKeyDictionary, WeakSet, ref
-
-import wrapt
 
 from spanreplay.boundary import loops
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.orders import Channel, Wait, channel_of
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.session import Session
-from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims.jobs import path_of
 
 _NAME: Final = "deadlines"
@@ -30,14 +26,8 @@ _BETWEEN: Final = frozenset({"asyncio", "anyio", "contextlib", "spanreplay", "tr
 """Packages that enter a deadline for somebody else."""
 _PARTS: Final = 3
 _SWALLOWED: Final = "swallowed"
-_ANYIO: Final = "anyio._backends._asyncio"
-_TRIO: Final = "trio._core._run"
-_AT_ONCE_S: Final = 1.0
-"""Within which a deadline expires that is now."""
 _CHAIN: Final = 1000
 """Tasks that are looked at, one waiting for the other."""
-_patches = Patches()
-_hooked: Final[set[str]] = set()
 
 
 class Deadline:
@@ -152,7 +142,7 @@ def _function() -> str:
 
 _inside: ContextVar[tuple[Deadline, ...]] = ContextVar("spanreplay.deadlines", default=())
 """Those that expired when they were recorded; tasks started inside of them are so too."""
-_entered: Final["WeakKeyDictionary[Any, Deadline]"] = WeakKeyDictionary()
+entered: Final["WeakKeyDictionary[Any, Deadline]"] = WeakKeyDictionary()
 """By what the program has entered."""
 _to_expire: Final["WeakSet[Deadline]"] = WeakSet()
 """Those that the program is inside of and that expired when they were recorded."""
@@ -177,7 +167,12 @@ def awaited(path: str) -> Deadline | None:
     return min(found, key=lambda one: one.place or 0, default=None)
 
 
-def _enter(expire: Callable[[], object]) -> Deadline | None:
+def enter(expire: Callable[[], object]) -> Deadline | None:
+    """A deadline that the program enters here; ``None`` where nothing is recorded or told.
+
+    Args:
+        expire: lets it expire now.
+    """
     scope = scopes.current_scope() if scopes.process.active else None
     if scope is None or (scope.session.orders is None and scope.session.told_orders is None):
         return None
@@ -191,7 +186,8 @@ def _enter(expire: Callable[[], object]) -> Deadline | None:
     return deadline
 
 
-def _leave(deadline: Deadline | None) -> None:
+def leave(deadline: Deadline | None) -> None:
+    """The program has left it."""
     if deadline is not None:
         deadline.over = True
         if deadline.place is not None:
@@ -199,245 +195,37 @@ def _leave(deadline: Deadline | None) -> None:
             _inside.set(tuple(one for one in _inside.get() if one is not deadline))
 
 
-# ---- asyncio.timeout --------------------------------------------------------------------------------------------
+def begin(block: Any, act: Callable[[Any], object], *, limited: bool) -> None:
+    """A block of a program begins.
 
+    Args:
+        block: what the program enters, which is not kept.
+        act: given it, lets its deadline expire now.
+        limited: it has a deadline.
+    """
+    entered.pop(block, None)
+    known = ref(block)
 
-def _now() -> float:
-    return asyncio.get_running_loop().time()
-
-
-def _entering(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def enter(self: Any) -> Any:
-        _entered.pop(self, None)
-        deadline = None if self.when() is None else _enter(_acting(self, lambda one: one.reschedule(_now())))
-        if deadline is not None:
-            _entered[self] = deadline
-        return original(self)
-
-    return enter
-
-
-def _leaving(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def leave(self: Any, *raised: Any) -> Any:
-        _leave(_entered.pop(self, None))
-        return original(self, *raised)
-
-    return leave
-
-
-def _leaving_in_time(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    async def leave(self: Any, *raised: Any) -> Any:
-        deadline = _entered.get(self)
-        try:
-            if deadline is not None and raised[0] is None and deadline.awaited and not deadline.swallowed:
-                raised = await _expiry(deadline)
-            if deadline is not None:
-                deadline.ends(raised[0])
-        finally:
-            _leave(_entered.pop(self, None))
-        return await original(self, *raised)
-
-    return leave
-
-
-async def _expiry(deadline: Deadline) -> tuple[Any, Any, Any]:
-    """The block has ended, and when it was recorded it had no time left: what that raises, as if it were raised at the end of the block."""
-    deadline.expire()
-    try:
-        await asyncio.sleep(_AT_ONCE_S)
-    except asyncio.CancelledError as error:
-        return type(error), error, error.__traceback__
-    return None, None, None
-
-
-def _expiring(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def _on_timeout(self: Any) -> Any:
-        deadline = _entered.get(self)
-        later = None if deadline is None else deadline.is_late()
-        if later is not None:
-            return self.reschedule(_now() + later)
-        if deadline is not None:
-            deadline.expired()
-        return original(self)
-
-    return _on_timeout
-
-
-# ---- asyncio.wait_for of Python 3.11, which has a timer of its own ------------------------------------------------
-
-
-def _limiting(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    async def wait_for(fut: Awaitable[Any], timeout: float | None) -> Any:  # noqa: ASYNC109 — its own
-        limited = timeout is not None and timeout > 0 and scopes.process.active
-        given: list[asyncio.Future[Any]] = []
-        deadline: Deadline | None = None
-
-        def expire() -> None:
-            if deadline is not None and given[0].cancel():
-                deadline.expired()
-
-        if limited:
-            deadline = _enter(expire)
-        if deadline is None or timeout is None:
-            return await original(fut, timeout)
-        if deadline.is_to_come_in_time:
-            return await _in_time(original, asyncio.ensure_future(fut), timeout, deadline)
-        try:
-            if deadline.place is not None:
-                given.append(asyncio.ensure_future(fut))
-                deadline.awaits = given[0]
-            value = await original(given[0] if given else fut, timeout)
-        except TimeoutError as error:
-            if isinstance(error.__cause__, asyncio.CancelledError):
-                deadline.expired()
-            raise
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if not deadline.over or task is None or task.cancelling():
-                raise
-            raise TimeoutError from error
-        else:
-            if not deadline.awaited:
-                return value
-            deadline.expired()
-            raise TimeoutError
-        finally:
-            _leave(deadline)
-
-    return wait_for
-
-
-async def _in_time(original: Callable[..., Any], given: "asyncio.Future[Any]", seconds: float, deadline: Deadline) -> Any:
-    """Wait for what came in time when it was recorded, also a little longer than the program does."""
-    loop = asyncio.get_running_loop()
-    timer: asyncio.TimerHandle
-
-    def ring() -> None:
-        nonlocal timer
-        later = deadline.is_late()
-        if later is not None:
-            timer = loop.call_later(later, ring)
-        elif given.cancel():
-            deadline.expired()
-
-    timer = loop.call_later(seconds, ring)
-    try:
-        return await original(given, None)
-    except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if not deadline.over or task is None or task.cancelling():
-            raise
-        raise TimeoutError from error
-    finally:
-        timer.cancel()
-        _leave(deadline)
-
-
-# ---- anyio on asyncio -------------------------------------------------------------------------------------------
-
-
-def _entering_scope(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def enter(self: Any) -> Any:
-        _entered.pop(self, None)
-        if self.deadline == math.inf:  # that of a group of tasks
-            return original(self)
-        deadline = _enter(_acting(self, lambda one: setattr(one, "deadline", _now())))
-        if deadline is not None:
-            _entered[self] = deadline
-        return original(self)
-
-    return enter
-
-
-def _cancelling(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def cancel(self: Any, *args: Any, **kwargs: Any) -> Any:
-        deadline = _entered.get(self)
-        if deadline is not None and _now() >= self.deadline:
-            deadline.expired()
-        return original(self, *args, **kwargs)
-
-    return cancel
-
-
-def _anyio(module: Any) -> None:
-    from spanreplay.instrumentation import shims
-
-    if shims._installed and hasattr(module, "CancelScope"):
-        _patches.replace(module.CancelScope, "__enter__", _entering_scope)
-        _patches.replace(module.CancelScope, "__exit__", _leaving)
-        _patches.replace(module.CancelScope, "cancel", _cancelling)
-
-
-# ---- trio -------------------------------------------------------------------------------------------------------
-
-
-def _entering_in_trio(original: Callable[..., Any], now: Callable[[], float]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def enter(self: Any) -> Any:
-        limited = min(self._deadline, getattr(self, "_relative_deadline", math.inf)) < math.inf
-        deadline = _enter(_acting(self, lambda one: setattr(one, "deadline", now()))) if limited and not self._has_been_entered else None
-        if deadline is not None:
-            _entered[self] = deadline
-        return original(self)
-
-    return enter
-
-
-def _cancelling_in_trio(original: Callable[..., Any], now: Callable[[], float]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def cancel(self: Any, *args: Any, **kwargs: Any) -> Any:
-        deadline = _entered.get(self)
-        if deadline is not None and now() >= self._deadline:
-            deadline.expired()
-        return original(self, *args, **kwargs)
-
-    return cancel
-
-
-def _trio(module: Any) -> None:
-    from spanreplay.instrumentation import shims
-
-    kind, now = getattr(module, "CancelScope", None), getattr(module, "current_time", None)
-    known = getattr(kind, "__slots__", ())
-    if shims._installed and now is not None and {"_deadline", "_has_been_entered", "__weakref__"} <= set(known):
-        _patches.replace(kind, "__enter__", functools.partial(_entering_in_trio, now=now))
-        _patches.replace(kind, "__exit__", _leaving)
-        _patches.replace(kind, "_cancel" if hasattr(kind, "_cancel") else "cancel", functools.partial(_cancelling_in_trio, now=now))
-
-
-def _acting(entered: Any, act: Callable[[Any], object]) -> Callable[[], object]:
-    """What does something with what the program has entered, and does not keep it."""
-    known = ref(entered)
-
-    def acts() -> object:
+    def expire() -> object:
         there = known()
         return None if there is None else act(there)
 
-    return acts
+    deadline = enter(expire) if limited else None
+    if deadline is not None:
+        entered[block] = deadline
 
 
-def install() -> None:
-    """Patch asyncio, and anyio and trio when they are there or come."""
-    _patches.replace(asyncio.Timeout, "__aenter__", _entering)
-    _patches.replace(asyncio.Timeout, "__aexit__", _leaving_in_time)
-    _patches.replace(asyncio.Timeout, "_on_timeout", _expiring)
-    if sys.version_info < (3, 12):
-        _patches.rebind(asyncio.tasks, "wait_for", _limiting, everywhere=True)
-    for name, patch in ((_ANYIO, _anyio), (_TRIO, _trio)):
-        if name in sys.modules:
-            patch(sys.modules[name])
-        elif name not in _hooked:
-            wrapt.register_post_import_hook(patch, name)
-            _hooked.add(name)
+def leaving(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Patches the end of a block that :func:`begin` has been told of."""
+
+    @functools.wraps(original)
+    def left(self: Any, *raised: Any) -> Any:
+        leave(entered.pop(self, None))
+        return original(self, *raised)
+
+    return left
 
 
-def uninstall() -> None:
-    """Undo :func:`install`."""
-    _patches.undo()
+def loop_time() -> float:
+    """The time of the loop that runs here, in seconds."""
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,152 @@
+"""The deadlines of asyncio (``asyncio.timeout``, ``asyncio.wait_for``), entered and left as :mod:`.deadlines` tells."""
+
+import asyncio
+import functools
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from spanreplay.boundary import scope as scopes
+from spanreplay.instrumentation.patching import Patches
+from spanreplay.instrumentation.shims import deadlines
+
+_AT_ONCE_S: Final = 1.0
+"""Within which a deadline expires that is now."""
+_patches = Patches()
+
+
+# ---- asyncio.timeout --------------------------------------------------------------------------------------------
+
+
+def _entering(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def enter(self: Any) -> Any:
+        deadlines.begin(self, lambda one: one.reschedule(deadlines.loop_time()), limited=self.when() is not None)
+        return original(self)
+
+    return enter
+
+
+def _leaving_in_time(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    async def leave(self: Any, *raised: Any) -> Any:
+        deadline = deadlines.entered.get(self)
+        try:
+            if deadline is not None and raised[0] is None and deadline.awaited and not deadline.swallowed:
+                raised = await _expiry(deadline)
+            if deadline is not None:
+                deadline.ends(raised[0])
+        finally:
+            deadlines.leave(deadlines.entered.pop(self, None))
+        return await original(self, *raised)
+
+    return leave
+
+
+async def _expiry(deadline: deadlines.Deadline) -> tuple[Any, Any, Any]:
+    """The block has ended, and when it was recorded it had no time left: what that raises, as if it were raised at the end of the block."""
+    deadline.expire()
+    try:
+        await asyncio.sleep(_AT_ONCE_S)
+    except asyncio.CancelledError as error:
+        return type(error), error, error.__traceback__
+    return None, None, None
+
+
+def _expiring(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def _on_timeout(self: Any) -> Any:
+        deadline = deadlines.entered.get(self)
+        later = None if deadline is None else deadline.is_late()
+        if later is not None:
+            return self.reschedule(deadlines.loop_time() + later)
+        if deadline is not None:
+            deadline.expired()
+        return original(self)
+
+    return _on_timeout
+
+
+# ---- asyncio.wait_for of Python 3.11, which has a timer of its own ------------------------------------------------
+
+
+def _limiting(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    async def wait_for(fut: Awaitable[Any], timeout: float | None) -> Any:  # noqa: ASYNC109 — its own
+        limited = timeout is not None and timeout > 0 and scopes.process.active
+        given: list[asyncio.Future[Any]] = []
+        deadline: deadlines.Deadline | None = None
+
+        def expire() -> None:
+            if deadline is not None and given[0].cancel():
+                deadline.expired()
+
+        if limited:
+            deadline = deadlines.enter(expire)
+        if deadline is None or timeout is None:
+            return await original(fut, timeout)
+        if deadline.is_to_come_in_time:
+            return await _in_time(original, asyncio.ensure_future(fut), timeout, deadline)
+        try:
+            if deadline.place is not None:
+                given.append(asyncio.ensure_future(fut))
+                deadline.awaits = given[0]
+            value = await original(given[0] if given else fut, timeout)
+        except TimeoutError as error:
+            if isinstance(error.__cause__, asyncio.CancelledError):
+                deadline.expired()
+            raise
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if not deadline.over or task is None or task.cancelling():
+                raise
+            raise TimeoutError from error
+        else:
+            if not deadline.awaited:
+                return value
+            deadline.expired()
+            raise TimeoutError
+        finally:
+            deadlines.leave(deadline)
+
+    return wait_for
+
+
+async def _in_time(original: Callable[..., Any], given: "asyncio.Future[Any]", seconds: float, deadline: deadlines.Deadline) -> Any:
+    """Wait for what came in time when it was recorded, also a little longer than the program does."""
+    loop = asyncio.get_running_loop()
+    timer: asyncio.TimerHandle
+
+    def ring() -> None:
+        nonlocal timer
+        later = deadline.is_late()
+        if later is not None:
+            timer = loop.call_later(later, ring)
+        elif given.cancel():
+            deadline.expired()
+
+    timer = loop.call_later(seconds, ring)
+    try:
+        return await original(given, None)
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if not deadline.over or task is None or task.cancelling():
+            raise
+        raise TimeoutError from error
+    finally:
+        timer.cancel()
+        deadlines.leave(deadline)
+
+
+def install() -> None:
+    """Patch asyncio."""
+    _patches.replace(asyncio.Timeout, "__aenter__", _entering)
+    _patches.replace(asyncio.Timeout, "__aexit__", _leaving_in_time)
+    _patches.replace(asyncio.Timeout, "_on_timeout", _expiring)
+    if sys.version_info < (3, 12):
+        _patches.rebind(asyncio.tasks, "wait_for", _limiting, everywhere=True)
+
+
+def uninstall() -> None:
+    """Undo :func:`install`."""
+    _patches.undo()

@@ -12,6 +12,7 @@ from typing import Any
 
 import anyio
 import pytest
+import trio
 
 from spanreplay.boundary.orders import Orders, decoded
 from spanreplay.instrumentation import agent_run, tool
@@ -383,8 +384,6 @@ def test_tasks_of_other_functions_and_scopes_are_cancelled_in_the_order_in_which
 
 
 def test_tasks_and_threads_of_trio_come_in_the_recorded_order() -> None:
-    trio = pytest.importorskip("trio")
-
     def agent() -> list[str]:
         found: list[str] = []
 

@@ -16,6 +16,7 @@ from types import BuiltinFunctionType
 from typing import Any
 
 import pytest
+import tenacity
 
 from spanreplay.boundary.clock_reads import MOST_OF_ONE, ClockReads
 from spanreplay.boundary.scope import current_scope
@@ -115,7 +116,6 @@ def by_the_loop() -> list[float]:
 
 
 def in_a_library() -> int:
-    tenacity = pytest.importorskip("tenacity")
     attempts = 0
 
     def attempt() -> str:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 import pytest
+import trio
 
 from spanreplay.instrumentation import agent_run, tool
 from spanreplay.instrumentation.shims import callbacks, deadlines
@@ -176,7 +177,6 @@ def in_trio(form: Callable[[], Awaitable[str]]) -> Callable[[], Awaitable[str]]:
     """The form, in a thread that runs trio, which has a call that goes by trio."""
 
     async def in_thread() -> str:
-        trio = pytest.importorskip("trio")
         return await asyncio.to_thread(trio.run, form)
 
     in_thread.__name__ = form.__name__

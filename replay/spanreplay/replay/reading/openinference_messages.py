@@ -11,9 +11,10 @@ from typing import Final, NamedTuple
 from spanreplay.replay.model import Json
 from spanreplay.replay.reading.fields import Fields, decoded_json
 from spanreplay.replay.reading.flattened import LEAF, Node, gaps, inner, items, leaf, listed, unflattened
+from spanreplay.replay.reading.media import media_part
 from spanreplay.replay.reading.merged_results import told_apart
 from spanreplay.replay.reading.messages import body_answered, body_asked, definitions, input_view, is_talk, messages, output_view
-from spanreplay.replay.reading.parts import media_part, part, role_of
+from spanreplay.replay.reading.parts import part, role_of
 from spanreplay.replay.reading.rejoined import content_of, member
 from spanreplay.replay.reading.shown_messages import shown_message, shown_messages
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from spanreplay.replay.model import Json
 from spanreplay.replay.reading.fields import decoded_json
+from spanreplay.replay.reading.media import KINDS, medium
 
 _PART_TYPES: Final[Mapping[str, str]] = {
     "input_text": "text",
@@ -66,6 +67,8 @@ def part(item: Json) -> dict[str, Json]:
         kind = "text" if "text" in item or "content" in item else "generic"
     kind = _PART_TYPES.get(kind, kind) if isinstance(kind, str) else str(kind)
     made: dict[str, Json] = {**item, "type": kind}
+    if kind in KINDS:
+        return medium(made) or made
     for name, olds in _RENAMED.get(kind, {}).items():
         known = next((old for old in olds if old in made), None)
         if known is not None and name not in made:
@@ -77,20 +80,3 @@ def part(item: Json) -> dict[str, Json]:
         if isinstance(decoded, dict | list):
             made["arguments"] = decoded
     return made
-
-
-def media_part(url: Json, modality: str, mime_type: Json = None) -> dict[str, Json] | None:
-    """A ``blob`` part of a base64 data URL, a ``uri`` part of any other URL, ``None`` of what is none.
-
-    Args:
-        url: as recorded.
-        modality: ``image``, ``audio``, ``video`` or ``document``.
-        mime_type: where it is told beside the URL.
-    """
-    if not isinstance(url, str) or not url:
-        return None
-    head, comma, data = url.partition(",")
-    if comma and head.startswith("data:") and head.endswith(";base64"):
-        told = head.removeprefix("data:").partition(";")[0]
-        return {"type": "blob", "mime_type": told or mime_type, "modality": modality, "content": data}
-    return {"type": "uri", "mime_type": mime_type, "modality": modality, "uri": url}

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from spanreplay.replay.model import Json
-from spanreplay.replay.reading.parts import media_part, part, parts, role_of
+from spanreplay.replay.reading.media import media_part
+from spanreplay.replay.reading.parts import part, parts, role_of
 
 NAME: Final = "vercel"
 

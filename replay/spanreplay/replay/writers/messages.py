@@ -7,7 +7,7 @@ equal for runs that did the same.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from spanreplay.replay.model import Json, Run
 from spanreplay.replay.rebuilding.behaviour import behaviour_hash
@@ -59,10 +59,8 @@ def _chat(message: Mapping[str, Json]) -> Iterator[dict[str, Json]]:
             thoughts.append(part["content"])
         elif kind == "text":
             said.append({"type": "text", "text": part.get("content")})
-        elif kind == "uri" and part.get("modality") == "image":
-            said.append({"type": "image_url", "image_url": {"url": part.get("uri")}})
         else:
-            said.append(part)
+            said.append(_medium(part) if isinstance(part, dict) else part)
     if not said and not calls and not thoughts:
         return
     only_text = all(isinstance(item, dict) and item.get("type") == "text" and isinstance(item.get("text"), str) for item in said)
@@ -73,6 +71,19 @@ def _chat(message: Mapping[str, Json]) -> Iterator[dict[str, Json]]:
     if calls:
         chat["tool_calls"] = calls
     yield chat
+
+
+def _medium(part: dict[str, Any]) -> dict[str, Any]:
+    """An image or a sound as chat messages hold it; any other part as it is."""
+    kind, modality, data = part.get("type"), part.get("modality"), part.get("content")
+    mime_type = part.get("mime_type") or f"{modality}/*"
+    if kind == "blob" and modality == "audio" and isinstance(data, str):
+        return {"type": "input_audio", "input_audio": {"data": data, "format": str(mime_type).partition("/")[2]}}
+    held = part.get("uri") if kind == "uri" else f"data:{mime_type};base64,{data}" if kind == "blob" and isinstance(data, str) else None
+    if modality != "image" or held is None:
+        return part
+    detail = part.get("detail")
+    return {"type": "image_url", "image_url": {"url": held, **({} if detail is None else {"detail": detail})}}
 
 
 def _adjacent(chat: Sequence[dict[str, Json]]) -> Iterator[dict[str, Json]]:

@@ -9,8 +9,9 @@ import pytest
 from spanreplay.boundary import boundary
 from spanreplay.boundary.asked import ask_for
 from spanreplay.boundary.call import Call, OutcomeName
-from spanreplay.instrumentation import framework, tool
+from spanreplay.instrumentation import agent_run, framework, tool
 from spanreplay.instrumentation.framework import Offered
+from spanreplay.replay.reports.text import render_run
 from spanreplay.semconv import attributes as names
 from support.taped import recorded, replayed, told
 
@@ -64,6 +65,29 @@ def test_the_model_step_that_asked_is_known(call_id: str | None) -> None:
     _, step = recorded(agent).steps
     assert step[names.STEP_REQUESTED_BY] is not None
     assert step[names.GEN_AI_TOOL_CALL_ID] == (call_id or "c2")
+
+
+def test_a_call_that_is_made_again_was_asked_for_by_the_same_step_also_in_a_later_run() -> None:
+    def agent() -> None:
+        with agent_run("first"):
+            scope = boundary.here()
+            assert scope is not None
+            asking = boundary.begin(scope, Call(kind="model_call", name="m"))
+            assert asking is not None
+            ask_for(asking, [("c1", "search", {"city": "Oslo"})])
+            asking.succeed(None)
+            for _ in range(2):
+                run(OFFERED, {"city": "Oslo"}, lambda: None, call_id="c1")
+        with agent_run("second"):
+            run(OFFERED, {"city": "Bonn"}, lambda: None, call_id="c1")
+            run(Offered(name="other"), {}, lambda: None, call_id="c1")
+
+    tape = recorded(agent)
+    first, second = [run for run in tape.runs() if run.agent_name in ("first", "second")]
+    assert [(step.requested_by, step.requested_in) for step in first.steps] == [(None, None), (1, None), (1, None)]
+    assert [(step.requested_by, step.requested_in) for step in second.steps] == [(None, first.run_id), (None, None)]
+    assert second.steps[0].to_json()["requested_in"] == first.run_id
+    assert f"asked for in run {first.run_id[:12]}" in render_run(second)
 
 
 def test_layers_that_see_one_call_make_one_step() -> None:

@@ -160,6 +160,8 @@ class Session:
         """Attributes of each run's root, besides the steps' own."""
         self.told_by: object = None
         """In a replay, the clock that answers what its program reads."""
+        self.asked: dict[str, object] = {}
+        """The calls that models asked for last, in whichever run, by the ids that they gave them; see :mod:`spanreplay.boundary.asked`."""
         self.sequence = count(1).__next__
         self.latest = 0
         """The place that was given last; between threads, one that was given before it."""

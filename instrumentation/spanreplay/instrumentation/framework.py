@@ -94,6 +94,8 @@ def tool_call(
         attributes: dict[str, Any] = {**_shown(offered, info), **offered.attributes}
         if asked is not None:
             attributes[names.STEP_REQUESTED_BY] = asked.span_id
+            if scope.run is not None and asked.run_id != scope.run.run_id:
+                attributes[names.STEP_REQUESTED_IN] = asked.run_id
         return Call(
             kind="tool_call",
             name=offered.name,
@@ -152,6 +154,7 @@ def not_made(
     layer: str,
     call_id: str | None = None,
     error: BaseException | None = None,
+    told: object = None,
 ) -> None:
     """Keep a call that a model asked for and that never reached the tool.
 
@@ -163,6 +166,7 @@ def not_made(
         layer: the seam that says so.
         call_id: the model's id of the call.
         error: what the framework raised instead.
+        told: what it told the model instead, where it raised nothing.
     """
     call = tool_call(scope, offered, arguments, layer=layer, call_id=call_id)
     if call is None:
@@ -174,6 +178,8 @@ def not_made(
     step.ask()
     if error is not None:
         step.fail(error, outcome=outcome)
+    elif told is not None:
+        step.succeed(told, outcome=outcome)
     else:
         step.end(outcome)
 

@@ -173,6 +173,8 @@ STEP_RESOURCES: Final = "spanreplay.resources"  # (J)
 STEP_TARGET: Final = "spanreplay.target"
 STEP_REQUESTED_BY: Final = "spanreplay.requested_by"
 """Span id of the model step whose output asked for this call."""
+STEP_REQUESTED_IN: Final = "spanreplay.requested_in"
+"""Run id of that model step, where it is another run: one that waited for a human, and goes on in this one."""
 STEP_ATTEMPT: Final = "spanreplay.attempt"
 STEP_RETRY_OF: Final = "spanreplay.retry_of"
 STEP_PASSED: Final = "spanreplay.passed"

@@ -119,6 +119,8 @@ class Step:
     typed_items: str | None = None
     """Typed JSON list of what a streaming call gave."""
     wire: Wire | None = None
+    requested_in: str | None = None
+    """The run in which a model asked for the call, where it is not this one: the run before, which waited for a human."""
     answered_from: tuple[str, int] | None = None
     """Run and step whose record answered it, in a run that was recorded while another one was executed again."""
     stands_for: int | None = None
@@ -162,6 +164,7 @@ class Step:
             "overlaps": list(self.overlaps),
             "grade": self.grade,
             "dialect": self.dialect,
+            **({} if self.requested_in is None else {"requested_in": self.requested_in}),
             **self._fork_json(),
         }
 

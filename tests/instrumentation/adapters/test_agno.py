@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from spanreplay.instrumentation import agno_runs
 from spanreplay.instrumentation.adapters import agno as adapter
 from spanreplay.semconv import attributes as names
 from support.taped import recorded, replayed, told
@@ -23,7 +24,9 @@ class Function:
 
 
 def modules() -> dict[str, ModuleType]:
-    made = {name: ModuleType(name) for name in ("agno", "agno.tools.function", "agno.agent.agent", "agno.team.team")}
+    made = {
+        name: ModuleType(name) for name in ("agno", "agno.tools.function", "agno.agent.agent", "agno.team.team", "agno.workflow.workflow")
+    }
 
     class FunctionCall:
         def __init__(self, entrypoint: Any) -> None:
@@ -52,14 +55,39 @@ def modules() -> dict[str, ModuleType]:
         def continue_run(self, run_response: Any) -> Any:
             return SimpleNamespace(content="refunded")
 
+    class Workflow:
+        name, session_id = "plan", "s1"
+
+        def __init__(self, steps: Any) -> None:
+            self.steps = steps
+
+        def run(self, input: Any, *, stream: bool = False) -> Any:
+            said = [step.run(input).content for step in self.steps]
+            return iter([SimpleNamespace(event="WorkflowCompleted", content=said[-1])]) if stream else SimpleNamespace(content=said[-1])
+
+        async def arun(self, input: Any) -> Any:
+            return SimpleNamespace(content=None, is_paused=True, step_requirements=[asked_about("send", None)])
+
+        async def acontinue_run(self, run_response: Any, *, stream: bool = False) -> Any:
+            return wevents() if stream else SimpleNamespace(content="sent")
+
     made["agno.tools.function"].FunctionCall = FunctionCall  # type: ignore[attr-defined]
     made["agno.agent.agent"].Agent = Agent  # type: ignore[attr-defined]
     made["agno.team.team"].Team = type("Team", (Agent,), {"run": Agent.run, "arun": Agent.arun})  # type: ignore[attr-defined]
+    made["agno.workflow.workflow"].Workflow = Workflow  # type: ignore[attr-defined]
     return made
 
 
 def events() -> list[Any]:
     return [SimpleNamespace(event="RunContent", content=part) for part in ("do", "ne")]
+
+
+def asked_about(step: str, confirmed: bool | None) -> Any:
+    return SimpleNamespace(step_id="1", step_name=step, requires_confirmation=True, confirmed=confirmed)
+
+
+async def wevents() -> AsyncIterator[Any]:
+    yield SimpleNamespace(event="WorkflowCompleted", content="sent")
 
 
 async def aevents() -> AsyncIterator[Any]:
@@ -72,11 +100,15 @@ def _sdk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     made = modules()
     for name, module in made.items():
         monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.setattr(adapter, "_version", lambda: "agno 0")
+    monkeypatch.setattr(agno_runs, "_version", lambda: "agno 0")
     RAN.clear()
     adapter.uninstall()  # a replay of another test may have it waiting
     adapter.install()
-    yield SimpleNamespace(call=made["agno.tools.function"].FunctionCall, agent=made["agno.agent.agent"].Agent)
+    yield SimpleNamespace(
+        call=made["agno.tools.function"].FunctionCall,
+        agent=made["agno.agent.agent"].Agent,
+        workflow=made["agno.workflow.workflow"].Workflow,
+    )
     adapter.uninstall()
 
 
@@ -190,6 +222,34 @@ def test_what_a_person_is_asked_and_has_said(sdk: Any) -> None:
     ]  # fmt: skip
     assert tape.outcomes == ["interrupted", "ok", "ok", "ok", "ok", "rejected"]
     assert told(replayed(tape, ask)) == []
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_workflow_is_a_run_around_those_of_its_agents(sdk: Any, stream: bool) -> None:
+    def ask() -> None:
+        given = sdk.workflow([sdk.agent()]).run("hello", stream=stream)
+        assert not stream or len(list(given)) == 1
+
+    tape = recorded(ask)
+    (run,) = [run for run in tape.runs() if run.agent_name == "plan"]
+    assert (run.input, run.output, run.definition["steps"], run.session_id) == ("hello", "done", ["helper"], "s1")
+    assert [(step.kind, step.name) for step in run.steps] == [("agent", "helper")]
+    assert replayed(tape, ask).equal
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_workflow_that_waits_for_a_person_goes_on(sdk: Any, stream: bool) -> None:
+    async def ask() -> None:
+        await sdk.workflow([]).arun("hello")
+        goes_on = SimpleNamespace(run_id="1", step_requirements=[asked_about("send", True)])
+        given = await sdk.workflow([]).acontinue_run(goes_on, stream=stream)
+        assert not stream or [event.content async for event in given] == ["sent"]
+
+    tape = recorded(ask)
+    first, second = [run for run in tape.runs() if run.agent_name == "plan"]
+    assert (first.outcome, second.outcome, second.output) == ("interrupted", "ok", "sent")
+    assert [step.decision["outcome"] for run in (first, second) for step in run.steps] == ["require_approval", "allow"]
+    assert replayed(tape, ask).equal
 
 
 def test_another_release_is_said_and_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

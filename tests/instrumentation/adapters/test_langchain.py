@@ -134,6 +134,26 @@ def test_how_a_call_ended() -> None:
         ask("fail")
 
 
+@pytest.mark.parametrize("module", ["langgraph.prebuilt.tool_node", "langchain.tools.tool_node"])
+def test_a_call_of_a_tool_that_there_is_none_of_is_malformed(module: str, seams: Any) -> None:
+    class ToolNode:
+        def _validate_tool_call(self, call: Any) -> Any:
+            return None if call["name"] == "search" else ToolMessage("No such tool.", tool_call_id=call["id"], name=call["name"])
+
+    seams.module(module, ToolNode=ToolNode)
+    seams.install(adapter)
+
+    def look_up() -> list[bool]:
+        calls = [{"name": name, "args": {"q": "x"}, "id": f"id-{name}"} for name in ("sell", "search")]
+        return [ToolNode()._validate_tool_call(call) is None for call in calls]
+
+    tape = recorded(look_up)
+    (step,) = tape.steps
+    assert (step[names.STEP_NAME], step[names.STEP_OUTCOME], step[names.GEN_AI_TOOL_CALL_ID]) == ("sell", "malformed", "id-sell")
+    assert (step[names.GEN_AI_TOOL_CALL_ARGUMENTS], step[names.GEN_AI_TOOL_CALL_RESULT]) == ('{"q":"x"}', '"No such tool."')
+    assert replayed(tape, look_up).equal
+
+
 def test_decisions_are_kept_with_the_call_that_they_are_about(installed: Any) -> None:
     asked = {"name": "pay", "args": {"euro": 1}, "id": "c1"}
     with recording() as tape:

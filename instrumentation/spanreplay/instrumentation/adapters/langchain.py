@@ -2,6 +2,7 @@
 
 ``BaseTool.run`` and ``arun`` (langchain-core, public) run a tool for LangGraph's ``ToolNode``, for ``create_agent``, deepagents, chains and
 plain code. A replay leaves the callbacks around the body in place, so that streamed events are those of the record.
+``ToolNode`` answers a call of a tool that there is none of by itself: such a call is a step too, ``malformed``.
 ``HumanInTheLoopMiddleware`` asks with ``interrupt``, and gets the decisions as its result.
 """
 
@@ -47,6 +48,13 @@ def _patch_tools(module: ModuleType, patches: Patches) -> None:
         patches.replace(module.BaseTool, name, made)
 
 
+def _patch_tool_node(module: ModuleType, patches: Patches) -> None:
+    node = getattr(module, "ToolNode", None)
+    if node is not None:  # later releases of langchain have none of their own
+        expect(node, "_validate_tool_call", ["self", "call"])
+        patches.replace(node, "_validate_tool_call", _observed_look_up)
+
+
 def _patch_approvals(module: ModuleType, patches: Patches) -> None:
     expect(module, "interrupt", ["value"])
     patches.replace(module, "interrupt", _observed_question)
@@ -58,7 +66,12 @@ def _patch_approvals(module: ModuleType, patches: Patches) -> None:
 
 _hooks: Final = Hooks(
     NAME,
-    {"langchain_core.tools.base": _patch_tools, "langchain.agents.middleware.human_in_the_loop": _patch_approvals},
+    {
+        "langchain_core.tools.base": _patch_tools,
+        "langgraph.prebuilt.tool_node": _patch_tool_node,
+        "langchain.tools.tool_node": _patch_tool_node,  # langchain 1.0 has one of its own
+        "langchain.agents.middleware.human_in_the_loop": _patch_approvals,
+    },
 )
 install, uninstall, status = _hooks.install, _hooks.uninstall, _hooks.status
 
@@ -112,6 +125,21 @@ def _observed_arun(original: Callable[..., Any]) -> Callable[..., Any]:
         return await (step() if stand_in is None else original(stand_in, tool_input, *args, **options))
 
     return arun
+
+
+def _observed_look_up(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def _validate_tool_call(self: Any, call: Any) -> Any:
+        refused, scope = original(self, call), here()
+        if refused is not None and scope is not None:
+            framework.attempt(scope, "a call of no tool", lambda: _keep_malformed(scope, call, refused.content))
+        return refused
+
+    return _validate_tool_call
+
+
+def _keep_malformed(scope: Scope, asked: Any, told: object) -> None:
+    framework.not_made(scope, Offered(name=asked["name"]), asked["args"], "malformed", layer=_LAYER, call_id=asked["id"], told=told)
 
 
 class _Live:

@@ -115,6 +115,7 @@ def _step(span: SpanRecord, fields: Fields, kind: Kind) -> StepDraft:
         injected=fields.text(a.STEP_INJECTED),
         parent_span=fields.identifier(a.STEP_PARENT),
         requested_by_span=fields.identifier(a.STEP_REQUESTED_BY),
+        requested_in=fields.identifier(a.STEP_REQUESTED_IN),
         retry_of_span=fields.identifier(a.STEP_RETRY_OF),
         response_id=fields.identifier(a.GEN_AI_RESPONSE_ID),
     )

@@ -106,6 +106,8 @@ class StepDraft:
     parent_span: str | None = None
     """Span id of the step inside which this one ran, where the span says so itself."""
     requested_by_span: str | None = None
+    requested_in: str | None = None
+    """The run of that span, where it is another one."""
     retry_of_span: str | None = None
     response_id: str | None = None
     """The id that the model's provider gave its answer: two spans with one id are one call."""

@@ -356,6 +356,7 @@ def _step(
         typed_result=draft.typed_result,
         typed_error=draft.typed_error,
         typed_items=draft.typed_items,
+        requested_in=draft.requested_in,
         answered_from=draft.answered_from,
         stands_for=draft.stands_for,
         changed=draft.changed,

@@ -89,7 +89,7 @@ def _step_lines(step: Step, number: int, depth: int, *, graded: bool, forked: bo
     tokens = _tokens([step])
     notes += [tokens] if tokens else []
     notes += [step.effect] if step.effect else []
-    notes += [f"asked for by {step.requested_by}"] if step.requested_by is not None else []
+    notes += [f"asked for {asker}"] if (asker := _asker(step)) is not None else []
     notes += [f"attempt {step.attempt}" + (f" after {step.retry_of}" if step.retry_of is not None else "")] if step.attempt > 1 else []
     notes += [f"beside {_numbers(step.overlaps)}"] if step.overlaps else []
     notes += fork_notes(step, forked=forked)
@@ -103,6 +103,12 @@ def _step_lines(step: Step, number: int, depth: int, *, graded: bool, forked: bo
     for sign, text, style in _told(step):
         lines.append([Piece(f"{margin}{sign} ", DIM), Piece(text, style)])
     return lines
+
+
+def _asker(step: Step) -> str | None:
+    if step.requested_by is not None:
+        return f"by {step.requested_by}"
+    return None if step.requested_in is None else f"in run {safe(short_id(step.requested_in))}"
 
 
 def _called(step: Step) -> str:
@@ -193,6 +199,7 @@ def render_step(step: Step, *, colour: bool | None = None) -> str:
         "call id": step.call_id,
         "inside": None if step.parent_seq is None else f"step {step.parent_seq}",
         "asked for by": None if step.requested_by is None else f"step {step.requested_by}",
+        "asked in": None if step.requested_in is None else f"run {step.requested_in}",
         "attempt": None if step.attempt == 1 else str(step.attempt),
         "retry of": None if step.retry_of is None else f"step {step.retry_of}",
         "beside": ", ".join(map(str, step.overlaps)) or None,

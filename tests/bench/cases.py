@@ -28,7 +28,7 @@ from spanreplay.boundary.session import RunContext, entered
 from spanreplay.exporter.recorder import Recorder
 from spanreplay.instrumentation import agent_run, tool
 from spanreplay.replay.model import Run
-from spanreplay.replay.reexecution.engine import replay_session
+from spanreplay.replay.reexecution.answering import replay_session
 from spanreplay.replay.reexecution.ledger import Ledger
 
 _WORDS = "the agent asked a tool for what it needed and the model went on with the answer it was given".split()

@@ -15,7 +15,8 @@ from spanreplay.boundary.session import RunContext, entered
 from spanreplay.cli.target import Loaded, load
 from spanreplay.instrumentation import agent_run, tool
 from spanreplay.recording import plugins
-from spanreplay.replay.reexecution.engine import Replayer, replay_session
+from spanreplay.replay.reexecution.answering import replay_session
+from spanreplay.replay.reexecution.engine import Replayer
 from spanreplay.replay.reexecution.ledger import Ledger
 from support.size import FULL
 

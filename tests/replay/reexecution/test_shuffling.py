@@ -17,7 +17,7 @@ from spanreplay.boundary.session import RunContext, entered
 from spanreplay.instrumentation import shims
 from spanreplay.instrumentation.shims.threads import Job
 from spanreplay.replay.reexecution import shuffling
-from spanreplay.replay.reexecution.engine import prepared
+from spanreplay.replay.reexecution.answering import prepared
 from spanreplay.replay.reexecution.ledger import Ledger
 from spanreplay.replay.reexecution.shuffling import Shuffled
 from spanreplay.replay.reexecution.uncalled import enter_unreached

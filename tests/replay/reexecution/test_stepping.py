@@ -14,7 +14,8 @@ from spanreplay.boundary.scope import process
 from spanreplay.boundary.session import RunContext, entered
 from spanreplay.instrumentation import shims
 from spanreplay.replay.model import Run
-from spanreplay.replay.reexecution.engine import prepared, stopped_by_replay
+from spanreplay.replay.reexecution.answering import prepared
+from spanreplay.replay.reexecution.engine import stopped_by_replay
 from spanreplay.replay.reexecution.ledger import Difference, Ledger
 from spanreplay.replay.reexecution.options import STRICT
 from spanreplay.replay.reexecution.stepping import WHOLE, Stepper, Stepping, window

@@ -32,11 +32,12 @@ from spanreplay.replay.isolation.reachable import Reachable
 from spanreplay.replay.isolation.refusal import Refusal
 from spanreplay.replay.isolation.state import Restored, paths_of, put_back
 from spanreplay.replay.model import Run
+from spanreplay.replay.reexecution.answering import prepared
 from spanreplay.replay.reexecution.claims import Claims
 from spanreplay.replay.reexecution.clock import RecordedClock
 from spanreplay.replay.reexecution.crashes import crash
 from spanreplay.replay.reexecution.ending import GRACE_S, Ends, leave_mark
-from spanreplay.replay.reexecution.engine import ISOLATION, finish, prepared, stopped_by_replay
+from spanreplay.replay.reexecution.engine import ISOLATION, finish, stopped_by_replay
 from spanreplay.replay.reexecution.forking import follow, may_start
 from spanreplay.replay.reexecution.keeping import Keeping
 from spanreplay.replay.reexecution.ledger import Ledger

@@ -9,11 +9,12 @@ import httpx2
 import openai
 import pytest
 
+from fixtures.runs.spans import chat
 from spanreplay import recording
 from spanreplay.cli.target import load
 from spanreplay.instrumentation import agent_run
 from spanreplay.replay.model import Run
-from spanreplay.replay.reading.meaning import live_meaning
+from spanreplay.replay.reading.meaning import live_meaning, recorded_meaning
 from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.replay.reexecution.engine import Replayer
 from spanreplay.semconv import attributes as names
@@ -110,3 +111,24 @@ def test_another_model_is_found_at_its_step(tmp_path: Path, whole: bool) -> None
 @pytest.mark.parametrize("asked", ["[]", "null", "{}", '{"body": 1}', '{"method": 1, "url": 2, "body": {"messages": []}}'])
 def test_what_no_provider_knows_has_no_meaning(asked: str) -> None:
     assert live_meaning(asked, tools=True) is None
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"type": "uri", "modality": "image", "uri": "https://pictures.example/cat.png"},
+        {"type": "uri", "mime_type": None, "modality": "image", "uri": "https://pictures.example/cat.png"},
+        {"type": "image_url", "image_url": {"url": "https://pictures.example/cat.png"}},
+        {"type": "image", "url": "https://pictures.example/cat.png", "id": "lc_1"},
+    ],
+    ids=["OpenLLMetry", "the conventions", "chat completions", "LangChain"],
+)
+def test_a_picture_means_the_same_however_it_was_recorded(held: dict[str, Any]) -> None:
+    said = json.dumps([{"role": "user", "parts": [{"type": "text", "content": "What is it?"}, held]}])
+    step = build_runs([chat(1, attributes={names.GEN_AI_INPUT_MESSAGES: said})])[0].steps[0]
+    sent = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": "https://pictures.example/cat.png"}}]
+    body = {"model": "m-1", "messages": [{"role": "user", "content": sent}]}
+    asked = json.dumps({"method": "POST", "url": "http://model.test/v1/chat/completions", "body": body})
+    meaning = live_meaning(asked, tools=False)
+    assert meaning is not None
+    assert recorded_meaning(step, tools=False) == meaning

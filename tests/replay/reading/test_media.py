@@ -1,5 +1,6 @@
 """Images, sounds and files are the same parts in a trace as in a live request, else a replay with images would find no answer."""
 
+import json
 from typing import Any
 
 import pytest
@@ -75,9 +76,14 @@ def test_data_blocks_of_langchain(block: dict[str, Any], expected: dict[str, Any
     assert part(block) == expected
 
 
+def test_a_data_url_is_data() -> None:
+    assert part({"type": "uri", "modality": "image", "uri": f"data:image/png;base64,{PIXELS}"}) == blob("image/png", "image")
+
+
 @pytest.mark.parametrize(
     "held",
     [
+        {"type": "uri", "modality": "image", "uri": "https://pictures.example/cat.png"},
         {"type": "file", "mime_type": None, "modality": "image", "file_id": "file-1"},
         {"type": "image"},
         {"type": "image_url", "image_url": 3},
@@ -88,3 +94,10 @@ def test_data_blocks_of_langchain(block: dict[str, Any], expected: dict[str, Any
 )
 def test_what_is_a_part_already_or_holds_nothing_stays_as_it_is(held: dict[str, Any]) -> None:
     assert part(held) == held
+
+
+def test_a_summary_of_thoughts_as_json_is_its_texts() -> None:
+    summary = [{"text": "First.", "type": "summary_text"}, {"text": "Then.", "type": "summary_text"}]
+    assert part({"type": "reasoning", "content": json.dumps(summary)}) == {"type": "reasoning", "content": "First.\n\nThen."}
+    other = {"type": "reasoning", "content": json.dumps([{"text": "I write JSON.", "type": "answer"}])}
+    assert part(other) == other

@@ -50,6 +50,8 @@ HANDOFF_TO: Final = "gen_ai.handoff.to_agent"
 
 _MODELS: Final = frozenset({"chat", "completion", "text_completion", "generate_content"})
 _LOOKUPS: Final = frozenset({"embedding", "embeddings", "rerank", "retrieval"})
+_RETRIEVER: Final = "vector_db_retrieve"
+"""The operation of a task that is a retriever of LangChain."""
 _PARAMS: Final[Mapping[str, str]] = {
     "llm.frequency_penalty": "frequency_penalty",
     "llm.presence_penalty": "presence_penalty",
@@ -91,6 +93,8 @@ def _kind(fields: Fields) -> str:
     kind = fields.text(KIND)
     if kind == "task" and TOOL_NAME in fields:
         return "tool"
+    if kind == "task" and fields.text(a.GEN_AI_OPERATION_NAME) == _RETRIEVER:
+        return "retriever"
     if kind is not None and kind not in ("unknown", "session", "server"):
         return kind
     operation = fields.text(REQUEST, a.GEN_AI_OPERATION_NAME)
@@ -159,6 +163,18 @@ def _lookup(span: SpanRecord, fields: Fields) -> Found:
     asked = found.asked["messages"] if found.asked is not None else None
     texts = [part.get("content") for message in asked or () for part in message["parts"]]
     return replace(found, kind="retrieval", asked={"arguments": {"input": texts}} if texts else None, answered=None, versions={})
+
+
+def _retriever(span: SpanRecord, fields: Fields) -> Found:
+    given, made = _first(fields, INPUT), _first(fields, OUTPUT)
+    asked = {"query": given["query"]} if isinstance(given, dict) and "query" in given else given
+    found = made["documents"] if isinstance(made, dict) and "documents" in made else made
+    return Found(
+        kind="retrieval",
+        name=fields.text(ENTITY) or span.name,
+        asked={"arguments": asked} if _has(fields, INPUT) else None,
+        answered={"result": found} if _has(fields, OUTPUT) else None,
+    )
 
 
 # ---- what decorators and frameworks write ------------------------------------------------------------------------
@@ -259,6 +275,7 @@ def _first(fields: Fields, *names: str) -> Json:
 _READERS: Final[Mapping[str, Callable[[SpanRecord, Fields], Found]]] = {
     "model": _model,
     "lookup": _lookup,
+    "retriever": _retriever,
     "tool": _tool,
     "agent": _agent,
     "workflow": _around,

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from spanreplay.boundary.call import Kind, OutcomeName
 from spanreplay.content.codec import encode
+from spanreplay.content.quick import quick
 from spanreplay.replay.model import Grade, Json, Reason
 from spanreplay.replay.reading.dialect import RunDraft, StepDraft
 from spanreplay.replay.reading.evidence import proof
@@ -42,11 +43,17 @@ SESSIONS: Final = (
     "ai.telemetry.metadata.sessionId",
 )
 """Where spans name their session, whoever wrote them; the first counts."""
+LANGCHAIN_AGENT: Final = "lc_agent_name"
+"""How LangChain's ``create_agent`` names the agent in the metadata of all that runs in it (1.0 on)."""
+_AGENTS: Final = tuple(
+    f"{prefix}.{LANGCHAIN_AGENT}" for prefix in ("langsmith.metadata", "traceloop.association.properties", "langfuse.observation.metadata")
+)
 _CALLERS: Final = frozenset({"model_call", "agent"})
 """What asks for calls: the ids that some write beside them are those of the calls."""
 _STATUSES: Mapping[str, OutcomeName] = {"failed": "error", "cancelled": "cancelled"}
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """What a dialect's own attributes say; what the ``gen_ai.*`` attributes of the span say too is read by :func:`drafted`."""
@@ -107,7 +114,7 @@ def drafted(span: SpanRecord, fields: Fields, found: Found) -> StepDraft:
         ended = status if status is not None else "error" if finish_reason(fields) == "error" else "ok"
     versions = joined(step_versions(span, fields), found.versions)
     grade, reasons = _grade(span, fields, found, ended)
-    agent = found.agent or (None if found.frame else fields.text(a.GEN_AI_AGENT_NAME, a.GEN_AI_AGENT_ID))
+    agent = found.agent or (None if found.frame else fields.text(a.GEN_AI_AGENT_NAME, a.GEN_AI_AGENT_ID)) or fields.text(*_AGENTS)
     session = found.session_id or fields.identifier(*SESSIONS)
     run: RunDraft | None = None
     if found.runs:

@@ -19,6 +19,9 @@ _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "reasoning": ("content",),
     "tool_call": ("id", "name", "arguments"),
     "tool_call_response": ("id", "response"),
+    "blob": ("mime_type", "modality", "content"),
+    "uri": ("mime_type", "modality", "uri"),
+    "file": ("mime_type", "modality", "file_id"),
 }
 """Fields of each part type that the conventions define; a part of another type is compared whole."""
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from spanreplay.replay.model import Json
 
-KINDS: Final = frozenset({"image_url", "input_image", "input_audio", "input_file", "image", "audio", "video", "file", "document"})
+KINDS: Final = frozenset({"image_url", "input_image", "input_audio", "input_file", "image", "audio", "video", "file", "document", "uri"})
 """Types of parts that may be media."""
 _FAMILIES: Final = ("image", "audio", "video")
 _MARK: Final = "lc_"
@@ -44,6 +44,9 @@ def medium(item: Mapping[str, Json]) -> dict[str, Json] | None:
     kind = str(item["type"])
     inner = item.get(kind)
     held: Mapping[str, Json] = inner if isinstance(inner, dict) else {}
+    if kind == "uri":  # OpenLLMetry's are data URLs too
+        made = media_part(item.get("uri"), str(item.get("modality")), item.get("mime_type"))
+        return made if made is not None and made["type"] == "blob" else None
     if kind == "image_url":
         return _with(media_part(held.get("url") or inner, "image"), held, "detail")
     if kind == "input_image":

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from spanreplay.replay.model import Json
 from spanreplay.replay.reading.fields import NULL_IDS, Fields, decoded_json, jsonable, whole
 from spanreplay.replay.reading.growing import PerElement
-from spanreplay.replay.reading.parts import part, parts, role_of
+from spanreplay.replay.reading.parts import is_summary, part, parts, role_of
 from spanreplay.replay.reading.shape import registry
 from spanreplay.replay.reading.shown_messages import shown_of_langchain
 from spanreplay.semconv import attributes as a
@@ -167,7 +167,7 @@ def _is_part(part: Json) -> bool:
         return False
     kind = part.get("type")
     if kind in ("text", "reasoning"):
-        return isinstance(part.get("content"), str)
+        return isinstance(part.get("content"), str) and not (kind == "reasoning" and is_summary(part["content"]))
     if kind == "tool_call":
         return not isinstance(part.get("arguments", ""), str) and "name" in part and "call_id" not in part
     return kind == "tool_call_response" and "response" in part and "id" in part

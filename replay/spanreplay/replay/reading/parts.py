@@ -28,6 +28,7 @@ _RENAMED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "tool_call": {"arguments": ("input", "args"), "name": ("function_name",)},
 }
 """Fields by part type, and what else they are called."""
+_THOUGHTS: Final = frozenset({"summary_text", "reasoning_text"})
 _ROLES: Final[Mapping[str, str]] = {
     "model": "assistant",
     "ai": "assistant",
@@ -73,6 +74,8 @@ def part(item: Json) -> dict[str, Json]:
         known = next((old for old in olds if old in made), None)
         if known is not None and name not in made:
             made[name] = made.pop(known)
+    if kind == "reasoning" and is_summary(made.get("content")):
+        made["content"] = _summed_up(str(made["content"]))
     if kind == "tool_call" and isinstance(made.get("call_id"), str):  # the Responses API: ``id`` is the item's there
         made["id"] = made.pop("call_id")
     if kind == "tool_call" and isinstance(made.get("arguments"), str):  # the APIs that have a text there have JSON in it
@@ -80,3 +83,14 @@ def part(item: Json) -> dict[str, Json]:
         if isinstance(decoded, dict | list):
             made["arguments"] = decoded
     return made
+
+
+def is_summary(content: Json) -> bool:
+    """Whether thoughts may be the summary of the Responses API as JSON, as OpenLLMetry writes them, and not a text."""
+    return isinstance(content, str) and content.startswith("[{") and content.endswith("}]")
+
+
+def _summed_up(content: str) -> Json:
+    held, _ = decoded_json(content)
+    texts = [one.get("text") for one in held if isinstance(one, dict) and one.get("type") in _THOUGHTS] if isinstance(held, list) else []
+    return "\n\n".join(map(str, texts)) if texts and isinstance(held, list) and len(texts) == len(held) else content

@@ -5,15 +5,17 @@ application configured it; only our record gets the rest. Attributes given when 
 lost, and counted.
 """
 
+import logging
+import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
 
 
 class Overflow(dict[str, Any]):
-    """The dictionary inside a span's attributes; remembers what is deleted from it."""
+    """The dictionary inside a span's attributes; remembers what is dropped from it."""
 
     __slots__ = ("_spilled", "lost_before")
 
@@ -23,12 +25,30 @@ class Overflow(dict[str, Any]):
 
     @property
     def spilled(self) -> dict[str, Any]:
-        """What was deleted."""
+        """What was dropped; something that is still there may be in it."""
         try:
             return self._spilled
         except AttributeError:
             self._spilled = {}
             return self._spilled
+
+
+class _Asked(Overflow):
+    """Where the SDK asks for all names to find the oldest, just before it drops that. Nothing else is slower than in a plain dictionary."""
+
+    __slots__ = ()
+
+    def keys(self) -> Any:
+        if self:
+            name = next(iter(self))
+            self.spilled[name] = self[name]
+        return super().keys()
+
+
+class _Deleting(Overflow):
+    """Wherever it deletes: Python then looks for a method whenever something is set."""
+
+    __slots__ = ()
 
     def __delitem__(self, name: str) -> None:
         self.spilled[name] = self[name]
@@ -39,6 +59,38 @@ class Overflow(dict[str, Any]):
         name = next(reversed(self)) if last else next(iter(self))
         value = self.spilled[name] = super().pop(name)
         return name, value
+
+
+_kinds: Final[dict[type, type[Overflow]]] = {}
+"""What watches attributes of a class."""
+
+
+def _kind_for(attributes: type) -> type[Overflow]:
+    known = _kinds.get(attributes)
+    if known is None:
+        known = _kinds[attributes] = _Asked if _asks(attributes) else _Deleting
+    return known
+
+
+def _asks(attributes: type) -> bool:
+    """Whether they ask for all names before they drop one; found out by having them drop one, of which they tell nobody."""
+    logger, here = logging.getLogger(attributes.__module__), threading.get_ident()
+
+    def is_of_others(record: logging.LogRecord) -> bool:
+        return record.thread != here
+
+    logger.addFilter(is_of_others)
+    try:
+        tried: Any = attributes(maxlen=1, immutable=False)
+        inner = tried._dict = _Asked()
+        tried["old"] = 1
+        tried["new"] = 2
+    except Exception:  # noqa: BLE001 - attributes as nobody has seen them
+        return False
+    else:
+        return inner == {"new": 2} and inner.spilled == {"old": 1}
+    finally:
+        logger.removeFilter(is_of_others)
 
 
 def raw(attributes: Any) -> Mapping[str, Any]:
@@ -84,7 +136,7 @@ def watch(span: "ReadableSpan") -> None:
     attributes: Any = getattr(span, "_attributes", None)
     inner = getattr(attributes, "_dict", None)
     if getattr(attributes, "maxlen", None) and isinstance(inner, dict) and not isinstance(inner, Overflow):
-        watching = Overflow(inner)
+        watching = (_kinds.get(type(attributes)) or _kind_for(type(attributes)))(inner)
         if attributes.dropped:
             watching.lost_before = attributes.dropped
         attributes._dict = watching

@@ -104,7 +104,7 @@ class NamedFinder:
                 yield from self._member_spans(text, lower, members, is_cut=is_cut)
             for anchor in parameters:
                 yield from self._parameter_spans(lower, anchor)
-        if "@" in text:
+        if "@" in text and "://" in text:
             for match in _USERINFO.finditer(text):
                 if match[1] != "git" and not REPLACED.fullmatch(match[1]):
                     yield Span(match.start(1), match.end(1), "userinfo")

@@ -377,7 +377,9 @@ class Redactor:
 
     def _spans(self, text: str, learnt: tuple[str, ...], *, is_cut: bool = False) -> tuple[list[Span], list[str]]:
         hits = self._hints.of(text)
-        spans = [*self._tokens.spans(text, hits), *self._finder.spans(text, hits, is_cut=is_cut)] if hits or "@" in text else []
+        spans: list[Span] = []
+        if hits or ("@" in text and "://" in text):  # what a URL says of a user has no hint
+            spans = [*self._tokens.spans(text, hits), *self._finder.spans(text, hits, is_cut=is_cut)]
         return spans, [form for form in learnt if form in text] if learnt else []
 
     def _redact(self, text: str, learnt: tuple[str, ...]) -> tuple[str, int]:

@@ -14,7 +14,7 @@ from spanreplay.spans.record import SpanRecord
 from spanreplay.store.errors import DamagedStoreError
 from spanreplay.store.journal import JournalWriter
 from spanreplay.store.journal_reader import read_journal
-from spanreplay.store.pieces import SHORTEST, Piece, Splitter
+from spanreplay.store.pieces import LONGEST, SHORTEST, Piece, Splitter
 from spanreplay.store.process import current_process
 from spanreplay.store.store import Store
 from support.size import FULL
@@ -132,6 +132,45 @@ def test_short_messages_are_gathered() -> None:
 )
 def test_everything_else_stays_whole(text: str) -> None:
     assert split(Splitter(), text) is None
+
+
+def leaves(piece: Piece, depth: int = 0) -> list[tuple[int, str]]:
+    """The texts that a piece is made of, and how far down each is."""
+    if piece.parts is None:
+        return [(depth, piece.text or "")]
+    return [(depth, part) for part in piece.parts[::2]] + [leaf for inner in piece.inner for leaf in leaves(inner, depth + 1)]
+
+
+LONG = {
+    "text": "é\n" * LONGEST,
+    "string": json.dumps("x" * 2 * LONGEST),
+    "one value": json.dumps({"a": "x" * 2 * LONGEST}),
+    "message": json.dumps({"messages": [*conversation(2), {"role": "tool", "content": said(1, LONGEST) * 2}]}),
+    "groups": json.dumps([[n, "x" * 300, "y" * LONGEST] for n in range(3)]),
+    "numbers": json.dumps({"a": {"b": {"c": {"d": ["x", [*range(300_000)]]}}}}),
+    "one element": json.dumps([1, [*range(300_000)], 2]),
+    "no JSON": '{"a": [' + "1" * 2 * LONGEST,
+}
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_no_value_of_the_database_is_very_long(kind: str) -> None:
+    text = LONG[kind]
+    piece = split(Splitter(), text)
+    assert piece is not None
+    assert together(piece) == text
+    assert max(len(found) for _, found in leaves(piece)) <= LONGEST
+    assert max(depth for depth, _ in leaves(piece)) <= 2  # the view puts no more together
+
+
+def test_a_very_long_text_comes_back_and_is_in_the_view(store: Store) -> None:
+    texts = [LONG["text"], LONG["groups"]]
+    write(store, *texts)
+    store.compact()
+    assert [span.attributes["a"] for span in store.traces([TRACE])] == texts
+    found = dict(store.query("SELECT digest, text FROM contents").rows)
+    assert [found[digest(text)] for text in texts] == texts
+    assert list(store.query(f"SELECT max(length(text)) <= {LONGEST} FROM blobs").rows) == [(True,)]
 
 
 quoted = st.lists(st.sampled_from(['"', "\\", "[", "{", ",", "\n", "é", "\u0001", "some words "]), max_size=300).map("".join)

@@ -8,6 +8,8 @@ the byte, however it was written; nothing is parsed and rendered again.
 Elements of arrays (messages, tool schemas) are gathered into groups, else a request would name every message before it. Where a group ends
 is up to the last element in it (content-defined chunking, as in LBFS, Muthitacharoen et al. 2001), so that a history from which the
 beginning was cut has the same groups.
+
+A text that is very long is cut in any case, JSON or not.
 """
 
 import re
@@ -28,6 +30,10 @@ SHORTEST: Final = 1_024
 _PIECE: Final = 256
 """Characters from which on something is a piece: naming one takes 71."""
 _GROUP: Final = 64
+LONGEST: Final = 1_000_000
+"""Characters of a piece, at most. The database has to hold every value whole in memory, several times over."""
+_LITERAL: Final = 65_536
+"""Characters between two pieces, at most, where a text is longer than a piece may be."""
 _DEPTH: Final = 2
 """Objects inside objects that are looked into: of ``{"body": {"messages": []}}`` the messages."""
 _HELD: Final = 8_000_000
@@ -155,21 +161,24 @@ class Splitter:
             digest: of its UTF-8 bytes.
             size: how many these are.
         """
+        cuts = _bounded(text, 0, len(text), self._cuts(text))
+        return Piece(digest, size, None, parts_of(text, 0, len(text), cuts), [cut.piece for cut in cuts]) if cuts else None
+
+    def _cuts(self, text: str) -> list[Cut]:
         if len(text) < SHORTEST or text[0] not in "{[" or "[" not in text:
-            return None
+            return []
         few = _few(text)
         if few is not None:
-            return Piece(digest, size, None, parts_of(text, 0, len(text), few), [cut.piece for cut in few]) if few else None
+            return few
         try:
             found = self._resumed(text) or _read(text)
         except NO_JSON:
-            return None
+            return []
         if found is None:
-            return None
+            return []
         self._remember(text, found)
         shift = len(text) - len(found.suffix)
-        cuts = [*found.before, *found.array.cuts(), *(Cut(cut.start + shift, cut.end + shift, cut.piece) for cut in found.after)]
-        return Piece(digest, size, None, parts_of(text, 0, len(text), cuts), [cut.piece for cut in cuts]) if cuts else None
+        return [*found.before, *found.array.cuts(), *(Cut(cut.start + shift, cut.end + shift, cut.piece) for cut in found.after)]
 
     def _resumed(self, text: str) -> _Known | None:
         best, most = None, 0
@@ -270,8 +279,29 @@ def long_strings(text: str, start: int, end: int) -> list[Cut]:
         if text[stop - 2] == "\\":  # a quote in the string, as a rule
             stop = _end_of_string(text, begin)
         if stop - begin >= _PIECE:
-            found.append(Cut(begin, stop, _leaf(text[begin:stop])))
+            found += _leaves(text, begin, stop)
         begin = stop
+    return found
+
+
+def _leaves(text: str, start: int, end: int) -> list[Cut]:
+    """One piece as a rule, several of what is longer than a piece may be."""
+    return [Cut(begin, stop, _leaf(text[begin:stop])) for begin in range(start, end, LONGEST) for stop in (min(begin + LONGEST, end),)]
+
+
+def _bounded(text: str, start: int, end: int, cuts: list[Cut]) -> list[Cut]:
+    """The cuts of a text from ``start`` to ``end``, and more where it is long and there is much between them."""
+    if end - start <= LONGEST:
+        return cuts
+    found: list[Cut] = []
+    place = start
+    for cut in cuts:
+        if cut.start - place > _LITERAL:
+            found += _leaves(text, place, cut.start)
+        found.append(cut)
+        place = cut.end
+    if end - place > _LITERAL:
+        found += _leaves(text, place, end)
     return found
 
 
@@ -310,7 +340,7 @@ def _few(text: str) -> list[Cut] | None:
         return None
     if not has_array and "[" not in text[place:]:
         return []
-    return [Cut(begin, end, _leaf(text[begin:end])) for begin, end in found]
+    return [cut for begin, end in found for cut in _leaves(text, begin, end)]
 
 
 def _leaf(text: str) -> Piece:
@@ -318,8 +348,9 @@ def _leaf(text: str) -> Piece:
     return Piece("sha256:" + sha256(data).hexdigest(), len(data), text)
 
 
-def _composed(text: str, start: int, end: int, cuts: Sequence[Cut]) -> Piece:
+def _composed(text: str, start: int, end: int, cuts: list[Cut]) -> Piece:
     whole = _leaf(text[start:end])
+    cuts = _bounded(text, start, end, cuts)
     if not cuts:
         return whole
     return Piece(whole.digest, whole.size, None, parts_of(text, start, end, cuts), [cut.piece for cut in cuts])

@@ -22,6 +22,7 @@ from spanreplay.store.journal_reader import JOURNAL_VERSION, TYPE, JournalReader
 from spanreplay.store.loading import CONTENT_TYPES, Batch, mark_stale
 from spanreplay.store.merging import Effect
 from spanreplay.store.pieces import Splitter
+from spanreplay.store.plain_spans import PlainSpan
 from spanreplay.store.seals import row_seal
 from spanreplay.store.spare_line import noted_in
 
@@ -224,18 +225,19 @@ def _batches(reader: JournalReader, progress: _Progress, splitter: Splitter) -> 
     """Batches; with each, ``progress`` is where the journal stands after it."""
     batch = Batch(splitter)
     start = reader.offset
-    for offset, record in reader:
-        kind = record[TYPE]
-        if kind == "process" and record.get("v") not in _VERSIONS:
-            raise _NewerJournalError(f"a journal of version {record.get('v')!r}; this spanreplay knows versions up to {JOURNAL_VERSION}")
-        progress.records += 1
-        progress.bytes_done = offset
-        if kind in CONTENT_TYPES:
+    for offset, record in reader.plainly():
+        if isinstance(record, PlainSpan):
+            batch.add_plain(record, progress.process)
+        elif (kind := record[TYPE]) in CONTENT_TYPES:
             batch.add(record, progress.process)
+        elif kind == "process" and record.get("v") not in _VERSIONS:
+            raise _NewerJournalError(f"a journal of version {record.get('v')!r}; this spanreplay knows versions up to {JOURNAL_VERSION}")
         elif kind in ("process", "drop", "end"):
             progress.note(record)
         else:
             raise _NewerJournalError(f"a record of type {kind!r}, which this spanreplay does not know; install a newer one")
+        progress.records += 1
+        progress.bytes_done = offset
         if (batch.size >= JOURNAL_RECORDS or offset - start >= JOURNAL_BYTES) and _is_full(batch.size, offset - start, reader.left):
             yield batch
             batch, start = Batch(splitter), offset

@@ -3,14 +3,17 @@
 import io
 import json
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import BinaryIO, Final, Self
+from typing import TYPE_CHECKING, BinaryIO, Final, Self, TypeVar
 from zlib import crc32
 
 from spanreplay.store.encoding import Json, written_map
 from spanreplay.store.form import ATTRIBUTES, Form
+
+if TYPE_CHECKING:
+    from spanreplay.store.plain_spans import PlainSpan
 
 JOURNAL_VERSION: Final = 2
 """What is written. Version 1 had no ``text`` records."""
@@ -21,6 +24,7 @@ LOST: Final = "lost"
 SPARE: Final = "spare"
 """In a ``drop`` record: it is the spare line, see :mod:`spanreplay.store.spare_line`, which counts when the writer has ended."""
 
+_Record = TypeVar("_Record")
 _BUFFER: Final = 262_144
 _CRC_DIGITS: Final = 8
 _decode: Final = json.JSONDecoder().decode
@@ -28,6 +32,7 @@ _scan: Final = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # it 
 _TEXT: Final = '{"t":"text","d":"'
 _TEXT_BYTES: Final = _TEXT.encode("ascii")
 _SPAN_BYTES: Final = tuple(f'{{"{TYPE}":"{kind}"'.encode("ascii") for kind in ("span", "open", "close", "patch"))
+_PLAIN_BYTES: Final = _SPAN_BYTES[:2]
 _ATTRIBUTES: Final = f',"{ATTRIBUTES}":'
 _PLACE: Final = 0
 """What stands where the attributes were while the rest of a line is read: theirs is never a number."""
@@ -62,17 +67,26 @@ class JournalReader(Iterator[tuple[int, Form]]):
         self.close()
 
     def __next__(self) -> tuple[int, Form]:
-        while self.offset < self._end and (line := self._file.readline()).endswith(b"\n"):
+        for _, form in self._records(parse_line):
+            return self.offset, form
+        raise StopIteration
+
+    def plainly(self) -> "Iterator[tuple[int, Form | PlainSpan]]":
+        """The same, spans that have nothing out of the ordinary as what makes rows of them at once."""
+        return self._records(_parse_plainly)
+
+    def _records(self, parse: "Callable[[bytes], _Record | None]") -> "Iterator[tuple[int, _Record]]":
+        readline, end = self._file.readline, self._end
+        while self.offset < end and (line := readline()).endswith(b"\n"):
             self.offset += len(line)
-            form = parse_line(line)
-            if form is not None:
-                if SPARE in form:
+            record = parse(line)
+            if record is not None:
+                if isinstance(record, dict) and SPARE in record:
                     continue
-                return self.offset, form
-            if line != b"\n":
+                yield self.offset, record
+            elif line != b"\n":
                 self.bad_lines += 1
         self.close()
-        raise StopIteration
 
     @property
     def left(self) -> int:
@@ -98,8 +112,29 @@ def parse_line(line: bytes) -> Form | None:
     try:
         if body.startswith(_TEXT_BYTES):  # its digest covers all of it
             return _text_form(body)
-        if int(line[:_CRC_DIGITS], 16) != crc32(body) or line[_CRC_DIGITS : _CRC_DIGITS + 1] != b" ":
-            return None
+        return _parse(body) if _has_checksum(line, body) else None
+    except ValueError:
+        return None
+
+
+def _parse_plainly(line: bytes) -> "Form | PlainSpan | None":
+    body = line[_CRC_DIGITS + 1 : -1]
+    if not body.startswith(_PLAIN_BYTES):
+        return parse_line(line)
+    from spanreplay.store.plain_spans import plain_span
+
+    try:
+        return (plain_span(body) or _parse(body)) if _has_checksum(line, body) else None
+    except ValueError:
+        return None
+
+
+def _has_checksum(line: bytes, body: bytes) -> bool:
+    return int(line[:_CRC_DIGITS], 16) == crc32(body) and line[_CRC_DIGITS : _CRC_DIGITS + 1] == b" "
+
+
+def _parse(body: bytes) -> Form | None:
+    try:
         if body.startswith(_SPAN_BYTES):
             from spanreplay.store.span_lines import span_form
 

@@ -3,7 +3,7 @@
 import json
 from base64 import b64decode
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +15,7 @@ from spanreplay.store.form import ATTRIBUTES, BODY, DROPPED, EVENT, RESOURCE, SE
 from spanreplay.store.journal_reader import LOST, TYPE
 from spanreplay.store.merging import RECORDER, Effect, apply, choose
 from spanreplay.store.pieces import SHORTEST, Piece, Splitter
+from spanreplay.store.plain_spans import PlainSpan
 from spanreplay.store.span_rows import COLUMNS, Version, row_of, service_of, version_of
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ _SERVICES: Final = 1_024
 _services: Final[dict[str, str | None]] = {}
 """What resources name as their service, by digest, whichever store they are in: spans that come later refer to the same ones."""
 _Key = tuple[str, str]
+_Given = tuple[Form | PlainSpan, str | None]
+"""What is said of a span, and the random id of the process that says it."""
 _Blob = tuple[str, int, str, str | None, bytes | None, str | None, int | None]
 
 
@@ -55,7 +58,7 @@ class Batch:
         """Records that no row can be made of."""
         self.rows = 0
         """How many it has brought into the table that got the most of them, once it is loaded."""
-        self._spans: dict[_Key, list[tuple[Form, str | None]]] = {}
+        self._spans: dict[_Key, list[_Given]] = {}
         self._logs: dict[str, tuple[Form, str]] = {}
         self._blobs: dict[str, _Blob] = {}
         self._waiting: list[str] = []
@@ -98,6 +101,19 @@ class Batch:
         except (KeyError, TypeError, ValueError):
             self.rejected += 1
         return None
+
+    def add_plain(self, span: PlainSpan, process: str | None) -> None:
+        """Takes a record of a span with nothing out of the ordinary; see :meth:`add`."""
+        self.size += 1
+        key = span.key
+        known = self._spans.get(key)
+        if known is None:
+            if not (is_id(key[0]) and is_id(key[1])):
+                self.rejected += 1
+                return
+            known = self._spans[key] = []
+        known.append((span, process))
+        self._belongs_to(key[0])
 
     def _belongs_to(self, trace_id: str | None) -> None:
         if self._waiting:
@@ -156,24 +172,35 @@ class Batch:
 
     def _load_spans(self, connection: "Connection", effects: "Counter[Effect]") -> set[str]:
         known = _known_versions(connection, list(self._spans))
-        changed: dict[_Key, list[Version]] = {}
+        changed: dict[_Key, list[Version] | _Plain] = {}
         replaced: list[_Key] = []
         for key, records in self._spans.items():
             versions = known.get(key, [])
             was_known = bool(versions)
-            outcomes: list[Effect] = [apply(versions, record, process) for record, process in records]
+            if not was_known and (plain := _plain_of(records)) is not None:
+                changed[key] = plain
+                effects["new"] += 1
+                effects["changed"] += len(records) - 1
+                continue
+            outcomes: list[Effect] = [
+                apply(versions, record.form() if isinstance(record, PlainSpan) else record, process) for record, process in records
+            ]
             effects.update(outcomes)
             if any(outcome != "same" for outcome in outcomes):
                 changed[key] = versions
                 if was_known:
                     replaced.append(key)
         _delete_spans(connection, replaced)
-        services = self._services(connection, changed.values())
+        services = self._services(connection, _resources_of(changed.values()))
         current: list[tuple[Any, ...]] = []
         others: list[tuple[Any, ...]] = []
-        for versions in changed.values():
-            best = choose(versions)
-            for version in versions:
+        for found in changed.values():
+            if isinstance(found, tuple):
+                span, process = found
+                current.append(span.row(process, services.get(span.resource or "")))
+                continue
+            best = choose(found)
+            for version in found:
                 row = row_of(version, services.get(version.form.get(RESOURCE, "")))
                 (current if version is best else others).append(row)
         places = {trace_id: place for place, trace_id in enumerate(dict.fromkeys(trace_id for trace_id, _ in changed))}
@@ -182,8 +209,7 @@ class Batch:
         self.rows = max(self.rows, len(current))
         return {trace_id for trace_id, _ in changed}
 
-    def _services(self, connection: "Connection", spans: "Any") -> dict[str, str]:
-        wanted = {version.form[RESOURCE] for versions in spans for version in versions if RESOURCE in version.form}
+    def _services(self, connection: "Connection", wanted: set[str]) -> dict[str, str]:
         texts = {digest: self._blobs[digest][3] for digest in wanted if digest in self._blobs}
         missing = [digest for digest in wanted if digest not in texts and digest not in _services]
         if missing:
@@ -217,6 +243,31 @@ class Batch:
         new = [self._blobs[digest] for digest in in_order if digest not in known]
         append(connection, "blobs", new, BLOB_COLUMNS)
         self.rows = max(self.rows, len(new))
+
+
+_Plain = tuple[PlainSpan, str | None]
+
+
+def _plain_of(records: Sequence[_Given]) -> _Plain | None:
+    """All that is said of a span and who says it, where that is one record, or a start that the other one repeats."""
+    last, process = records[-1]
+    if not isinstance(last, PlainSpan):
+        return None
+    if len(records) > 1:
+        first, starter = records[0]
+        if len(records) > 2 or process is None or process != starter or not isinstance(first, PlainSpan) or not first.begins(last):
+            return None
+    return last, process
+
+
+def _resources_of(spans: Iterable[list[Version] | _Plain]) -> set[str]:
+    found: set[str] = set()
+    for span in spans:
+        if not isinstance(span, tuple):
+            found.update(version.form[RESOURCE] for version in span if RESOURCE in version.form)
+        elif span[0].resource is not None:
+            found.add(span[0].resource)
+    return found
 
 
 LOG_COLUMNS: Final = ("trace_id", "span_id", "time_ns", "event_name", "severity", "body", "record", "origin", "digest")

@@ -16,7 +16,7 @@ Effect: TypeAlias = Literal["new", "same", "changed", "beside"]
 """``beside``: it differs from what was recorded here, which stays the current version."""
 
 RECORDER: Final = "recorder"
-_OWN: Final = frozenset({RECORDER, "exporter"})
+OWN: Final = frozenset({RECORDER, "exporter"})
 """Who delivers what was recorded here; anything else is imported."""
 
 
@@ -56,7 +56,7 @@ def choose(versions: Sequence[Version]) -> Version:
 
 
 def _is_recorded(version: Version) -> bool:
-    return version.started and version.origin in _OWN
+    return version.started and version.origin in OWN
 
 
 def _is_copy(whole: Version, recorded: Version) -> bool:

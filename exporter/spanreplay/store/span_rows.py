@@ -68,14 +68,15 @@ COLUMNS: Final = (
 _SMALL: Final = 2**15
 _BIG: Final = 2**63
 _NONE_DROPPED: Final = (0, 0, 0)
-_HOT_COLUMNS: Final = len(HOT_TEXTS) + len(HOT_INTEGERS)
+NO_HOT: Final = (None,) * (len(HOT_TEXTS) + len(HOT_INTEGERS))
+"""The values of these columns where there are none."""
 _SHAPES: Final = 2048
 _BETWEEN: Final = ',"'
 """What stands before the name of each member of a JSON object but the first."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Shape:
+class Shape:
     """What follows from the names of attributes."""
 
     hot: tuple[tuple[int, str], ...]
@@ -84,7 +85,7 @@ class _Shape:
     """Brings what belongs to the names into their order."""
 
 
-_shapes: Final[dict[tuple[str, ...], _Shape]] = {}
+_shapes: Final[dict[tuple[str, ...], Shape]] = {}
 """By these names: those of most spans are those of one before."""
 
 
@@ -124,7 +125,7 @@ def row_of(version: Version, service: str | None) -> tuple[Any, ...]:
     scope = form.get(SCOPE, {})
     dropped = form.get(DROPPED, _NONE_DROPPED)
     plain = attributes if "$map" not in attributes else _plain_pairs(attributes)
-    shape = _shape_of(plain)
+    shape = shape_of(plain)
     if version.known_digest is None:
         version.known_digest = digest_of(_sorted_json(form, shape if plain is attributes else None).encode("ascii"))
     end = _number(form, END, _BIG, exact, None)
@@ -147,7 +148,7 @@ def row_of(version: Version, service: str | None) -> tuple[Any, ...]:
         message,
         version.process,
         service,
-        *_hot(plain, shape),
+        *hot_values(plain, shape),
         to_readable_json(attributes) if attributes else None,
         to_readable_json(form[EVENTS]) if form.get(EVENTS) else None,
         to_readable_json(form[LINKS]) if form.get(LINKS) else None,
@@ -247,14 +248,15 @@ def _plain_pairs(attributes: Json) -> dict[str, Json]:
     return {key: value for key, value in map_pairs(attributes) if isinstance(key, str)}
 
 
-def _shape_of(attributes: Mapping[str, Json]) -> _Shape:
+def shape_of(attributes: Mapping[str, Json]) -> Shape:
+    """What follows from the names of these attributes."""
     names_there = tuple(attributes)
     shape = _shapes.get(names_there)
     if shape is None:
         if len(_shapes) >= _SHAPES:
             _shapes.clear()
         order = sorted(range(len(names_there)), key=names_there.__getitem__)
-        shape = _shapes[names_there] = _Shape(
+        shape = _shapes[names_there] = Shape(
             hot=tuple(
                 (column, source)
                 for column, sources in enumerate((*HOT_TEXTS.values(), *HOT_INTEGERS.values()))
@@ -267,9 +269,9 @@ def _shape_of(attributes: Mapping[str, Json]) -> _Shape:
     return shape
 
 
-def _hot(attributes: Mapping[str, Json], shape: _Shape) -> list[Any]:
+def hot_values(attributes: Mapping[str, Json], shape: Shape) -> list[Any]:
     """The values of the columns of :data:`HOT_TEXTS` and :data:`HOT_INTEGERS`."""
-    found: list[Any] = [None] * _HOT_COLUMNS
+    found: list[Any] = [*NO_HOT]
     for column, source in shape.hot:
         value = attributes[source]
         if column >= len(HOT_TEXTS):
@@ -280,7 +282,7 @@ def _hot(attributes: Mapping[str, Json], shape: _Shape) -> list[Any]:
     return found
 
 
-def _sorted_json(form: Form, shape: _Shape | None = None) -> str:
+def _sorted_json(form: Form, shape: Shape | None = None) -> str:
     """What :func:`to_sorted_json` gives of it; attributes whose JSON is at hand are not encoded again.
 
     Args:
@@ -289,10 +291,21 @@ def _sorted_json(form: Form, shape: _Shape | None = None) -> str:
     """
     attributes = form.get(ATTRIBUTES)
     if type(attributes) is WrittenMap and attributes.text.isascii() and min(form) == ATTRIBUTES:
-        # A quote in a string has a backslash before it: where there are as many as there are names, it stands between members alone.
-        members = attributes.text[2:-1].split(_BETWEEN)
-        if len(members) == len(attributes):
-            in_order = _BETWEEN.join((shape or _shape_of(attributes)).sort(members))
+        in_order = sorted_members(attributes.text, len(attributes), shape or shape_of(attributes))
+        if in_order is not None:
             rest = to_sorted_json({key: value for key, value in form.items() if key != ATTRIBUTES})
-            return f'{{"{ATTRIBUTES}":{{"{in_order}}},{rest[1:]}'
+            return f'{{"{ATTRIBUTES}":{in_order},{rest[1:]}'
     return to_sorted_json(form)
+
+
+def sorted_members(text: str, count: int, shape: Shape) -> str | None:
+    """The JSON of attributes with its members in the order of their names; ``None`` where that takes encoding them again.
+
+    Args:
+        text: their JSON, of nothing but ASCII.
+        count: how many they are.
+        shape: of them.
+    """
+    # A quote in a string has a backslash before it: where there are as many as there are names, it stands between members alone.
+    members = text[2:-1].split(_BETWEEN)
+    return f'{{"{_BETWEEN.join(shape.sort(members))}}}' if len(members) == count else None

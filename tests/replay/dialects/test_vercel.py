@@ -182,3 +182,21 @@ def test_the_failure_of_another_span_is_not_this_ones(more: dict[str, Any], outc
     assert read(span(1, scope=SEVEN, attributes=attributes, **told)).outcome == outcome
     plain = {name: value for name, value in attributes.items() if name.startswith("gen_ai.")}
     assert read(span(1, scope=SEVEN, attributes=plain, **told)).outcome == "error"
+
+
+@pytest.mark.parametrize("name", ["ai.toolCall.result", a.GEN_AI_TOOL_CALL_RESULT])
+@pytest.mark.parametrize(("written", "result"), [('"[1, 2]"', "[1, 2]"), ("[1, 2]", [1, 2]), ('"sunny"', "sunny"), ("0", 0)])
+def test_a_tool_that_gives_text_gives_text_whatever_it_looks_like(name: str, written: str, result: Any) -> None:
+    if name == a.GEN_AI_TOOL_CALL_RESULT:
+        record = seven("execute_tool x", {a.GEN_AI_OPERATION_NAME: "execute_tool", name: written})
+    else:
+        record = operation("ai.toolCall", {name: written})
+    assert read(record).output == {"result": result}
+
+
+def test_the_span_around_a_request_for_embeddings_is_no_other_look_up() -> None:
+    told: dict[str, Value] = {a.GEN_AI_OPERATION_NAME: "embeddings", a.GEN_AI_REQUEST_MODEL: "m"}
+    outer = span(1, name="embeddings m", scope=SEVEN, kind=KIND_CLIENT, attributes=told, end=50)
+    inner = span(2, 1, name="embeddings m", scope=SEVEN, kind=KIND_CLIENT, attributes={**told, a.GEN_AI_USAGE_INPUT_TOKENS: 4})
+    [run] = build_runs([outer, inner])
+    assert [(step.name, step.usage) for step in run.steps] == [("m", {"input_tokens": 4})]

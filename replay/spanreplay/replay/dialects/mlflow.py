@@ -101,10 +101,10 @@ def _model(span: SpanRecord, fields: Fields) -> Found:
 
 
 def _tool(span: SpanRecord, fields: Fields) -> Found:
-    asked, value = fields.json(INPUTS), fields.json(OUTPUTS)
+    asked, value = fields.json(INPUTS), fields.encoded(OUTPUTS)
     if isinstance(asked, str):
         asked = python_value(asked) or asked
-    answer = tool_answer(value)
+    answer = tool_answer(fields.json(OUTPUTS))
     return Found(
         kind="tool_call",
         name=span.name or "tool",

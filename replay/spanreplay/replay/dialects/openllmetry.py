@@ -260,16 +260,11 @@ def _has(fields: Fields, *names: str) -> bool:
 
 
 def _first(fields: Fields, *names: str) -> Json:
-    """The first of these that is there. The ``traceloop.*`` values are JSON, written once: a text, a number or a ``null`` in it is one."""
+    """The first of these that is there. The ``traceloop.*`` values are JSON, written once."""
     name = next((name for name in names if name in fields), None)
     if name is None:
         return None
-    text = fields.attributes[name]
-    if name in (INPUT, OUTPUT) and isinstance(text, str) and text.strip()[:1] not in ("{", "["):
-        held, _ = decoded_json(f"[{text}]")
-        if isinstance(held, list) and len(held) == 1:
-            return held[0]
-    return fields.json(name)
+    return fields.encoded(name) if name in (INPUT, OUTPUT) else fields.json(name)
 
 
 _READERS: Final[Mapping[str, Callable[[SpanRecord, Fields], Found]]] = {

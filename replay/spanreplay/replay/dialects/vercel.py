@@ -296,4 +296,4 @@ def _latest(span: SpanRecord, fields: Fields) -> StepDraft | None:
 
 
 def _value(fields: Fields, key: str, name: str) -> Json:
-    return {key: fields.json(name)} if name in fields else None
+    return {key: fields.encoded(name)} if name in fields else None

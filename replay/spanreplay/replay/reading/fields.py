@@ -106,6 +106,18 @@ class Fields:
             return decoded
         return None
 
+    def encoded(self, name: str) -> Json:
+        """An attribute in which whatever it holds is encoded as JSON, once.
+
+        A text is in quotes, and stays one if there is JSON in it; a number, ``true`` or ``null`` is one.
+        """
+        value = self.attributes.get(name)
+        if isinstance(value, str) and value.strip()[:1] not in ("{", "[") and name in self:
+            held, _ = decoded_json(f"[{value}]")
+            if isinstance(held, list) and len(held) == 1:
+                return held[0]
+        return self.json(name)
+
     def cut(self, name: str, detail: str, size: int | None = None) -> None:
         """Remembers that an attribute is not whole, and how many bytes of it are left."""
         self.reasons.setdefault(name, Reason(code=CUT, detail=detail, field=name, size=size))

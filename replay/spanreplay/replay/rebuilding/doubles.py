@@ -83,6 +83,8 @@ def _fold_nested(folded: Folded, outer: Candidate, inner: Sequence[Candidate]) -
 
 def _fold_others(folded: Folded, outer: Candidate, alike: Sequence[Candidate]) -> list[SpanKey]:
     """Folds agents and the rest. One instrumentation may tell of an agent in two spans (ADK 2: the workflow, and the agent in it)."""
+    if len(alike) == 1 and _is_shell(outer.draft, alike[0].draft):
+        return [_fold_two(folded, outer, alike[0])]
     nested = all(folded.places[one.key].holds(folded.places[other.key]) for one, other in pairwise(alike))
     if nested and all(_same_other(outer, candidate) for candidate in alike):
         key = outer.key
@@ -129,6 +131,13 @@ def _fold_tools(folded: Folded, outer: Candidate, alike: Sequence[Candidate]) ->
         return [outer.key]
     proven = outer.draft.transport or (outer.draft.call_id is not None and outer.draft.call_id == same[0].draft.call_id)
     return [_fold_two(folded, outer, same[0])] if proven or apart(outer, same[0]) else [outer.key]
+
+
+def _is_shell(outer: StepDraft, inner: StepDraft) -> bool:
+    """Whether a look-up is only what is around the request of it, and tells nothing of its own (the AI SDK 7's embeddings)."""
+    if outer.kind != "retrieval" or outer.name != inner.name or outer.outcome != inner.outcome:
+        return False
+    return outer.input is None and outer.output is None and not outer.usage
 
 
 def _same_other(outer: Candidate, inner: Candidate) -> bool:

@@ -16,7 +16,7 @@ from spanreplay.content._automaton import Automaton
 from spanreplay.content._fields import NamedFinder
 from spanreplay.content._hints import Hint, Hints, preceded
 from spanreplay.content._tokens import TOKENS, TokenFinder
-from spanreplay.content.redaction import RedactionPolicy
+from spanreplay.content.redaction import RedactionPolicy, Redactor
 
 POLICY: Final = RedactionPolicy(salt="00", members=(*RedactionPolicy(salt="").members, "contrase\u00f1a", "\u00e9", "x-\u00fc", "a", "?k"))
 TOKEN_FINDER: Final = TokenFinder(POLICY.patterns)
@@ -102,6 +102,18 @@ def test_whatever_is_found_has_a_hint(hints: Hints, text: str, more: int, in_jso
     spans, named = found(text, hints)
     everywhere = TOKEN_FINDER.spans(text, frozenset(TOKEN_FINDER.hints)), list(NAMED_FINDER.spans(text, NAMED_FINDER.hints))
     assert (spans, named) == everywhere
+
+
+@pytest.mark.parametrize("hints", [HINTS, FAST], ids=["searches", "automaton"])
+@given(st.sampled_from(WORDS), TEXTS, st.sampled_from((0, 10_000)), st.booleans())
+def test_whether_a_value_has_a_secret_is_found_out_as_it_is_taken_out(hints: Hints, name: str, text: str, more: int, learns: bool) -> None:
+    redactor = Redactor(POLICY)
+    redactor._hints = hints
+    if learns:
+        redactor.learn(text[:12])
+    for value in (text, text + "://a:b@", text + " " * more):
+        assert redactor.finds_in(name, value) == (redactor.named(name, value)[1] > 0)
+    assert not Redactor(RedactionPolicy.none()).finds_in("password", text)
 
 
 @given(TEXTS, st.sampled_from((0, 1000)))

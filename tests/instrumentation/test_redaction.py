@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanreplay.content.codec import decode, encode
-from spanreplay.content.redaction import PolicyError, RedactionPolicy, Redactor, environment_secrets, mask
+from spanreplay.content.credentials import environment_secrets
+from spanreplay.content.redaction import PolicyError, RedactionPolicy, Redactor, mask
 
 POLICY = RedactionPolicy(salt="00ff")
 REDACTOR = Redactor(POLICY)

@@ -4,7 +4,8 @@ import pytest
 
 from spanreplay.content._arguments import secret_places
 from spanreplay.content._names import header_says_secret, option_says_secret
-from spanreplay.content.redaction import RedactionPolicy, Redactor, argument_secrets, mask
+from spanreplay.content.credentials import argument_secrets
+from spanreplay.content.redaction import RedactionPolicy, Redactor, mask
 
 SECRET_HEADERS = """
     x-custom-token x-auth X-Session-Id x-vault-secret x-access-key x-subscription-key ocp-apim-subscription-key x-functions-key x-api-key

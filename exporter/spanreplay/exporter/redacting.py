@@ -4,7 +4,8 @@ import os
 import sys
 from typing import Any, Final, Literal, TypeAlias
 
-from spanreplay.content.redaction import RedactionPolicy, Redactor, argument_secrets, environment_secrets
+from spanreplay.content.credentials import argument_secrets, environment_secrets
+from spanreplay.content.redaction import RedactionPolicy, Redactor
 from spanreplay.exporter.environment_variables import SPANREPLAY_REDACTION, warn_once
 
 Redaction: TypeAlias = Literal["default", "none"] | RedactionPolicy

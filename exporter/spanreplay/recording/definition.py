@@ -12,7 +12,8 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from spanreplay.content.canonical import canonical_json, digest
-from spanreplay.content.redaction import RedactionPolicy, Redactor, credential_names
+from spanreplay.content.credentials import credential_names
+from spanreplay.content.redaction import RedactionPolicy, Redactor
 from spanreplay.exporter import environment_variables as env
 
 _ENVIRONMENT: Final = re.compile(

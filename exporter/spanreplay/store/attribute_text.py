@@ -1,6 +1,6 @@
 """The JSON text of attributes, put together from remembered pieces: most of what a span says, the one before it said too."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any, Final
 
@@ -10,6 +10,31 @@ from spanreplay.store.encoding import BLOB_BYTES, Keep, encode_map, encode_value
 
 _PIECES: Final = 4_096
 _LARGE_INT: Final = 2**63
+
+
+class _OutOfTheOrdinaryError(Exception):
+    """Attributes have a secret, or something else that takes more than this."""
+
+
+class _Members(dict[tuple[str, Any], str]):
+    """Members of JSON objects by name and value; what is not there is made. One call looks up all that a span says.
+
+    Of equal values only texts, and tuples of texts, are equal in JSON: nothing else is to be put there.
+
+    Args:
+        make: makes a member, and puts it there if that is of use.
+        redactor: has found them clean, as long as it knows no more than this.
+    """
+
+    __slots__ = ("_make", "knowledge", "redactor")
+
+    def __init__(self, make: "Callable[[_Members, str, Any], str]", redactor: Redactor | None) -> None:
+        self._make = make
+        self.redactor = redactor
+        self.knowledge = None if redactor is None else redactor.knowledge
+
+    def __missing__(self, item: tuple[str, Any]) -> str:
+        return self._make(self, *item)
 
 
 class AttributeText:
@@ -23,8 +48,7 @@ class AttributeText:
         self._keep = keep
         self._names: dict[str, str] = {}
         self._pieces: dict[tuple[str, str], str] = {}
-        self._clean: dict[tuple[str, Any], str] = {}
-        self._clean_by: tuple[Redactor | None, object] = (None, None)
+        self._clean = _Members(self._clean_member, None)
 
     def text(self, attributes: Mapping[str, Value]) -> str:
         """The JSON object.
@@ -66,52 +90,37 @@ class AttributeText:
         Raises:
             ContentLostError: ``keep`` could not keep something.
         """
-        state = (redactor, None if redactor is None else redactor.knowledge)
-        if state[0] is not self._clean_by[0] or state[1] is not self._clean_by[1] or len(self._clean) >= _PIECES:
-            self._clean, self._clean_by = {}, state
         known = self._clean
-        parts: list[str] = []
-        for key, value in attributes.items():
-            kind = type(value)
-            if kind is str:
-                if len(value) >= BLOB_BYTES:
-                    name = self._names.get(key) or self._name(key)
-                    if name is None or (redactor is not None and redactor.named(key, value)[1]):
-                        return None
-                    parts.append(f'{name}{{"$blob":"{self._keep(value)}"}}')
-                    continue
-            elif kind is int:
-                name = self._names.get(key) or self._name(key)
-                if name is None or not -_LARGE_INT < value < _LARGE_INT:
-                    return None
-                parts.append(f"{name}{value:d}")
-                continue
-            elif kind is tuple:
-                if not all(type(item) is str for item in value):
-                    return None
-            elif kind is not bool and kind is not float:
-                return None
-            piece = known.get((key, value)) if kind is str or kind is tuple else None
-            if piece is None:
-                piece = self._clean_piece(key, value, kind, redactor)
-                if piece is None:
-                    return None
-            parts.append(piece)
-        return parts
+        if known.redactor is not redactor or (redactor and redactor.knowledge is not known.knowledge) or len(known) >= _PIECES:
+            known = self._clean = _Members(self._clean_member, redactor)
+        try:
+            return [*map(known.__getitem__, attributes.items())]
+        except (_OutOfTheOrdinaryError, TypeError):  # what has no hash is out of the ordinary, too
+            return None
 
-    def _clean_piece(self, key: str, value: Any, kind: type, redactor: Redactor | None) -> str | None:
+    def _clean_member(self, known: _Members, key: str, value: Any) -> str:
+        kind, redactor = type(value), known.redactor
         name = self._names.get(key) or self._name(key)
         if name is None:
-            return None
-        if redactor is not None:
-            if kind is str and redactor.named(key, value)[1]:
-                return None
-            if kind is tuple and any(redactor.named(key, item)[1] for item in value):
-                return None
-        piece = name + to_json(encode_value(value, self._keep, 1))
+            raise _OutOfTheOrdinaryError
+        if kind is str:
+            if redactor is not None and redactor.finds_in(key, value):
+                raise _OutOfTheOrdinaryError
+            if len(value) >= BLOB_BYTES:
+                return f'{name}{{"$blob":"{self._keep(value)}"}}'
+        elif kind is int:
+            if not -_LARGE_INT < value < _LARGE_INT:
+                raise _OutOfTheOrdinaryError
+            return f"{name}{value:d}"
+        elif kind is tuple:
+            if not all(type(item) is str for item in value) or (redactor and any(redactor.finds_in(key, item) for item in value)):
+                raise _OutOfTheOrdinaryError
+        elif kind is not bool and kind is not float:
+            raise _OutOfTheOrdinaryError
+        member = name + to_json(encode_value(value, self._keep, 1))
         if kind is str or (kind is tuple and sum(map(len, value)) < BLOB_BYTES):
-            self._clean[key, value] = piece
-        return piece
+            known[key, value] = member
+        return member
 
     def _name(self, key: object) -> str | None:
         """A key as it stands before its value; ``None`` for one that a plain JSON object cannot have."""

@@ -24,6 +24,9 @@ class Automaton:
     found: Callable[[bytes], list[int] | None]
     """Gives the numbers of the patterns that match a text, or ``None`` where there is no automaton, or not yet."""
 
+    is_made = False
+    """Whether there is one."""
+
     def __init__(self, patterns: Sequence[tuple[str, bool]], *, after: int) -> None:
         self._patterns = tuple(patterns)
         self._left = after
@@ -48,6 +51,7 @@ class Automaton:
     def _make(self) -> None:
         with suppress(Exception):  # the same is found without
             self.found = _Search(self._patterns).of
+            self.is_made = True
 
 
 class _Search:

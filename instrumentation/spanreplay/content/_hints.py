@@ -95,6 +95,11 @@ class Hints:
         found += [hint for search, group in self._exact if search(raw) for hint in group.those(raw)]
         return frozenset(found)
 
+    def exclude(self, text: str) -> bool:
+        """Tell whether the automaton says that none of them is there; `False`, too, where there is no automaton."""
+        automaton = self._automaton
+        return automaton.is_made and automaton.found(text.encode("utf-8", "surrogatepass")) == []
+
 
 class _Group:
     """Hints that begin with the same letter."""

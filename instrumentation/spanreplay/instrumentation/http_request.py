@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 from weakref import WeakKeyDictionary
 
 from spanreplay.content.canonical import canonical_json
-from spanreplay.content.redaction import says_credential
+from spanreplay.content.credentials import says_credential
 from spanreplay.instrumentation._conversations import canonical
 from spanreplay.instrumentation.http_body import Headers, header
 

@@ -19,6 +19,7 @@ from fixtures.runs.spans import agent
 from spanreplay.receiver import intake, reading, upkeep
 from spanreplay.receiver.unpacking import TooLargeError, unpacked
 from spanreplay.spans import otlp_proto
+from spanreplay.spans.errors import FormatError
 from spanreplay.store.store import Store
 from support.receiving import PATIENCE_S, At, Program, receiving, running
 from support.size import FULL
@@ -183,6 +184,15 @@ def test_room_is_given_back_whatever_happens(cramped: At) -> None:
 def test_no_more_than_the_limit_is_unpacked(pack: Callable[[bytes], bytes]) -> None:
     with pytest.raises(TooLargeError):
         unpacked(pack(bytes(1000)), "gzip", 999)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+def test_a_body_of_many_pieces_is_unpacked_and_one_of_too_many_refused(encoding: str) -> None:
+    pack = gzip.compress if encoding == "gzip" else pytest.importorskip("backports.zstd").compress
+    pieces = [bytes([n % 251]) * (n % 7 * 500) for n in range(1000)]
+    assert unpacked(b"".join(map(pack, pieces)), encoding, 10**7) == b"".join(pieces)
+    with pytest.raises(FormatError, match="more than 10000 pieces"):  # to look at all of them would take minutes of a body of 6 MB
+        unpacked(pack(b"") * 20_000, encoding, 100)
 
 
 def test_when_the_disk_is_full_nothing_is_acknowledged_and_later_all_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

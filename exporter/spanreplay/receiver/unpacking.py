@@ -14,6 +14,9 @@ _WINDOW_LOG: Final = 26
 _GZIP: Final = 31
 _ZLIB: Final = 15
 _RAW: Final = -15
+_MEMBERS: Final = 10_000
+"""Members of gzip and frames of zstd that a body may be made of: one, as a rule."""
+_STEP: Final = 1_024
 
 
 class TooLargeError(Exception):
@@ -49,41 +52,43 @@ def _deflate(data: bytes, limit: int) -> bytes:
 
 
 def _inflated(data: bytes, limit: int, how: int, name: str) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    while data:
-        unpacker = zlib.decompressobj(how)
-        try:
-            part = unpacker.decompress(data, limit + 1 - size)
-        except zlib.error as error:
-            raise FormatError("", f"a body packed with {name}", str(error)) from None
-        size += len(part)
-        parts.append(part)
-        if size > limit:
-            raise TooLargeError
-        if not unpacker.eof:
-            raise FormatError("", f"a body packed with {name}", "one that ends too early")
-        data = unpacker.unused_data
-    return b"".join(parts)
+    try:
+        return _joined(data, limit, lambda: zlib.decompressobj(how), name)
+    except zlib.error as error:
+        raise FormatError("", f"a body packed with {name}", str(error)) from None
 
 
 def _zstd(data: bytes, limit: int) -> bytes:
     module = _zstd_module()
+    options = {module.DecompressionParameter.window_log_max: _WINDOW_LOG}
+    try:
+        return _joined(data, limit, lambda: module.ZstdDecompressor(options=options), "zstd")
+    except (module.ZstdError, ValueError) as error:
+        raise FormatError("", "a body packed with zstd", str(error)) from None
+
+
+def _joined(data: bytes, limit: int, unpacker_of_next: Callable[[], Any], name: str) -> bytes:
+    """Members, or frames, that follow each other, unpacked.
+
+    What an unpacker is given beyond its end it copies, so it is given little at first: else many small members would take for ever.
+    """
     parts: list[bytes] = []
-    size = 0
-    while data:
-        unpacker = module.ZstdDecompressor(options={module.DecompressionParameter.window_log_max: _WINDOW_LOG})
-        try:
-            part = unpacker.decompress(data, limit + 1 - size)
-        except (module.ZstdError, ValueError) as error:
-            raise FormatError("", "a body packed with zstd", str(error)) from None
-        size += len(part)
-        parts.append(part)
-        if size > limit:
-            raise TooLargeError
-        if not unpacker.eof:
-            raise FormatError("", "a body packed with zstd", "one that ends too early")
-        data = unpacker.unused_data
+    view, place, size, members = memoryview(data), 0, 0, 0
+    while place < len(data):
+        members += 1
+        if members > _MEMBERS:
+            raise FormatError("", f"a body packed with {name}", f"one of more than {_MEMBERS} pieces")
+        unpacker, step = unpacker_of_next(), _STEP
+        while not unpacker.eof:
+            if place >= len(data):
+                raise FormatError("", f"a body packed with {name}", "one that ends too early")
+            part = unpacker.decompress(view[place : place + step], limit + 1 - size)
+            size += len(part)
+            parts.append(part)
+            if size > limit:
+                raise TooLargeError
+            place, step = min(place + step, len(data)), 2 * step
+        place -= len(unpacker.unused_data)
     return b"".join(parts)
 
 

@@ -14,12 +14,14 @@ _LARGE: Final = 50 * _SMALL
 _OF_A_RUN: Final = 30
 _AT_ONCE: Final = 200
 """Runs whose spans arrive by turns."""
+_HELD: Final = 150_000_000
+"""Bytes that what is written takes, each time."""
 
 
 def make(folder: Path, spans: int) -> Store:
     """A store of runs of 30 spans, of which many go on at the same time."""
     store = Store.open(folder, create=True)
-    with store._database.writing() as connection:
+    with store._database.writing(much=True, size=_HELD) as connection:
         connection.execute(
             f"""INSERT INTO spans BY NAME
             SELECT md5((i // {_AT_ONCE * _OF_A_RUN} * {_AT_ONCE} + i % {_AT_ONCE})::VARCHAR) AS trace_id, trace_id AS run_id,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from spanreplay.store import database
-from spanreplay.store.engines import Opened, Use
+from spanreplay.store.engines import Opened
 from spanreplay.store.store import Store
 
 made: Final[Callable[..., Opened]] = database._open_for_writing
@@ -17,7 +17,7 @@ def copying(folder: Path) -> Callable[..., Opened]:
     """The same, but where there is none it is a copy of one that was made in ``folder`` when it was first needed."""
     template = folder / "runs.duckdb"
 
-    def opened(path: Path, config: Any, *use: Use) -> Opened:
+    def opened(path: Path, config: Any, **options: Any) -> Opened:
         if path != template and not path.exists():
             if not template.exists():
                 with Store.open(folder, create=True) as store, store.reading():
@@ -26,6 +26,6 @@ def copying(folder: Path) -> Callable[..., Opened]:
                 shutil.copyfile(template, path)
             except OSError:  # a full disk, a closed folder: as if it had not been tried
                 path.unlink(missing_ok=True)
-        return made(path, config, *use)
+        return made(path, config, **options)
 
     return opened

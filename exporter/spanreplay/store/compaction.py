@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from spanreplay.store.database import ROW_GROUP, transaction, write_much
+from spanreplay.store.database import transaction, write_much
 from spanreplay.store.encoding import Json, to_readable_json
 from spanreplay.store.folder import JOURNAL_SUFFIX, JOURNALS
 from spanreplay.store.form import Form
+from spanreplay.store.groups import SMALL
 from spanreplay.store.journal_reader import JOURNAL_VERSION, TYPE, JournalReader
 from spanreplay.store.loading import CONTENT_TYPES, Batch, mark_stale
 from spanreplay.store.merging import Effect
@@ -255,7 +256,7 @@ def _commit(connection: "Connection", batch: Batch, progress: _Progress) -> "Cou
     with transaction(connection):
         effects = batch.load(connection, next_generation(connection))
         _save(connection, progress)
-        if batch.rows >= ROW_GROUP // 2:
+        if batch.rows >= SMALL // 2:
             write_much(connection)
     return effects
 

@@ -10,9 +10,11 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from spanreplay.store import groups
 from spanreplay.store.engines import Config, Opened, Use
 from spanreplay.store.errors import (
     DamagedStoreError,
@@ -40,16 +42,6 @@ _CONFIG: Final[Config] = {
     "async_threads": "0",  # eight more, and what is here to read is in files of this machine
     "python_enable_replacements": "false",  # a table is a table, never a variable of whoever calls
 }
-ROW_GROUP: Final = 8192
-"""Rows that are compressed and skipped together, in what is written from now on. A checkpoint puts small groups together, which writes all
-they hold anew: at DuckDB's own 122,880, each span of a large import would be written many times over. It is also what a look-up of one run
-reads at least."""
-BLOCK: Final = 65_536
-"""Bytes that the file of a new store grows by: at DuckDB's own 262,144 a few runs take megabytes. That of a file cannot be changed."""
-_GROUP_BYTES: Final = 128_000_000
-"""Where a group of rows would hold more than this, none are put together: it would have to fit into memory several times over."""
-_LONG: Final = _GROUP_BYTES // ROW_GROUP // 2
-"""Bytes of content up to which no number of rows in a group comes near that."""
 _MEMORY_FOR_MUCH: Final = 200_000_000
 """Bytes that a transaction of the usual size needs at most."""
 _USUAL_BYTES: Final = 16_000_000
@@ -59,8 +51,6 @@ would be written twice."""
 _ANYTHING: Final = 1_000
 _TIMES: Final = 6
 """How many times over what is more than usual has to fit into memory: one value is never divided."""
-_SMALL_FILE: Final = 16_000_000
-"""A database of so many bytes holds no such group."""
 _SEALED_CONFIG: Final[Config] = {**_CONFIG, "enable_external_access": "false"}
 
 _threads: dict[str, threading.Lock] = {}
@@ -115,27 +105,43 @@ class Database:
         """
         with self._alone_in_process(), self._locked(), _private_files():
             make_private(self.folder)
-            new = not self.path.exists()
-            try:
-                opened = self._connect(_open_for_much if much else _open_for_writing, _CONFIG, held_s)
-            except StoreError:
-                if new:  # half a header, on a full disk for one; the next attempt would take it for a damaged database
-                    with contextlib.suppress(OSError):
-                        self.path.unlink(missing_ok=True)
-                raise
-            with self._failures_named(), _used(opened) as connection:
-                migrate(connection)
-                self._set_up(connection, much=much, size=size)
-                yield connection
+            for rows in (groups.at_first(self.path, much=much), groups.SMALL):
+                with self._opened_for_writing(rows, much, held_s) as connection:
+                    fit = self._rows_that_fit(connection, rows, much=much)
+                    self._set_up(connection, much=much, size=size, together=fit >= rows and not much)
+                    if fit >= rows or rows == groups.SMALL:
+                        yield connection
+                        return
 
-    def _set_up(self, connection: "Connection", *, much: bool, size: int) -> None:
+    def _rows_that_fit(self, connection: "Connection", rows: int, *, much: bool) -> int:
+        """The rows of a group that the database, brought up to date, is to be written with; ``rows`` are those it is opened with."""
+        found = schema_version(connection)
+        if found != SCHEMA_VERSION:
+            if found and rows > groups.SMALL:
+                return groups.SMALL  # tables are made anew, whatever they hold
+            migrate(connection)
+        return rows if much else groups.fitting(connection, self.path)
+
+    @contextlib.contextmanager
+    def _opened_for_writing(self, rows: int, much: bool, held_s: float | None) -> "Iterator[Connection]":
+        new = not self.path.exists()
+        try:
+            opened = self._connect(partial(_open_for_writing, use="writing much" if much else "writing", rows=rows), _CONFIG, held_s)
+        except StoreError:
+            if new:  # half a header, on a full disk for one; the next attempt would take it for a damaged database
+                with contextlib.suppress(OSError):
+                    self.path.unlink(missing_ok=True)
+            raise
+        with self._failures_named(), _used(opened) as connection:
+            yield connection
+
+    def _set_up(self, connection: "Connection", *, much: bool, size: int, together: bool) -> None:
         """How checkpoints go: after little was written a few small groups of rows are put together, so that none pile up."""
         # One thread takes less time of processors than two, and what is written in batches waits for Python anyway.
         connection.execute(f"SET threads = 1; SET checkpoint_threshold = '{_ANYTHING if much else _LARGE}B'")
         if much:
             memory = _MEMORY_FOR_MUCH + _TIMES * max(0, size - _USUAL_BYTES)
             connection.execute(f"SET memory_limit = '{memory}B'")
-        together = not much and (self.path.stat().st_size < _SMALL_FILE or _largest_group(connection) < _GROUP_BYTES)
         connection.execute(f"SET max_vacuum_tasks = {2 if together else 0}")
 
     @contextlib.contextmanager
@@ -287,14 +293,10 @@ def _open_for_reading(path: Path, config: Config) -> Opened:
     return Opened.open(path, config, "reading", "READ_ONLY")
 
 
-def _open_for_writing(path: Path, config: Config, use: Use = "writing") -> Opened:
+def _open_for_writing(path: Path, config: Config, *, use: Use, rows: int) -> Opened:
     """Only an attached database can be told how large its row groups are to be."""
-    blocks = "" if path.exists() else f", BLOCK_SIZE {BLOCK}"
-    return Opened.open(path, config, use, f"ROW_GROUP_SIZE {ROW_GROUP}{blocks}")
-
-
-def _open_for_much(path: Path, config: Config) -> Opened:
-    return _open_for_writing(path, config, "writing much")
+    blocks = "" if path.exists() else f", BLOCK_SIZE {groups.BLOCK}"
+    return Opened.open(path, config, use, f"ROW_GROUP_SIZE {rows}{blocks}")
 
 
 @contextlib.contextmanager
@@ -313,20 +315,6 @@ def write_much(connection: "Connection") -> None:
     For those that bring large groups: to write these twice, or others anew, takes longer than anything else about them.
     """
     connection.execute(f"SET checkpoint_threshold = '{_ANYTHING}B'; SET max_vacuum_tasks = 0")
-
-
-def _largest_group(connection: "Connection") -> int:
-    """About how many bytes of content there are in the group of rows that holds most of it, if all groups were full.
-
-    What is short is left out: DuckDB finds what is long in a tenth of the time that it reads all of a column.
-    """
-    (found,) = connection.execute(
-        "SELECT CAST(max(held) AS BIGINT) FROM ("
-        "SELECT sum(bytes) AS held FROM blobs WHERE bytes > $2 AND parts IS NULL GROUP BY rowid // $1"
-        " UNION ALL SELECT sum(bytes) FROM steps WHERE bytes > $2 GROUP BY rowid // $1)",
-        [ROW_GROUP, _LONG],
-    ).fetchall()[0]
-    return found or 0
 
 
 @contextlib.contextmanager

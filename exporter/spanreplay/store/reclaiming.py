@@ -8,9 +8,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from spanreplay.store.database import BLOCK, ROW_GROUP
 from spanreplay.store.errors import StoreError
 from spanreplay.store.folder import DATABASE
+from spanreplay.store.groups import BLOCK, SMALL, fitting
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -32,9 +32,10 @@ def reclaim(connection: "Connection", folder: Path) -> None:
     path, fresh = folder / DATABASE, folder / _FRESH
     clear(folder)
     quoted = str(fresh).replace("'", "''")
+    rows = fitting(connection, path) or SMALL
     try:
         connection.execute("CHECKPOINT store")
-        connection.execute(f"ATTACH '{quoted}' AS fresh (ROW_GROUP_SIZE {ROW_GROUP}, BLOCK_SIZE {BLOCK})")
+        connection.execute(f"ATTACH '{quoted}' AS fresh (ROW_GROUP_SIZE {rows}, BLOCK_SIZE {BLOCK})")
         connection.execute("COPY FROM DATABASE store TO fresh")
         connection.execute("CHECKPOINT fresh")
         connection.execute("USE memory")

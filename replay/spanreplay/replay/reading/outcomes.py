@@ -1,5 +1,6 @@
 """How a span ended, from its status, its error and its events; shared by all dialects."""
 
+import re
 from typing import Final
 
 from spanreplay.boundary.call import OutcomeName
@@ -13,6 +14,9 @@ TOOL_ERROR: Final = "tool_error"
 
 _REPORTED: Final = frozenset({"toolretryerror"})
 """Exceptions that carry a tool's own answer that it failed; pydantic-ai's, whose spans may have lost their scope."""
+_FRAME: Final = "\n    at "
+"""How begins each line of the ``stack`` of an error of JavaScript, as V8 writes it."""
+_NAMED: Final = re.compile(r"(?:^|\n\n)([A-Za-z_$][\w$.]{0,99}): ")
 
 
 def failure(span: SpanRecord, fields: Fields) -> dict[str, str | None] | None:
@@ -32,7 +36,19 @@ def failure(span: SpanRecord, fields: Fields) -> dict[str, str | None] | None:
             if message is None or (said and message == f"{(raised.text(a.EXCEPTION_TYPE) or '').rpartition('.')[2]}: {said}"):
                 message = said  # OpenTelemetry's SDK writes "TYPE: message" as the text of the status
             break
+    if message is not None and _FRAME in message:
+        kind, message = _without_stack(kind, message)
     return {"type": kind, "message": message}
+
+
+def _without_stack(kind: str | None, message: str) -> tuple[str | None, str]:
+    """Type and message of an error whose ``stack`` was written; LangChain has its message once more before it."""
+    told = message.partition(_FRAME)[0]
+    for named in _NAMED.finditer(told):
+        said = told[named.end() :]
+        if named.start() in (0, len(said)) and told[: named.start()] in ("", said):
+            return kind or named[1], said
+    return kind, message
 
 
 def outcome(span: SpanRecord, error: Json, result: Json = None) -> OutcomeName:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from fixtures.runs.spans import agent, asking, chat, said, tool
 from spanreplay.replay.model import Step
 from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.semconv import attributes as a
-from spanreplay.spans.record import STATUS_ERROR, SpanRecord
+from spanreplay.spans.record import STATUS_ERROR, Scope, SpanRecord
 
 
 def telling(number: int, *results: tuple[str, Any], start: int = 100, **part: Any) -> SpanRecord:
@@ -112,3 +113,24 @@ def test_an_answer_is_told_by_the_request_that_goes_on_from_it() -> None:
 def test_a_request_that_failed_had_no_answer() -> None:
     found = steps(asked(2, turns("q"), status=STATUS_ERROR), asked(3, turns("q", "a", "q2")))
     assert found[f"{2:016x}"].output is None
+
+
+@pytest.mark.parametrize(("written", "told"), [("0", 0), ("false", False), ("null", None), ("-1.5", -1.5)])
+def test_a_text_that_is_told_as_a_number_is_one(written: str, told: Any) -> None:
+    step = steps(tool(3, 1, start=20, call="c", result=written), telling(4, ("c", told)))[f"{3:016x}"]
+    assert (step.output, step.typed_result) == ({"result": told}, json.dumps(told))
+
+
+@pytest.mark.parametrize(("written", "told"), [("0", "0"), ("0", 1), ("0 degrees", 0), ("[1, 2]", "[1, 2]"), ('{"n":1}', '{"n": 1}')])
+def test_a_result_is_not_changed_by_what_was_made_of_it(written: str, told: Any) -> None:
+    alone = steps(tool(3, 1, start=20, call="c", result=written))[f"{3:016x}"]
+    assert steps(tool(3, 1, start=20, call="c", result=written), telling(4, ("c", told)))[f"{3:016x}"].output == alone.output
+
+
+def test_a_text_that_looks_like_json_is_told_from_a_list_where_requests_tell_results_in_their_type() -> None:
+    scope = Scope(name="pydantic-ai")
+    tools = [tool(number, 1, start=20, call=call, result="[1, 2]", scope=scope) for number, call in ((3, "c"), (5, "d"))]
+    request = telling(4, ("c", "[1, 2]"), ("d", [1, 2]))
+    found = steps(*tools, replace(request, scope=scope))
+    assert [found[f"{number:016x}"].output for number in (3, 5)] == [{"result": "[1, 2]"}, {"result": [1, 2]}]
+    assert steps(*tools, request)[f"{3:016x}"].output == {"result": [1, 2]}, "the request of another instrumentation has texts only"

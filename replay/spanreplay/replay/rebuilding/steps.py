@@ -22,6 +22,7 @@ from spanreplay.replay.rebuilding.retries import attempts
 from spanreplay.replay.rebuilding.skew import skewed
 from spanreplay.replay.rebuilding.ties import asked_in_turn, causes_of_ties
 from spanreplay.replay.rebuilding.told import as_told
+from spanreplay.replay.rebuilding.told_types import typed_as_told
 from spanreplay.replay.rebuilding.tree import SpanKey
 from spanreplay.replay.showing import duration
 from spanreplay.semconv import attributes as a
@@ -224,7 +225,7 @@ def _outers(assembly: Assembly, key: SpanKey) -> Iterator[SpanKey]:
 
 def _told(steps: Sequence[Placed]) -> list[Placed]:
     told = as_told([step.draft for step in steps])
-    return [step if step.draft is draft else replace(step, draft=draft) for step, draft in zip(steps, told, strict=True)]
+    return typed_as_told([step if step.draft is draft else replace(step, draft=draft) for step, draft in zip(steps, told, strict=True)])
 
 
 def _asked(step: Placed, request: Request | None) -> Placed:

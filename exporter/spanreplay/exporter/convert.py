@@ -17,6 +17,7 @@ from spanreplay.store.record_text import plain_place
 if TYPE_CHECKING:
     from opentelemetry.sdk._logs import ReadableLogRecord, ReadWriteLogRecord
     from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.trace import SpanContext
 
 MAX_DEPTH: Final = 32
 """Levels of nesting kept; what lies deeper becomes text."""
@@ -102,17 +103,25 @@ class Converter:
             flags=_flags(context, parent),
         )
 
-    def place(self, span: "ReadableSpan") -> str | None:
-        """What is known of a span when it starts, as its lines in a journal have it; ``None`` where these take more than that."""
-        context, parent, name = span.get_span_context(), span.parent, span.name
-        if context is None or context.trace_state or type(name) is not str or not name.isascii():
+    def place(self, span: "ReadableSpan", key: tuple[int, int], context: "SpanContext") -> str | None:
+        """What is known of a span when it starts, as its lines in a journal have it; ``None`` where these take more than that.
+
+        Args:
+            span: of the SDK.
+            key: its trace id and span id.
+            context: of the span.
+        """
+        parent, name = span.parent, span.name
+        if context.trace_state or type(name) is not str or not name.isascii():
             return None
         if self.redactor is not None and self.redactor.text(name)[1]:
             return None
-        parent_id = (parent.span_id or None) if parent is not None else None
-        return plain_place(
-            context.trace_id, context.span_id, parent_id, name, span.kind.value + 1, span.start_time or 0, _flags(context, parent)
-        )
+        flags, parent_id = int(context.trace_flags) | _HAS_IS_REMOTE, None
+        if parent is not None:
+            parent_id = parent.span_id or None
+            if parent.is_remote:
+                flags |= _IS_REMOTE
+        return plain_place(*key, parent_id, name, span.kind._value_ + 1, span.start_time or 0, flags)
 
     def attributes(self, attributes: Mapping[str, Any]) -> dict[str, Value]:
         """An attribute mapping, with what was redacted or lost noted in it."""

@@ -121,14 +121,13 @@ def has_links(span: "ReadableSpan") -> bool:
 
 def is_plain(span: "ReadableSpan") -> bool:
     """Whether a span has its attributes and nothing else, and lacks nothing."""
-    return not (
-        has_events(span)
-        or has_links(span)
-        or span.dropped_attributes
-        or span.dropped_events
-        or span.dropped_links
-        or span.status.description
-    )
+    held: Any = span
+    try:
+        events, links = held._events, held._links  # reading these takes a fifth of the time that asking for all of them takes
+        more = events._dq or links._dq or events.dropped or links.dropped or held._attributes.dropped
+    except AttributeError:
+        more = has_events(span) or has_links(span) or span.dropped_attributes or span.dropped_events or span.dropped_links
+    return not more and not span.status.description
 
 
 def watch(span: "ReadableSpan") -> None:

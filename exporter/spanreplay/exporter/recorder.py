@@ -51,8 +51,6 @@ PENDING: Final = "pending_span"
 
 _Key = tuple[int, int]
 """Trace id and span id, as the SDK has them."""
-_IDS: Final = "%032x%016x"
-"""Both as text."""
 
 
 class _Begun(NamedTuple):
@@ -64,6 +62,8 @@ class _Begun(NamedTuple):
     name: str
     place: str | None
     """Where its lines can be written without a record in between."""
+    origin: tuple[Resource, Scope]
+    """Who made it."""
 
 
 class _Own:
@@ -202,28 +202,28 @@ class Recorder:
         if not self.active:
             return
         try:
-            if _is_own(span):
-                watch(span)
-                scope = current_scope()
-                if scope is None or scope.session.sink is self:
-                    context = span.get_span_context()
-                    self._remember((context.trace_id, context.span_id)).resource = self.converter.resource(span.resource)
+            source, converter = span.instrumentation_scope, self.converter
+            name = None if source is None else source.name
+            given = attributes_of(span)
+            if name != names.SCOPE_NAME and (name in reports.scopes or _says_pending(given)):
                 return
-            if is_pending(span) or _is_report(span):
-                return
-            context = span.get_span_context()
-            key = (context.trace_id, context.span_id)
             watch(span)
-            if self._elsewhere():
+            scope, context = current_scope(), span.get_span_context()
+            key = (context.trace_id, context.span_id)
+            if scope is not None and scope.session.sink is not self:
                 return
-            run_id = self._run_of(span)
-            _cap(self._foreign)
-            converter, place, run = self.converter, None, ""
+            if name == names.SCOPE_NAME:
+                self._remember(key).resource = converter.resource(span.resource)
+                return
+            run_id, run, place = self._run_of(span), "", None
+            if run_id is not None:
+                run = f'"{names.RUN_ID}":{quoted(run_id)}'
             if run_id is None or run_id.isascii():
-                place = converter.place(span)
-                run = "" if run_id is None else f'"{names.RUN_ID}":{quoted(run_id)}'
-            self._foreign[key] = _Begun(run_id, run, span.name, place)
-            origin = converter.resource(span.resource), converter.scope(span.instrumentation_scope)
+                place = converter.place(span, key, context)
+            if len(self._foreign) >= _MAX_OPEN:
+                _cap(self._foreign)
+            origin = converter.resource(span.resource), converter.scope(source)
+            self._foreign[key] = _Begun(run_id, run, span.name, place, origin)
             if place is None or not self.writer.open_plain(place, run, *origin):
                 self.writer.open_span(converter.start(span, None if run_id is None else {names.RUN_ID: run_id}))
         except Exception:  # noqa: BLE001 — telemetry never breaks the agent
@@ -241,21 +241,13 @@ class Recorder:
             if context is None:
                 return
             key = (context.trace_id, context.span_id)
-            own = self._own.get(key)
-            if own is not None and own.started is not None:
-                own.span = span
-                return
-            if is_pending(span) or _is_report(span):
-                return
-            self._own.pop(key, None)
             begun = self._foreign.pop(key, None)
-            known = begun is not None
-            if not known and (self._elsewhere() or (_is_own(span) and self.writer.seen(f"{key[0]:032x}", f"{key[1]:016x}"))):
+            if begun is None and not self._is_wanted(span, key):
                 return
-            if not known and self._forked_ns is not None and (span.start_time or 0) < self._forked_ns:
+            if is_pending(span):
                 return
             self.spans += 1
-            if begun is None or not self._written(span, key, begun):
+            if begun is None or not self._written(span, begun):
                 run_id = self._run_of(span) if begun is None else begun.run_id
                 self.writer.write_span(self.converter.span(span, None if run_id is None else {names.RUN_ID: run_id}), "recorder")
             if self.durable:
@@ -263,19 +255,30 @@ class Recorder:
         except Exception:  # noqa: BLE001 — telemetry never breaks the agent
             self.failed("a span")
 
-    def _written(self, span: "ReadableSpan", key: _Key, begun: _Begun) -> bool:
+    def _is_wanted(self, span: "ReadableSpan", key: _Key) -> bool:
+        """Whether a span is to be written whole of which it is not known here that it began."""
+        own = self._own.get(key)
+        if own is not None and own.started is not None:
+            own.span = span
+            return False
+        if is_pending(span) or _is_report(span):
+            return False
+        self._own.pop(key, None)
+        if self._elsewhere() or (_is_own(span) and self.writer.seen(f"{key[0]:032x}", f"{key[1]:016x}")):
+            return False
+        return self._forked_ns is None or (span.start_time or 0) >= self._forked_ns
+
+    def _written(self, span: "ReadableSpan", begun: _Begun) -> bool:
         """Whether it could be written without a record in between."""
         if begun.place is None or span.name != begun.name or not is_plain(span):
             return False
-        attributes, converter = attributes_of(span), self.converter
+        attributes = attributes_of(span)
         return self.writer.write_plain(
-            _IDS % key,
-            begun.place + plain_end(span.end_time, span.status.status_code.value),
+            begun.place + plain_end(span.end_time, span.status.status_code._value_),
             "" if names.RUN_ID in attributes else begun.run,
             attributes,
-            converter.redactor,
-            converter.resource(span.resource),
-            converter.scope(span.instrumentation_scope),
+            self.converter.redactor,
+            *begun.origin,
         )
 
     # ---- the log record processor --------------------------------------------------------------------------------
@@ -383,7 +386,11 @@ def _is_report(span: "ReadableSpan") -> bool:
 
 def is_pending(span: "ReadableSpan") -> bool:
     """Whether this is the copy of a span that Logfire sends when the span begins."""
-    return attributes_of(span).get("logfire.span_type") == PENDING
+    return _says_pending(attributes_of(span))
+
+
+def _says_pending(attributes: Mapping[str, Any]) -> bool:
+    return attributes.get("logfire.span_type") == PENDING
 
 
 def _cap(table: dict[_Key, Any]) -> None:

@@ -29,7 +29,7 @@ class Writer(Protocol):
         ...
 
     def write_plain(
-        self, span: str, place: str, run: str, attributes: Mapping[str, Any], redactor: Redactor | None, resource: Resource, scope: Scope
+        self, place: str, run: str, attributes: Mapping[str, Any], redactor: Redactor | None, resource: Resource, scope: Scope
     ) -> bool:
         """A whole span that has nothing but attributes; ``False``: not written, it takes :meth:`write_span`."""
         ...

@@ -43,7 +43,7 @@ from spanreplay.store.journal_lines import JournalLines
 from spanreplay.store.journal_reader import LOST, TYPE
 from spanreplay.store.latest import Latest
 from spanreplay.store.process import ProcessInfo, current_process
-from spanreplay.store.record_text import OPEN, close_line, origin_head, plain_line, span_line, step_line, step_record
+from spanreplay.store.record_text import OPEN, close_line, ids_of, origin_head, plain_line, span_line, step_line, step_record
 
 _SEEN_SPANS: Final = 32_768
 _LEAVING_SECONDS: Final = 1.0
@@ -149,18 +149,17 @@ class JournalWriter:
             with self._lock:
                 lines = self._lines
                 lines.look()
-                self._file.put(plain_line(OPEN, place, lines.content.resource(resource), lines.content.scope(scope)[1], run))
+                self._file.put(plain_line(OPEN, place, run, lines.content.origin(resource, scope)))
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
             self._file.drop(error)
         return True
 
     def write_plain(
-        self, span: str, place: str, run: str, attributes: Mapping[str, Any], redactor: Redactor | None, resource: Resource, scope: Scope
+        self, place: str, run: str, attributes: Mapping[str, Any], redactor: Redactor | None, resource: Resource, scope: Scope
     ) -> bool:
         """A whole span of somebody else that has nothing but attributes: as :meth:`write_span`, without a record in between.
 
         Args:
-            span: its trace id and span id.
             place: what :func:`~spanreplay.store.record_text.plain_place` and :func:`~spanreplay.store.record_text.plain_end` gave.
             run: as for :meth:`open_plain`.
             attributes: as they were given.
@@ -184,11 +183,11 @@ class JournalWriter:
                         return None
                     if run:
                         members.insert(0, run)
-                    return plain_line(_PLAIN, place, lines.content.resource(resource), lines.content.scope(scope)[1], ",".join(members))
+                    return plain_line(_PLAIN, place, ",".join(members), lines.content.origin(resource, scope))
 
                 if not lines.put_joined(line):
                     return False
-                self._spans.add(span)
+                self._spans.add(ids_of(place))
                 return True
         except Exception:  # noqa: BLE001 - telemetry never breaks the agent
             return False

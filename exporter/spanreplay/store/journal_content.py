@@ -13,6 +13,7 @@ from spanreplay.store.journal_file import JournalFile
 from spanreplay.store.journal_reader import TYPE, text_line
 from spanreplay.store.latest import Latest
 from spanreplay.store.pieces import SHORTEST, Piece, Splitter
+from spanreplay.store.record_text import plain_origin
 
 _SEEN_DIGESTS: Final = 32_768
 _MEMO_OBJECTS: Final = 256
@@ -37,6 +38,7 @@ class JournalContent:
         self._held: list[bytes] | None = None
         self._resources: dict[int, tuple[Resource, str | None]] = {}
         self._scopes: dict[int, tuple[Scope, tuple[Form, str]]] = {}
+        self._origins: dict[tuple[int, int], tuple[Resource, Scope, str]] = {}
 
     def __len__(self) -> int:
         return len(self._digests)
@@ -84,6 +86,8 @@ class JournalContent:
         Raises:
             ContentLostError: one could not be written; what is thought to be in the file may not be.
         """
+        if self._held is None:
+            return
         held, self._held = self._held, None
         if held:
             lines = [*held]
@@ -118,6 +122,17 @@ class JournalContent:
         if len(self._scopes) >= _MEMO_OBJECTS:
             self._scopes.clear()
         self._scopes[id(scope)] = (scope, made)
+        return made
+
+    def origin(self, resource: Resource, scope: Scope) -> str:
+        """Both, as the lines of plain spans have them."""
+        known = self._origins.get((id(resource), id(scope)))
+        if known is not None and known[0] is resource and known[1] is scope:
+            return known[2]
+        made = plain_origin(self.resource(resource), self.scope(scope)[1])
+        if len(self._origins) >= _MEMO_OBJECTS:
+            self._origins.clear()
+        self._origins[id(resource), id(scope)] = (resource, scope, made)
         return made
 
     def _put_text(self, digest: str, content: str, size: int) -> None:

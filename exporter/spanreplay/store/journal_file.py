@@ -69,6 +69,7 @@ class JournalFile:
         self._lines = 0
         self._look_at = 0.0
         self._complained_at = -_COMPLAIN_SECONDS
+        self._complained_of = 0
 
     @property
     def name(self) -> str | None:
@@ -116,10 +117,7 @@ class JournalFile:
             for data in records:
                 self._write(descriptor, data)
         else:
-            parts: list[bytes] = []
-            for data in records:
-                parts += (b"%08x " % crc32(data), data, b"\n")
-            self._write_line(descriptor, b"".join(parts))
+            self._write_line(descriptor, b"".join([b"%08x %s\n" % (crc32(data), data) for data in records]))
             self._lines += len(records) - 1
         if self._untold:
             self._tell(descriptor)
@@ -128,6 +126,11 @@ class JournalFile:
     def waits(self) -> bool:
         """Whether lines were gathered that are not written yet."""
         return bool(self._gathered)
+
+    @property
+    def needs_a_look(self) -> bool:
+        """Whether it may be gone or full."""
+        return self._bytes >= FULL_BYTES or time.monotonic() >= self._look_at
 
     @property
     def is_full(self) -> bool:
@@ -195,6 +198,7 @@ class JournalFile:
 
     def end(self) -> None:
         """Says that this was all, and closes the file. Where it takes no more, its spare line tells what was dropped, else another file."""
+        self._complain()
         if self._descriptor is not None:
             with contextlib.suppress(OSError):  # it is no record that anybody misses
                 self.write(to_json({TYPE: "end"}).encode("ascii"))
@@ -242,7 +246,7 @@ class JournalFile:
                 os.close(descriptor)
 
     def drop(self, error: BaseException, records: int = 1) -> None:
-        """Counts records that could not be written, and says so once a minute."""
+        """Counts records that could not be written, and says so once a minute and at the end."""
         self.dropped += records
         self.last_error = error
         reason = errno.errorcode.get(error.errno or 0, "OSError") if isinstance(error, OSError) else type(error).__name__
@@ -252,8 +256,13 @@ class JournalFile:
         now = time.monotonic()
         if now - self._complained_at >= _COMPLAIN_SECONDS:
             self._complained_at = now
+            self._complain()
+
+    def _complain(self) -> None:
+        if self._complained_of != self.dropped:
+            self._complained_of = self.dropped
             with contextlib.suppress(Exception):
-                _log.warning("%d record(s) could not be kept in %s, the last because of: %s", self.dropped, self._store, error)
+                _log.warning("%d record(s) could not be kept in %s, the last because of: %s", self.dropped, self._store, self.last_error)
 
     def _write(self, descriptor: int, data: bytes) -> None:
         self._write_line(descriptor, b"%08x %s\n" % (crc32(data), data))

@@ -49,11 +49,12 @@ class JournalLines:
         """
         self.content.release()  # the garbage collector may have ended a span while another one is written
         file = self._file
-        if file.is_gone(at_once=at_once):
-            self.forget()
-        elif file.is_full:
-            file.end()
-            self.forget()
+        if at_once or file.needs_a_look:
+            if file.is_gone(at_once=at_once):
+                self.forget()
+            elif file.is_full:
+                file.end()
+                self.forget()
         if self._flusher is not None:
             if file.lost_gathered:
                 file.lost_gathered = False

@@ -15,6 +15,8 @@ OPEN: Final = f'{{"{TYPE}":"open"'
 """How the line of a span that has started begins."""
 
 _PLACE: Final = f'"{TRACE}":"%032x","{SPAN}":"%016x","{NAME}":%s,"{START}":%d'
+_TRACE_AT: Final = len(f'"{TRACE}":"')
+_SPAN_AT: Final = _TRACE_AT + 32 + len(f'","{SPAN}":"')
 _PARENT: Final = f',"{PARENT}":"%016x"'
 _KIND: Final = f',"{KIND}":%d'
 _FLAGS: Final = f',"{FLAGS}":%d'
@@ -96,24 +98,32 @@ def plain_end(end_ns: int | None, status: int) -> str:
     return f'{end},"{STATUS}":{status:d}' if status else end
 
 
-def plain_line(head: str, place: str, resource: str | None, scope: str, attributes: str) -> str:
+def ids_of(place: str) -> str:
+    """Trace id and span id, of which ``place`` is what :func:`plain_place` gave."""
+    return place[_TRACE_AT : _TRACE_AT + 32] + place[_SPAN_AT : _SPAN_AT + 16]
+
+
+def plain_origin(resource: str | None, scope: str) -> str:
+    """What the lines of all spans of a scope have in common.
+
+    Args:
+        resource: digest of their resource, ``None`` for the empty one.
+        scope: JSON of the scope, ``""`` for the empty one.
+    """
+    origin = "" if resource is None else f',"{RESOURCE}":"{resource}"'
+    return f'{origin},"{SCOPE}":{scope}' if scope else origin
+
+
+def plain_line(head: str, place: str, attributes: str, origin: str) -> str:
     """The line of a span, of which ``place`` is what :func:`plain_place` gave, and ``attributes`` are the members of their JSON.
 
     Args:
         head: :data:`OPEN`, or what :func:`origin_head` gave.
         place: members of the line.
-        resource: digest of its resource, ``None`` for the empty one.
-        scope: JSON of its scope, ``""`` for the empty one.
         attributes: ``""`` where it has none.
+        origin: what :func:`plain_origin` gave.
     """
-    line = f"{head},{place}"
-    if attributes:
-        line += f',"{ATTRIBUTES}":{{{attributes}}}'
-    if resource is not None:
-        line += f',"{RESOURCE}":"{resource}"'
-    if scope:
-        line += f',"{SCOPE}":{scope}'
-    return line + "}"
+    return f'{head},{place},"{ATTRIBUTES}":{{{attributes}}}{origin}}}' if attributes else f"{head},{place}{origin}}}"
 
 
 def step_record(step: StepStarted, *, kind: int, resource: Resource, scope: Scope) -> SpanRecord:

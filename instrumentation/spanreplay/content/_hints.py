@@ -83,9 +83,7 @@ class Hints:
         raw = text.encode("utf-8", "surrogatepass")
         numbers = self._automaton.found(raw)
         if numbers is not None:
-            if not numbers:
-                return _NONE
-            return self._all if len(self.known) in numbers else frozenset([self.known[number] for number in numbers])
+            return self._numbered(numbers) if numbers else _NONE
         if len(raw) != len(text) and any(search(raw) for search in _FOLDS):
             return self._all
         low = raw.lower()
@@ -95,10 +93,14 @@ class Hints:
         found += [hint for search, group in self._exact if search(raw) for hint in group.those(raw)]
         return frozenset(found)
 
-    def exclude(self, text: str) -> bool:
-        """Tell whether the automaton says that none of them is there; `False`, too, where there is no automaton."""
+    def at_once(self, text: str) -> frozenset[Hint] | None:
+        """Return those that may be there where there is an automaton, else ``None``."""
         automaton = self._automaton
-        return automaton.is_made and automaton.found(text.encode("utf-8", "surrogatepass")) == []
+        numbers = automaton.found(text.encode("utf-8", "surrogatepass")) if automaton.is_made else None
+        return None if numbers is None else self._numbered(numbers) if numbers else _NONE
+
+    def _numbered(self, numbers: list[int]) -> frozenset[Hint]:
+        return self._all if len(self.known) in numbers else frozenset([self.known[number] for number in numbers])
 
 
 class _Group:

@@ -20,7 +20,7 @@ from urllib.parse import quote, quote_plus
 from spanreplay.content._arguments import secret_places
 from spanreplay.content._coded import redact_coded
 from spanreplay.content._fields import REPLACED, NamedFinder
-from spanreplay.content._hints import Hints
+from spanreplay.content._hints import Hint, Hints
 from spanreplay.content._histories import LONG, Histories
 from spanreplay.content._names import WORDS, header_says_secret
 from spanreplay.content._tokens import TOKENS, Span, TokenFinder
@@ -264,10 +264,10 @@ class Redactor:
 
     def finds_in(self, name: str, value: str) -> bool:
         """Tell whether `named` takes anything out of a value. Where it does not, and there is an automaton, that takes half the time."""
-        if len(value) < LONG and self.policy.enabled and self.secret_name(name) is None and self._hints.exclude(value):
-            learnt = self._learnt
-            if not (learnt and any(form in value for form in learnt)) and not ("@" in value and "://" in value):
-                return False
+        if len(value) < LONG and self.policy.enabled and self.secret_name(name) is None:
+            hits, learnt = self._hints.at_once(value), self._learnt
+            if hits is not None and not (learnt and any(form in value for form in learnt)):
+                return len(value) >= MIN_SECRET and bool(self._shown(value, hits))
         return self.named(name, value)[1] > 0
 
     def secret_name(self, name: str) -> str | None:
@@ -373,11 +373,13 @@ class Redactor:
         return self._replace(text[:size], spans) if spans else (text[:size], 0)
 
     def _spans(self, text: str, learnt: tuple[str, ...], *, is_cut: bool = False) -> tuple[list[Span], list[str]]:
-        hits = self._hints.of(text)
-        spans: list[Span] = []
-        if hits or ("@" in text and "://" in text):  # what a URL says of a user has no hint
-            spans = [*self._tokens.spans(text, hits), *self._finder.spans(text, hits, is_cut=is_cut)]
+        spans = self._shown(text, self._hints.of(text), is_cut=is_cut)
         return spans, [form for form in learnt if form in text] if learnt else []
+
+    def _shown(self, text: str, hits: frozenset[Hint], *, is_cut: bool = False) -> list[Span]:
+        if not hits and not ("@" in text and "://" in text):  # what a URL says of a user has no hint
+            return []
+        return [*self._tokens.spans(text, hits), *self._finder.spans(text, hits, is_cut=is_cut)]
 
     def _redact(self, text: str, learnt: tuple[str, ...]) -> tuple[str, int]:
         spans, found = self._spans(text, learnt)

@@ -119,6 +119,39 @@ def test_a_migration_that_fails_leaves_the_old_schema(tmp_path: Path, monkeypatc
     connection.close()
 
 
+def test_a_new_store_is_what_one_became_version_by_version(tmp_path: Path) -> None:
+    import duckdb
+
+    made, grown = (duckdb.connect(str(tmp_path / name)) for name in ("made", "grown"))
+    assert migrate(made) == SCHEMA_VERSION
+    for version in range(1, SCHEMA_VERSION + 1):
+        assert migrate(grown, upto=version) == 1
+    for asked in (
+        "SELECT sql FROM duckdb_tables() ORDER BY sql",
+        "SELECT sql FROM duckdb_views() WHERE NOT internal ORDER BY sql",
+        "SELECT * FROM meta WHERE key <> 'created_ns' ORDER BY key",
+        "SELECT version, name FROM migrations ORDER BY version",
+    ):
+        found = made.execute(asked).fetchall()
+        assert found
+        assert found == grown.execute(asked).fetchall()
+    made.close()
+    grown.close()
+
+
+def test_a_new_store_is_made_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import duckdb
+
+    connection = duckdb.connect(str(tmp_path / "x.duckdb"))
+    monkeypatch.setattr("spanreplay.store.schema.MIGRATIONS", (MIGRATIONS[0], (2, "broken", ("SELECT nonsense",))))
+    with pytest.raises(duckdb.Error):
+        migrate(connection)
+    assert connection.execute("SELECT * FROM duckdb_tables()").fetchall() == []
+    monkeypatch.undo()
+    assert migrate(connection) == SCHEMA_VERSION
+    connection.close()
+
+
 def test_released_migrations_are_never_edited() -> None:
     found = {version: hashlib.sha256("\n".join(statements).encode()).hexdigest() for version, _, statements in MIGRATIONS}
     assert found == RELEASED

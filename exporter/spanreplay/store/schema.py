@@ -1,4 +1,4 @@
-"""Brings a database to the newest schema, one migration and one transaction at a time."""
+"""Brings a database to the newest schema, one migration and one transaction at a time; a new one in a single transaction."""
 
 import time
 from typing import TYPE_CHECKING
@@ -53,20 +53,19 @@ def migrate(connection: "Connection", upto: int = SCHEMA_VERSION) -> int:
     found = schema_version(connection)
     if found > SCHEMA_VERSION:
         raise too_new("the store", found)
-    applied = 0
-    for version, name, statements in MIGRATIONS:
-        if found < version <= upto:
-            connection.begin()
-            try:
-                connection.execute("CREATE TABLE IF NOT EXISTS migrations (version BIGINT, name VARCHAR, applied_ns BIGINT)")
+    wanted = [migration for migration in MIGRATIONS if found < migration[0] <= upto]
+    for together in [wanted] if found == 0 else [[migration] for migration in wanted]:
+        connection.begin()
+        try:
+            connection.execute("CREATE TABLE IF NOT EXISTS migrations (version BIGINT, name VARCHAR, applied_ns BIGINT)")
+            for version, name, statements in together:
                 for statement in statements:
                     connection.execute(statement)
                 connection.execute("INSERT INTO migrations VALUES ($1, $2, $3)", [version, name, time.time_ns()])
                 if version == 1:
                     connection.execute("INSERT INTO meta VALUES ('created_ns', $1)", [str(time.time_ns())])
-                connection.commit()
-            except BaseException:
-                connection.rollback()
-                raise
-            applied += 1
-    return applied
+            connection.commit()
+        except BaseException:
+            connection.rollback()
+            raise
+    return len(wanted)

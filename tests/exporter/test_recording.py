@@ -332,6 +332,19 @@ def test_status_counts(tmp_path: Path) -> None:
     assert "httpx" in found.adapters
 
 
+def test_what_was_dropped_is_known_once_nothing_is_recorded_any_more(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    recording.start(store=tmp_path / "file" / "store", adapters="none")
+    agent()
+    before = recording.status().dropped
+    recording.stop()
+    assert recording.status().dropped >= before > 0
+    recording.start(store=tmp_path / "store", adapters="none")
+    agent()
+    recording.stop()
+    assert recording.status() == recording.Status(recording=False)
+
+
 def test_another_store_while_recording_is_not_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     recording.start(store=tmp_path / "a")
     recording.start(store=tmp_path / "b")
@@ -415,8 +428,10 @@ def test_an_unwritable_store_leaves_the_agent_alone(tmp_path: Path, caplog: pyte
         fail()
     assert caught.value is mine
     assert recording.status().dropped >= 6
+    told = [r for r in caplog.records if r.name.startswith("spanreplay") and r.levelno >= logging.WARNING]
+    assert len(told) == 1
     recording.stop()
-    assert len([r for r in caplog.records if r.name.startswith("spanreplay") and r.levelno >= logging.WARNING]) == 1
+    assert len([r for r in caplog.records if r.name.startswith("spanreplay") and r.levelno >= logging.WARNING]) == 2  # how many, at the end
 
 
 def test_a_loss_is_shown_by_the_run(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ class Status:
     spans: int = 0
     """Spans of other instrumentation kept since the start."""
     dropped: int = 0
-    """Records that could not be kept."""
+    """Records that could not be kept; once nothing is recorded any more, those of the last recording."""
     adapters: tuple[str, ...] = ()
     """Transports and adapters in place."""
     providers: int = 0
@@ -51,6 +51,7 @@ class Status:
 
 _lock = threading.RLock()
 _current: Recording | None = None
+_last_dropped = 0
 _fork_hooked = False
 _reserved = threading.local()
 
@@ -156,7 +157,7 @@ def stop() -> None:
 
 def finish() -> None:
     """Stop, whoever started it."""
-    global _current  # noqa: PLW0603
+    global _current, _last_dropped  # noqa: PLW0603
     with _lock:
         recording = _current
         if recording is None:
@@ -175,6 +176,7 @@ def finish() -> None:
         recording.leave()
         recording.recorder.stop()
         recording.close()
+        _last_dropped = recording.dropped()
 
 
 def status() -> Status:
@@ -182,7 +184,7 @@ def status() -> Status:
     with _lock:
         recording = _current
         if recording is None:
-            return Status(recording=False)
+            return Status(recording=False, dropped=_last_dropped)
         return Status(
             recording=True,
             store=recording.config.store,

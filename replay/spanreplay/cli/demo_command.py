@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from spanreplay.cli.options import common, print_json, print_text, quiet, say, store_path
+from spanreplay.cli.options import check_kept, common, print_json, print_text, quiet, say, store_path
 from spanreplay.replay.showing import short_id
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def command(store: Path | None, as_json: bool) -> None:
     spanreplay demo
     """  # noqa: D301
     path = store_path(store)
+    check_kept(path)
     shown = _play(path)
     checks = shown.checks()
     if as_json:

@@ -69,6 +69,21 @@ def store_path(given: Path | None) -> Path:
     return Path(os.environ.get(STORE_VARIABLE) or DEFAULT_STORE)
 
 
+def check_kept(store: Path) -> None:
+    """Make sure that a command which is there to record can keep something.
+
+    Raises:
+        WrongUse: it cannot; the text says why, and what to do.
+    """
+    from spanreplay.store.errors import StoreError
+    from spanreplay.store.folder import check_writable
+
+    try:
+        check_writable(store)
+    except StoreError as error:
+        raise WrongUse(str(error)) from error
+
+
 def quiet() -> bool:
     """Whether ``-q`` was given."""
     return _meta(_QUIET)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from spanreplay.cli.main import user_command
-from spanreplay.cli.options import WrongUse, common, complain, print_json, print_text, say, store_path
+from spanreplay.cli.options import WrongUse, check_kept, common, complain, print_json, print_text, say, store_path
 
 if TYPE_CHECKING:
     from spanreplay.cli.target import Loaded
@@ -96,7 +96,7 @@ def _model(
     except UpstreamError as error:
         raise WrongUse(str(error)) from error
     if loaded is None:
-        _check_writable(store_path(store).absolute())
+        check_kept(store_path(store).absolute())
     with tempfile.TemporaryDirectory(prefix="spanreplay-proxy-") as folder:
         beside = Beside(argv, found, Path(folder) / "ready.json", replaying=loaded is not None)
         served = beside.server(port, name or (Path(argv[0]).name if argv else "proxy"))
@@ -106,16 +106,6 @@ def _model(
                 return beside.exit_code or 0
             code = _replay(served, loaded, beside, as_json=as_json)
     return code
-
-
-def _check_writable(path: Path) -> None:
-    from spanreplay.store.errors import StoreError
-    from spanreplay.store.folder import check_writable
-
-    try:
-        check_writable(path)
-    except StoreError as error:
-        raise WrongUse(str(error)) from error
 
 
 @contextmanager

@@ -3,12 +3,13 @@
 import logging
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from spanreplay.cli.options import WrongUse, common, many, print_json, quiet, say, store_path, verbose
+from spanreplay.cli.options import WrongUse, check_kept, common, many, print_json, quiet, say, store_path, verbose
 
 if TYPE_CHECKING:
     from spanreplay.receiver.receiver import Receiver
@@ -70,6 +71,7 @@ def command(
             store=store_path(store), host=host, http_port=http_port, grpc_port=grpc_port, tokens=tokens, certificate=tls_cert, key=tls_key
         )
         receiver = Receiver(settings, settle=index)
+        check_kept(receiver.store)
         _look_at(receiver)
         _log()
         receiver.run(lambda: _started(receiver, settings, as_json=as_json))
@@ -95,10 +97,8 @@ def _look_at(receiver: "Receiver") -> None:
     from spanreplay.store.errors import LockedStoreError
     from spanreplay.store.store import Store
 
-    try:
+    with suppress(LockedStoreError):
         Store.open(receiver.store, wait_s=1.0).find_runs(limit=1)
-    except LockedStoreError:
-        return
 
 
 def _started(receiver: "Receiver", settings: "Settings", *, as_json: bool) -> None:

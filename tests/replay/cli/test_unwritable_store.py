@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import filelock
@@ -83,3 +84,16 @@ def test_a_store_of_an_older_schema_is_refused(two: CommandLine, monkeypatch: py
     refused = two("runs", "--store", tmp_path / "old")
     assert refused.code == 3
     assert "Read-only" in refused.err
+
+
+@pytest.mark.parametrize("command", [("demo",), ("serve", "--http-port", 0, "--grpc-port", 0)])
+def test_what_is_there_to_record_does_not_begin(
+    command: tuple[object, ...], spanreplay: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(**_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(tempfile, "mkstemp", refused)
+    done = spanreplay(*command)
+    assert done.code == 2
+    assert done.err.splitlines()[-1].startswith("Error: nothing can be kept: Read-only file system")

@@ -1,5 +1,7 @@
 """What becomes of a request, without any client library."""
 
+import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,11 +10,14 @@ from spanreplay.boundary import boundary
 from spanreplay.boundary.call import Call, Kind
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.session import Mode
-from spanreplay.instrumentation import http, http_telemetry
+from spanreplay.instrumentation import agent_run, http, http_telemetry
 from spanreplay.instrumentation.http import Course
 from spanreplay.instrumentation.http_exchange import Exchange
+from spanreplay.instrumentation.http_sending import asend, send
+from spanreplay.instrumentation.shims import untaped
 from support.http_exchanges import ASK, CHAT, JSON, head, opened, scope
 from support.http_tape import Recorder
+from support.taped import recording
 
 
 @pytest.mark.parametrize(
@@ -119,3 +124,27 @@ def test_a_failure_at_the_end_of_an_exchange_is_counted_and_the_step_ends(monkey
     exchange.exhausted()
     assert recorder.steps[0].outcome == "unknown"
     assert where.session.failures == 1
+
+
+@pytest.mark.parametrize(("url", "named"), [("http://h:4318/v1/traces", {}), (CHAT, {("connection made", "h:1"): None})])
+def test_a_connection_for_telemetry_is_no_act_of_the_agent(url: str, named: dict[tuple[str, str], None]) -> None:
+    def connect() -> None:
+        untaped.note(untaped.CONNECTION, "h:1")
+
+    async def aconnect() -> None:
+        connect()
+
+    async def body() -> bytes:
+        return b""
+
+    with recording(), agent_run("a"):
+        here = boundary.here()
+        assert here is not None
+        assert here.run is not None
+        request: Any = SimpleNamespace(scope=here, head=head(url, headers=(("Content-Type", "application/json"),)))
+        if named:
+            connect()
+        else:
+            send(request, bytes, connect)
+            asyncio.run(asend(request, body, aconnect))
+        assert here.run.untaped == named

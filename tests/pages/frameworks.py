@@ -31,7 +31,7 @@ Start the replay in the same way and ask it the same, in whatever order. An appl
 `TestClient` of FastAPI, runs in a replay as the rest of the program does.
 
 An agent of each to try, without a key: [examples](examples/README.md). Beside these: [commands](commands.md),
-[skills and prompts](skills.md).
+[skills and prompts](skills.md), [HTTP clients](clients.md).
 
 | framework | newest seen | oldest seen | run as | agents in agents | a run comes back as |
 |---|---|---|---|---|---|

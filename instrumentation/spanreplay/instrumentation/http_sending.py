@@ -17,6 +17,7 @@ from spanreplay.instrumentation.http_body import content_decoded, header
 from spanreplay.instrumentation.http_exchange import Exchange
 from spanreplay.instrumentation.http_reply import Reply, reply
 from spanreplay.instrumentation.http_request import Head
+from spanreplay.instrumentation.shims import untaped
 
 R = TypeVar("R")
 
@@ -71,7 +72,10 @@ def send(sender: Sender, read: Callable[[], bytes], transmit: Callable[[], R]) -
     body = read() if course is Course.STEP else b""
     exchange = _begun(sender, body) if course is Course.STEP else course
     if not isinstance(exchange, Exchange):
-        return cast("R", sender.drop()) if exchange is Course.DROP else transmit()
+        if exchange is Course.DROP:
+            return cast("R", sender.drop())
+        with untaped.telling():
+            return transmit()
     answer = exchange.step.ask()
     if answer is not None:
         exchange.answered(answer)
@@ -102,7 +106,10 @@ async def asend(sender: Sender, read: Callable[[], Awaitable[bytes]], transmit: 
     body = await read() if course is Course.STEP else b""
     exchange = _begun(sender, body) if course is Course.STEP else course
     if not isinstance(exchange, Exchange):
-        return cast("R", await _awaited(sender.drop())) if exchange is Course.DROP else await transmit()
+        if exchange is Course.DROP:
+            return cast("R", await _awaited(sender.drop()))
+        with untaped.telling():
+            return await transmit()
     exchange.step.will_be_awaited()
     answer = exchange.step.ask()
     if answer is not None:

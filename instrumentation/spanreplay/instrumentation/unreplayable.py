@@ -1,7 +1,7 @@
-"""Calls that cannot be recorded: WebSockets and gRPC. Named while recording, refused in a replay, never silently live in one.
+"""Calls that cannot be recorded: WebSockets, gRPC and libcurl. Named while recording, refused in a replay, never silently live in one.
 
-Such a connection is a long exchange in both directions, not one request with one response. The run says that there was one, so that nobody
-takes its record for whole; inside a tool it belongs to the tool, and is answered with it.
+A WebSocket or a stream of gRPC is a long exchange in both directions, not one request with one response; libcurl does it all in C. The run
+says that there was one, so that nobody takes its record for whole; inside a tool it belongs to the tool, and is answered with it.
 """
 
 from collections.abc import Iterator
@@ -20,6 +20,7 @@ from spanreplay.instrumentation.shims import untaped
 
 WEBSOCKET: Final = "WebSocket opened"
 GRPC: Final = "gRPC call made"
+CURL: Final = "libcurl request made"
 
 _QUIET: Final = "suppress_http_instrumentation"
 
@@ -28,7 +29,7 @@ def announce(what: str, target: str) -> Scope | None:
     """Say, before it happens, that something is done that cannot be recorded.
 
     Args:
-        what: :data:`WEBSOCKET` or :data:`GRPC`.
+        what: :data:`WEBSOCKET`, :data:`GRPC` or :data:`CURL`.
         target: URL, or address and method.
 
     Returns:

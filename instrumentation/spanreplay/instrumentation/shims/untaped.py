@@ -18,6 +18,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final
 
 import wrapt
@@ -42,6 +43,7 @@ _SUPPRESSED: Final = (
     "suppress_http_instrumentation",
 )
 _patches = Patches()
+_telling: Final[ContextVar[bool]] = ContextVar("spanreplay.telling", default=False)
 
 
 class _Starting(threading.local):
@@ -63,6 +65,16 @@ def unnamed() -> Iterator[None]:
         starting.now = before
 
 
+@contextmanager
+def telling() -> Iterator[None]:
+    """What is connected inside, in this context, is telemetry: no act of the agent's, and a replay drops it."""
+    token = _telling.set(True)
+    try:
+        yield
+    finally:
+        _telling.reset(token)
+
+
 def temporary() -> set[str]:
     """Files and folders that :mod:`tempfile` has made since the shims are there."""
     return _temporary
@@ -75,7 +87,7 @@ def note(what: str, target: str) -> None:
         return
     if scope.step is not None and scope.step.call.kind != "agent":
         return
-    if any(otel_context.get_value(key) for key in _SUPPRESSED):
+    if _telling.get() or any(otel_context.get_value(key) for key in _SUPPRESSED):
         return
     if len(scope.run.untaped) < _MOST:
         scope.run.untaped.setdefault((what, target))

@@ -116,3 +116,20 @@ def test_a_failure_has_the_text_without_the_name_before_it() -> None:
 def test_a_session_that_was_set_as_it_is() -> None:
     record = span(1, attributes={"mlflow.spanType": '"TOOL"', "session.id": "s1"})
     assert read(record).session_id == "s1"
+
+
+def test_attachments_are_not_in_the_trace() -> None:
+    address = "mlflow-attachment://7416?content_type=image%2Fpng&size=5"
+    picture = {"type": "image_url", "image_url": {"url": address}}
+    asked = read(
+        logged("CHAT_MODEL", {"messages": [{"role": "user", "content": [picture]}]}, {"choices": [{"message": {"content": "A cat."}}]})
+    )
+    assert [(reason.code, asked.grade) for reason in asked.reasons] == [("content-elsewhere", "semantic")]
+    assert asked.input["messages"][0]["parts"] == [{"type": "uri", "mime_type": None, "modality": "image", "uri": address}]
+    assert read(logged("TOOL", {}, [picture])).grade == "structure", "what it gave is not here"
+
+
+def test_settings_and_the_agent_of_langchain() -> None:
+    told = {"invocation_params": {"tool_choice": "any", "stop": None, "_type": "openai-chat"}, "metadata": {"lc_agent_name": "lead"}}
+    step = read(logged("CHAT_MODEL", {"messages": [{"role": "user", "content": "Hi"}]}, None, **told))
+    assert (step.input["params"], step.agent) == ({"tool_choice": "any"}, "lead")

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from spanreplay.boundary.call import Kind
-from spanreplay.replay.model import Json
+from spanreplay.replay.model import Json, Reason
 from spanreplay.replay.reading.calls import called_with, question
 from spanreplay.replay.reading.dialect import StepDraft
 from spanreplay.replay.reading.drafting import Found, drafted
@@ -16,6 +16,7 @@ from spanreplay.replay.reading.fields import Fields, whole
 from spanreplay.replay.reading.messages import definitions, input_view, output_view
 from spanreplay.replay.reading.outcomes import failure
 from spanreplay.replay.reading.python_text import python_value
+from spanreplay.replay.reasons import CONTENT_ELSEWHERE
 from spanreplay.replay.shapes.langchain import tool_answer
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import LogRecord, SpanRecord
@@ -28,6 +29,10 @@ USAGE: Final = "mlflow.chat.tokenUsage"
 MODEL: Final = "mlflow.llm.model"
 PROVIDER: Final = "mlflow.llm.provider"
 PROMPTS: Final = "mlflow.linkedPrompts"
+SETTINGS: Final = "invocation_params"
+_NO_SETTINGS: Final = frozenset({"tools", "functions", "stream", "model", "model_name", "_type"})
+_ATTACHMENT: Final = "mlflow-attachment://"
+"""How the address begins of what MLflow kept as a file of the trace."""
 
 _KINDS: Final[Mapping[str, Kind]] = {
     "LLM": "model_call",
@@ -80,6 +85,7 @@ def _model(span: SpanRecord, fields: Fields) -> Found:
         asked["tools"] = asked["tools"] or definitions(fields.json(TOOLS))
         if model is not None:
             asked["params"] = {"model": model, **asked["params"]}
+        asked["params"] = {**_settings(fields), **asked["params"]}
     versions: dict[str, Any] = {}
     if model is not None:
         versions["model"] = {"request": model, **({"provider": provider} if provider else {})}
@@ -97,7 +103,23 @@ def _model(span: SpanRecord, fields: Fields) -> Found:
         versions=versions,
         error=_error(span, fields),
         response_id=response_id if isinstance(response_id, str) else None,
+        reasons=_attached(fields, INPUTS, OUTPUTS),
+        grade="structure" if _attached(fields, OUTPUTS) else "exact",
     )
+
+
+def _settings(fields: Fields) -> dict[str, Json]:
+    """What a model of LangChain was called with beside its messages and tools."""
+    told = fields.json(SETTINGS)
+    held = told.items() if isinstance(told, dict) else ()
+    return {name: value for name, value in held if value is not None and name not in _NO_SETTINGS}
+
+
+def _attached(fields: Fields, *names: str) -> tuple[Reason, ...]:
+    """Says which images and other data MLflow kept as files of the trace, and not in it."""
+    count = sum(text.count(_ATTACHMENT) for name in names if isinstance(text := fields.attributes.get(name), str))
+    what = "1 attachment is" if count == 1 else f"{count} attachments are"
+    return (Reason(code=CONTENT_ELSEWHERE, detail=f"{what} in MLflow's store of artifacts and not in the trace"),) if count else ()
 
 
 def _tool(span: SpanRecord, fields: Fields) -> Found:
@@ -114,6 +136,8 @@ def _tool(span: SpanRecord, fields: Fields) -> Found:
         session_id=_word(fields, a.SESSION_ID),
         error=_error(span, fields),
         outcome="tool_error" if answer and answer.failed else None,
+        reasons=_attached(fields, INPUTS, OUTPUTS),
+        grade="structure" if _attached(fields, OUTPUTS) else "exact",
     )
 
 

@@ -11,7 +11,7 @@ from spanreplay.content.canonical import digest
 from spanreplay.replay.model import Json, Reason
 from spanreplay.replay.reading.calls import called_with, is_schema, literal, parameter_names, returned
 from spanreplay.replay.reading.dialect import StepDraft
-from spanreplay.replay.reading.drafting import LANGCHAIN_AGENT, Found, drafted
+from spanreplay.replay.reading.drafting import Found, drafted
 from spanreplay.replay.reading.fields import Fields, decoded_json, json_value, whole
 from spanreplay.replay.reading.flattened import Node, inner, leaf, listed, unflattened
 from spanreplay.replay.reading.messages import input_view, is_talk, output_view
@@ -75,8 +75,7 @@ class OpenInferenceDialect:
         if reader is None:
             return None
         found = reader(span, fields)
-        agent = found.agent or _langchain_agent(fields)
-        return drafted(span, fields, replace(found, error=_raised(span), session_id=_session(fields), agent=agent))
+        return drafted(span, fields, replace(found, error=_raised(span), session_id=_session(fields)))
 
 
 def _kind(span: SpanRecord, fields: Fields) -> str:
@@ -114,11 +113,6 @@ def _is_node(span: SpanRecord, fields: Fields) -> bool:
 def _metadata(fields: Fields) -> Mapping[str, Json]:
     metadata, _ = decoded_json(fields.attributes.get(METADATA))
     return metadata if isinstance(metadata, dict) else {}
-
-
-def _langchain_agent(fields: Fields) -> str | None:
-    metadata = fields.attributes.get(METADATA)
-    return Fields(_metadata(fields)).text(LANGCHAIN_AGENT) if isinstance(metadata, str) and LANGCHAIN_AGENT in metadata else None
 
 
 def _session(fields: Fields) -> str | None:
@@ -241,7 +235,7 @@ def _handoff(span: SpanRecord, fields: Fields) -> Found:
 
 
 def _agent(span: SpanRecord, fields: Fields) -> Found:
-    name = fields.text(*AGENT) or _langchain_agent(fields)
+    name = fields.text(*AGENT)
     given, made = (fields.json(side) if side in fields else None for side in (INPUT, OUTPUT))
     return Found(
         kind="agent",

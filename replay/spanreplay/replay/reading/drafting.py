@@ -13,7 +13,7 @@ from spanreplay.content.quick import quick
 from spanreplay.replay.model import Grade, Json, Reason
 from spanreplay.replay.reading.dialect import RunDraft, StepDraft
 from spanreplay.replay.reading.evidence import proof
-from spanreplay.replay.reading.fields import Fields
+from spanreplay.replay.reading.fields import Fields, decoded_json
 from spanreplay.replay.reading.messages import finish_reason, usage
 from spanreplay.replay.reading.outcomes import failure, outcome
 from spanreplay.replay.reading.versions import step_versions
@@ -43,10 +43,12 @@ SESSIONS: Final = (
     "ai.telemetry.metadata.sessionId",
 )
 """Where spans name their session, whoever wrote them; the first counts."""
-LANGCHAIN_AGENT: Final = "lc_agent_name"
+_LANGCHAIN_AGENT: Final = "lc_agent_name"
 """How LangChain's ``create_agent`` names the agent in the metadata of all that runs in it (1.0 on)."""
+_METADATA: Final = "metadata"
+"""Where OpenInference and MLflow have the metadata, as JSON."""
 _AGENTS: Final = tuple(
-    f"{prefix}.{LANGCHAIN_AGENT}" for prefix in ("langsmith.metadata", "traceloop.association.properties", "langfuse.observation.metadata")
+    f"{prefix}.{_LANGCHAIN_AGENT}" for prefix in ("langsmith.metadata", "traceloop.association.properties", "langfuse.observation.metadata")
 )
 _CALLERS: Final = frozenset({"model_call", "agent"})
 """What asks for calls: the ids that some write beside them are those of the calls."""
@@ -114,7 +116,7 @@ def drafted(span: SpanRecord, fields: Fields, found: Found) -> StepDraft:
         ended = status if status is not None else "error" if finish_reason(fields) == "error" else "ok"
     versions = joined(step_versions(span, fields), found.versions)
     grade, reasons = _grade(span, fields, found, ended)
-    agent = found.agent or (None if found.frame else fields.text(a.GEN_AI_AGENT_NAME, a.GEN_AI_AGENT_ID)) or fields.text(*_AGENTS)
+    agent = found.agent or (None if found.frame else fields.text(a.GEN_AI_AGENT_NAME, a.GEN_AI_AGENT_ID)) or _langchain_agent(fields)
     session = found.session_id or fields.identifier(*SESSIONS)
     run: RunDraft | None = None
     if found.runs:
@@ -156,6 +158,12 @@ def drafted(span: SpanRecord, fields: Fields, found: Found) -> StepDraft:
         run=run,
         frame=found.frame,
     )
+
+
+def _langchain_agent(fields: Fields) -> str | None:
+    metadata = fields.attributes.get(_METADATA)
+    held = decoded_json(metadata)[0] if isinstance(metadata, str) and _LANGCHAIN_AGENT in metadata else None
+    return fields.text(*_AGENTS) or (Fields(held).text(_LANGCHAIN_AGENT) if isinstance(held, dict) else None)
 
 
 def _typed(view: Json, key: str) -> str | None:

@@ -15,6 +15,8 @@ KINDS: Final = frozenset({"image_url", "input_image", "input_audio", "input_file
 _FAMILIES: Final = ("image", "audio", "video")
 _MARK: Final = "lc_"
 """How the ids begin that LangChain makes for its blocks."""
+_SCHEME: Final = 32
+"""Characters within which an address says that it is one."""
 _OF_LANGCHAIN: Final = frozenset({"type", "source_type", "url", "base64", "data", "mime_type", "file_id"})
 
 
@@ -67,8 +69,9 @@ def medium(item: Mapping[str, Json]) -> dict[str, Json] | None:
 
 def _of_source(source: Mapping[str, Json], modality: str) -> dict[str, Json] | None:
     """Anthropic's."""
-    if source.get("type") == "base64" and isinstance(source.get("data"), str):
-        return _blob(source["data"], source.get("media_type"), modality)
+    data = source.get("data")
+    if source.get("type") == "base64" and isinstance(data, str):
+        return _blob(data, source.get("media_type"), modality)
     if source.get("type") == "url":
         return media_part(source.get("url"), modality, source.get("media_type"))
     return _file(source.get("file_id"), modality) if source.get("type") == "file" else None
@@ -98,7 +101,9 @@ def _of_data_url(data: Json) -> dict[str, Json] | None:
     return None if made is None else {**made, "modality": _modality(made["mime_type"])}
 
 
-def _blob(data: Json, mime_type: Json, modality: str) -> dict[str, Json]:
+def _blob(data: str, mime_type: Json, modality: str) -> dict[str, Json]:
+    if "://" in data[:_SCHEME]:  # MLflow keeps the data elsewhere
+        return {"type": "uri", "mime_type": mime_type, "modality": modality, "uri": data}
     return {"type": "blob", "mime_type": mime_type, "modality": modality, "content": data}
 
 

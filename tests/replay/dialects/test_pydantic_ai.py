@@ -224,6 +224,9 @@ def test_spans_are_known_by_scope_or_by_their_own_names() -> None:
     assert DIALECT.claims(one("chat m", {a.GEN_AI_OPERATION_NAME: "chat", "model_request_parameters": "{}"}, scope=none))
     assert DIALECT.claims(one("x run", {"agent_name": "x", "all_messages_events": "[]"}, scope=none))
     assert DIALECT.claims(one("running tool", {a.GEN_AI_TOOL_NAME: "add", "tool_arguments": "{}"}, scope=none))
+    told: dict[str, Value] = {a.GEN_AI_OPERATION_NAME: "execute_tool", a.GEN_AI_TOOL_NAME: "add", "logfire.msg": "running tool: add"}
+    assert DIALECT.claims(one("execute_tool add", told, scope=none))
+    assert not DIALECT.claims(one("execute_tool add", {**told, "logfire.msg": "adding"}, scope=none))
     assert not DIALECT.claims(one("chat m", {a.GEN_AI_OPERATION_NAME: "chat"}, scope=none))
     assert not DIALECT.claims(one("work", {"agent_name": "x"}, scope=none))
     assert claimants(one("running tools", {"tools": ["add"], "logfire.msg": "running 1 tool"})) == ()

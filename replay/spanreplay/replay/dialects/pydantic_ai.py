@@ -19,7 +19,7 @@ from spanreplay.replay.reading.messages import finish_reason, messages, model_in
 from spanreplay.replay.reading.spoken import EVENT_NAME, spoken
 from spanreplay.replay.reading.versions import offered
 from spanreplay.semconv import attributes as a
-from spanreplay.spans.record import LogRecord, SpanRecord
+from spanreplay.spans.record import LogRecord, SpanRecord, Value
 
 SCOPE: Final = "pydantic-ai"
 REQUEST: Final = "model_request_parameters"
@@ -70,9 +70,10 @@ class PydanticAiDialect:
     def claims(self, span: SpanRecord) -> bool:
         """By the scope, or, where a format has none, by names that only pydantic-ai has."""
         names = span.attributes
-        if span.scope.name != SCOPE and not any(name in names for name in (REQUEST, ALL_EVENTS, ALL_MESSAGES, ARGUMENTS, RESPONSE)):
-            return False
-        return _kind(span) is not None
+        own = span.scope.name == SCOPE or any(
+            name in names for name in (REQUEST, ALL_EVENTS, ALL_MESSAGES, ARGUMENTS, RESPONSE, FAILURE_STAGE)
+        )
+        return (own or _is_tool(names)) and _kind(span) is not None
 
     def read(self, span: SpanRecord, logs: Sequence[LogRecord]) -> StepDraft | None:
         """The step; ``None`` for an output function, which makes the agent's answer and is no tool."""
@@ -85,6 +86,12 @@ class PydanticAiDialect:
 
 
 DIALECT: Final = PydanticAiDialect()
+
+
+def _is_tool(names: Mapping[str, Value]) -> bool:
+    """Whether a span says in words what pydantic-ai says of its tools and output functions."""
+    told = names.get(MESSAGE)
+    return isinstance(told, str) and told.partition(": ")[0] in _TOOL_SPANS and a.GEN_AI_TOOL_NAME in names
 
 
 def _kind(span: SpanRecord) -> Kind | None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _LEFT: Final = 60
 """Characters of a value that are shown."""
-_ORDER: Final = {"runs": "run_id", "steps": "seq", "history": "thread, part, n, first_seq"}
+_ROWS: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,10 +292,12 @@ def _contents(connection: "Connection", traces: Sequence[str], run_ids: Sequence
 # ---- what was derived ------------------------------------------------------------------------------------------------
 
 
-def _rows(connection: "Connection", table: str, run_ids: Sequence[str]) -> list[tuple[Any, ...]]:
+def _rows(connection: "Connection", table: str, run_ids: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """In no order, a few at a time: to sort them, DuckDB would have all of them in memory, and one may be very long."""
     columns = ", ".join(DERIVED[table])
-    statement = f"SELECT {columns} FROM {table} WHERE run_id IN (SELECT unnest($1)) ORDER BY run_id, {_ORDER[table]}"  # noqa: S608
-    return connection.execute(statement, [[*run_ids]]).fetchall()
+    cursor = connection.execute(f"SELECT {columns} FROM {table} WHERE run_id IN (SELECT unnest($1))", [[*run_ids]])  # noqa: S608
+    while rows := cursor.fetchmany(_ROWS):
+        yield from rows
 
 
 def _unsealed(connection: "Connection", run_ids: Sequence[str], stale: set[str]) -> Iterator[Change]:

@@ -140,3 +140,16 @@ def test_a_number_of_lost_records_that_was_changed(tmp_path: Path) -> None:
     with store._database.writing() as connection:
         connection.execute("UPDATE journals SET digest = NULL").fetchall()
     assert store.changes([run_id]) == []
+
+
+def test_very_long_rows_are_looked_at_without_all_of_them_in_memory(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "store", create=True)
+    long = '"' + "xy" * 6_000_000 + '"'
+    steps = [
+        StepRow(run_id="r", seq=n, kind="tool_call", name="t", trace_id="a" * 32, span_id=f"{n:016x}", input=long, output=long)
+        for n in range(2)
+    ]
+    store.put_runs(["a" * 32], [RunRow(run_id="r", trace_ids=("a" * 32,))], steps)
+    with store._database.reading() as connection:
+        connection.execute("SET memory_limit = '90MB'")  # in a run with 250 MB in one value, the usual 1 GB
+        assert changes(connection, ["r"]) == []

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+import duckdb
 import pytest
 
 from spanreplay.spans.record import LogRecord, SpanRecord
 from spanreplay.store import compaction
 from spanreplay.store.encoding import digest_of
 from spanreplay.store.journal import JournalWriter
+from spanreplay.store.loading import Batch
 from spanreplay.store.process import ProcessInfo, current_process
 from spanreplay.store.store import Store
 from support.size import FULL
@@ -278,6 +280,29 @@ def test_a_journal_of_a_later_version_is_left_alone(store: Store, writer: Journa
     assert [name for name, _ in report.refused] == ["later.journal"]
     assert report.new == 1
     assert later.read_bytes() == text
+
+
+def test_a_journal_that_no_memory_is_enough_for_keeps_no_other_from_being_loaded(
+    store: Store, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (store.path / "journal" / "large.journal").write_bytes(
+        line({"t": "process", "v": 1, "host": "h", "pid": 1, "process": "p"}) + line({"t": "open", "trace": "e" * 32, "span": "1" * 16})
+    )
+    writer.open_span(span(1))
+    load = Batch.load
+
+    def refused(batch: Any, *arguments: Any) -> Any:
+        done = load(batch, *arguments)
+        if any(trace == "e" * 32 for trace, _ in batch._spans):
+            raise duckdb.OutOfMemoryException("could not allocate")
+        return done
+
+    monkeypatch.setattr(Batch, "load", refused)
+    report = store.compact()
+    assert [name for name, _ in report.refused] == ["large.journal"]
+    assert [found.trace_id for found in store.traces([TRACE, "e" * 32])] == [TRACE]
+    monkeypatch.undo()
+    assert store.compact().new == 1
 
 
 def test_a_journal_of_the_first_version_is_loaded(store: Store) -> None:

@@ -172,6 +172,8 @@ def compact(connection: "Connection", folder: Path, *, until: float | None = Non
         folder: the store.
         until: begin no batch after this time of the monotonic clock.
     """
+    import duckdb
+
     report, splitter = CompactionReport(), Splitter()
     for path in pending(folder):
         if until is not None and time.monotonic() > until:
@@ -183,6 +185,8 @@ def compact(connection: "Connection", folder: Path, *, until: float | None = Non
             _retire(connection, path, progress, report)
         except _NewerJournalError as error:
             report.refused.append((path.name, str(error)))
+        except duckdb.OutOfMemoryException as error:  # what others have recorded is none the worse
+            report.refused.append((path.name, f"it holds more in one value than there is memory for: {str(error).splitlines()[0]}"))
         except OSError as error:
             report.refused.append((path.name, error.strerror or str(error)))
     return report

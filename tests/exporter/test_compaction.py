@@ -267,7 +267,7 @@ def test_a_damaged_line_costs_itself_only(store: Store, writer: JournalWriter) -
 @pytest.mark.parametrize(
     "text",
     [
-        line({"t": "process", "v": 3, "host": "h", "pid": 1, "process": "p"}) + line({"t": "open", "trace": TRACE, "span": "1" * 16}),
+        line({"t": "process", "v": 4, "host": "h", "pid": 1, "process": "p"}) + line({"t": "open", "trace": TRACE, "span": "1" * 16}),
         line({"t": "process", "v": 1, "host": "h", "pid": 1, "process": "p"}) + line({"t": "novelty"}),
     ],
     ids=["journal version", "record type"],

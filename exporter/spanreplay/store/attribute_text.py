@@ -42,10 +42,12 @@ class AttributeText:
 
     Args:
         keep: gets the long content; see :func:`spanreplay.store.encoding.encode_map`.
+        refer: gets long texts of others, and gives the JSON of a reference; without, they are kept as the rest is.
     """
 
-    def __init__(self, keep: Keep) -> None:
+    def __init__(self, keep: Keep, refer: Callable[[str], str] | None = None) -> None:
         self._keep = keep
+        self._refer = refer or (lambda content: f'{{"$blob":"{keep(content)}"}}')
         self._names: dict[str, str] = {}
         self._pieces: dict[tuple[str, str], str] = {}
         self._clean = _Members(self._clean_member, None)
@@ -107,7 +109,7 @@ class AttributeText:
             if redactor is not None and redactor.finds_in(key, value):
                 raise _OutOfTheOrdinaryError
             if len(value) >= BLOB_BYTES:
-                return f'{name}{{"$blob":"{self._keep(value)}"}}'
+                return name + self._refer(value)
         elif kind is int:
             if not -_LARGE_INT < value < _LARGE_INT:
                 raise _OutOfTheOrdinaryError

@@ -38,7 +38,7 @@ JOURNAL_BYTES: Final = 48_000_000
 """Of a journal. What a run brings in one batch lies together, and is read together: the fewer batches, the less is read for a run."""
 _OVERFULL: Final = 1.25
 """So full a batch gets where it takes in the rest of a journal: a transaction of its own would cost more than that is worth."""
-_VERSIONS: Final = (1, JOURNAL_VERSION)
+_VERSIONS: Final = (1, 2, JOURNAL_VERSION)
 _FIRST_LINE_SECONDS: Final = 60.0
 _HEAD: Final = 1_000_000
 """Bytes that the first two lines of a journal are looked for in."""
@@ -275,11 +275,15 @@ def _save(connection: "Connection", progress: _Progress) -> None:
 
 def next_generation(connection: "Connection") -> int:
     """The number of the transaction that is open, one more than that of the last: each that changes spans or logs takes one."""
-    found = connection.execute("SELECT max(CAST(value AS BIGINT)) FROM meta WHERE key = 'generation'").fetchone()
-    generation = (found[0] or 0) + 1 if found else 1
-    connection.execute("DELETE FROM meta WHERE key = 'generation'").fetchall()
-    connection.execute("INSERT INTO meta VALUES ('generation', $1)", [str(generation)]).fetchall()
-    return int(generation)
+    found = connection.execute(_NEXT_GENERATION).fetchall()
+    if not found:
+        connection.execute("INSERT INTO meta VALUES ('generation', '1')").fetchall()
+    return max((int(value) for (value,) in found), default=1)
+
+
+_NEXT_GENERATION: Final = """
+    UPDATE meta SET value = CAST(CAST(value AS BIGINT) + 1 AS VARCHAR) WHERE key = 'generation' RETURNING value
+"""
 
 
 def _retire(connection: "Connection", path: Path, progress: _Progress, report: CompactionReport) -> None:

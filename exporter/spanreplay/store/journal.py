@@ -5,11 +5,12 @@ checksum being of what follows it, and each line is one ``write`` on an append-o
 record under ``t``; :mod:`spanreplay.store.form` has the keys of spans and logs, :mod:`spanreplay.store.encoding` the form of values.
 
 =============  ================================================================================================================
-``process``    first line: ``v`` (journal version, 2; 1 has no ``text``), host, pid, process, started, argv, python, versions,
-               forked_from, and ``locks`` (true: the writer holds a ``flock`` on the file for as long as it lives)
+``process``    first line: ``v`` (journal version, 3; 1 has no ``text``, 2 no ``with``), host, pid, process, started, argv, python,
+               versions, forked_from, and ``locks`` (true: the writer holds a ``flock`` on the file for as long as it lives)
 ``resource``   ``d`` and ``json``: a resource, once, before it is referred to
 ``blob``       ``d`` and ``text``, or ``data`` in base64: content, once, before it is referred to
-``text``       the same, of a long text without line feeds, which follows the JSON as it is, in UTF-8; only in version 2
+``text``       the same, of a long text without line feeds, which follows the JSON as it is, in UTF-8; from version 2 on
+``with``       a record with long texts that are new, see :mod:`spanreplay.store.brought`; from version 3 on
 ``pieces``     ``d``, its length in bytes ``n``, and ``parts``: a text in pieces, see :mod:`spanreplay.store.pieces`, after all its pieces
 ``open``       a span has started: a span without its end
 ``close``      the rest of a span opened before: end, status, and what is new in attributes, events, links

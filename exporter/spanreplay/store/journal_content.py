@@ -7,6 +7,7 @@ from typing import Final
 from spanreplay.content.digests import known_digest, remember_digest
 from spanreplay.content.json_text import quoted
 from spanreplay.spans.record import Resource, Scope
+from spanreplay.store.brought import reference
 from spanreplay.store.encoding import ContentLostError, digest_of, text_bytes, to_json
 from spanreplay.store.form import Form, resource_form, resource_text, scope_form
 from spanreplay.store.journal_file import JournalFile
@@ -17,6 +18,8 @@ from spanreplay.store.record_text import plain_origin
 
 _SEEN_DIGESTS: Final = 32_768
 _MEMO_OBJECTS: Final = 256
+_ENDS: Final = 64
+"""Characters at both ends of a text that tell it from others. Where it is another one nevertheless, it is digested."""
 _WHOLE: Final = 16_384
 """Characters up to which a text is written whole: reading it to find what it has in common with others takes longer than writing it, and
 is left to who loads the journal. A longer one is a conversation that has gone on for a while, which would be written again with each
@@ -36,6 +39,9 @@ class JournalContent:
         self._splitter = splitter
         self._digests = Latest(_SEEN_DIGESTS)
         self._held: list[bytes] | None = None
+        self._brought: list[bytes] = []
+        self._seen = Latest(_SEEN_DIGESTS)
+        """What tells of texts whose digests are not known that they may have been met before."""
         self._resources: dict[int, tuple[Resource, str | None]] = {}
         self._scopes: dict[int, tuple[Scope, tuple[Form, str]]] = {}
         self._origins: dict[tuple[int, int], tuple[Resource, Scope, str]] = {}
@@ -75,10 +81,32 @@ class JournalContent:
             self._put_text(digest, content, len(data))
         return digest
 
-    def hold(self) -> list[bytes]:
-        """From now on its lines are not written but added to this list, for whoever writes them with the record that refers to them."""
-        self._held = []
-        return self._held
+    def hold(self) -> tuple[list[bytes], list[bytes]]:
+        """From now on lines are not written but added to a list, for whoever writes them before the record that refers to them.
+
+        Returns:
+            That list, and what the record is to bring itself, as :meth:`refer` says.
+        """
+        self._held, self._brought = [], []
+        return self._held, self._brought
+
+    def refer(self, content: str) -> str:
+        """Gives the JSON of a reference to a text of the record that is being made, which brings it where it may be the first to have it.
+
+        Raises:
+            ContentLostError: it could not be written.
+        """
+        if self._held is not None and len(content) <= _WHOLE and "\n" not in content:
+            seen = hash((len(content), content[:_ENDS], content[-_ENDS:]))
+            if seen not in self._seen:
+                try:
+                    self._brought.append(content.encode())
+                except UnicodeEncodeError:
+                    pass
+                else:
+                    self._seen.add(seen)
+                    return reference(len(self._brought) - 1)
+        return f'{{"$blob":"{self.keep(content)}"}}'
 
     def release(self) -> None:
         """From now on each line is written at once, as those are that were held and not taken from the list.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from spanreplay.spans.record import EventRecord, LinkRecord, Value
 from spanreplay.store.attribute_text import AttributeText
+from spanreplay.store.brought import joined
 from spanreplay.store.encoding import ContentLostError, encode_map, to_json
 from spanreplay.store.flushing import Flusher
 from spanreplay.store.form import ATTRIBUTES, EVENTS, LINKS, Form, event_form, link_form
@@ -39,7 +40,7 @@ class JournalLines:
         """A new file has to hold by itself all that its records refer to."""
         self.content = JournalContent(self._file, self._splitter)
         self.keep = self.content.keep
-        self.attribute_text = AttributeText(self.keep)
+        self.attribute_text = AttributeText(self.keep, self.content.refer)
 
     def look(self, *, at_once: bool = False) -> None:
         """To be called before anything is written: another file is begun where the present one is gone or full.
@@ -77,14 +78,15 @@ class JournalLines:
             ``False`` where the record was not written: it is to be tried in parts, of which one may get there.
         """
         content = self.content
-        held = content.hold()
+        held, brought = content.hold()
         try:
             made = line()
             if made is not None:
                 lines = [*held]
                 held.clear()
                 try:
-                    self._file.write_together([*lines, made.encode()])
+                    record = made.encode()
+                    self._file.write_together([*lines, joined(brought, record) if brought else record])
                 except BaseException:
                     self.forget()
                     raise

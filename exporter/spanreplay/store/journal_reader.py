@@ -6,17 +6,18 @@ from base64 import b64decode
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, Self, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, Final, Self, TypeVar, cast
 from zlib import crc32
 
+from spanreplay.store.brought import HEAD, parted
 from spanreplay.store.encoding import Json, written_map
 from spanreplay.store.form import ATTRIBUTES, Form
 
 if TYPE_CHECKING:
     from spanreplay.store.plain_spans import PlainSpan
 
-JOURNAL_VERSION: Final = 2
-"""What is written. Version 1 had no ``text`` records."""
+JOURNAL_VERSION: Final = 3
+"""What is written. Version 1 had no ``text`` records, version 2 no lines of a record with its texts."""
 TYPE: Final = "t"
 LOST: Final = "lost"
 """In a span, close, patch or log record: how many of its attributes could not be kept."""
@@ -56,6 +57,7 @@ class JournalReader(Iterator[tuple[int, Form]]):
         self.offset = offset
         """Bytes that need not be read again."""
         self.bad_lines = 0
+        self._forms: Iterator[tuple[int, Form]] | None = None
         self._file: BinaryIO = path.open("rb", buffering=_BUFFER)
         self._end = self._file.seek(0, io.SEEK_END)
         self._file.seek(offset)
@@ -67,9 +69,9 @@ class JournalReader(Iterator[tuple[int, Form]]):
         self.close()
 
     def __next__(self) -> tuple[int, Form]:
-        for _, form in self._records(parse_line):
-            return self.offset, form
-        raise StopIteration
+        if self._forms is None:
+            self._forms = self._records(parse_line)
+        return next(self._forms)
 
     def plainly(self) -> "Iterator[tuple[int, Form | PlainSpan]]":
         """The same, spans that have nothing out of the ordinary as what makes rows of them at once."""
@@ -78,7 +80,12 @@ class JournalReader(Iterator[tuple[int, Form]]):
     def _records(self, parse: "Callable[[bytes], _Record | None]") -> "Iterator[tuple[int, _Record]]":
         readline, end = self._file.readline, self._end
         while self.offset < end and (line := readline()).endswith(b"\n"):
+            before = self.offset
             self.offset += len(line)
+            if line.startswith(HEAD, _CRC_DIGITS + 1):
+                texts, line = _parted(line)
+                for text in texts:
+                    yield before, cast("_Record", text)  # whoever stops here has it again the next time, with its record
             record = parse(line)
             if record is not None:
                 if isinstance(record, dict) and SPARE in record:
@@ -115,6 +122,16 @@ def parse_line(line: bytes) -> Form | None:
         return _parse(body) if _has_checksum(line, body) else None
     except ValueError:
         return None
+
+
+def _parted(line: bytes) -> tuple[list[Form], bytes]:
+    """Texts, and the line of the record that refers to them; a line that is none, where it is not what was written."""
+    body = line[_CRC_DIGITS + 1 : -1]
+    try:
+        texts, record = parted(body) if _has_checksum(line, body) else ([], b"")
+    except ValueError:
+        return [], b""
+    return texts, b"%08x %s\n" % (crc32(record), record)
 
 
 def _parse_plainly(line: bytes) -> "Form | PlainSpan | None":

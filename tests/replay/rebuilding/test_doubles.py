@@ -320,9 +320,11 @@ def test_an_agent_that_one_instrumentation_tells_of_twice_is_one_where_another_r
         chat(4, 3, start=5),
     ]
     assert letters(one([agent(1, end=900, scope=CLIENT), *twice])) == "M"
-    assert letters(one([agent(1, name="other", end=900, scope=CLIENT), *twice])) == "AAM"
+    assert letters(one([agent(1, name="other", end=900, scope=CLIENT), *twice])) == "AM", "a workflow that is only around its agent"
+    work = chat(6, 2, start=500)
+    assert letters(one([agent(1, name="other", end=900, scope=CLIENT), *twice, work])) == "AAMM", "one that asks a model itself"
     beside = agent(5, 1, start=500, end=899, scope=FRAMEWORK)
-    assert letters(one([agent(1, end=900, scope=CLIENT), *twice[1:2], twice[0], twice[2], beside])).count("A") == 3
+    assert letters(one([agent(1, end=900, scope=CLIENT), *twice[1:2], twice[0], twice[2], beside])) == "AMA"
 
 
 def test_our_own_record_of_a_call_is_the_step() -> None:

@@ -78,6 +78,8 @@ def _fold_nested(folded: Folded, outer: Candidate, inner: Sequence[Candidate]) -
         return _fold_models(folded, outer, alike)
     if kind == "tool_call":
         return _fold_tools(folded, outer, alike)
+    if kind == "agent" and len(inner) == 1 and outer.key in folded.around and _is_workflow_of(outer, alike[0]):
+        return [_fold_two(folded, outer, alike[0])]
     return _fold_others(folded, outer, alike)
 
 
@@ -138,6 +140,12 @@ def _is_shell(outer: StepDraft, inner: StepDraft) -> bool:
     if outer.kind != "retrieval" or outer.name != inner.name or outer.outcome != inner.outcome:
         return False
     return outer.input is None and outer.output is None and not outer.usage
+
+
+def _is_workflow_of(outer: Candidate, inner: Candidate) -> bool:
+    """Whether an agent is only what is around the only thing inside it, an agent of its name (ADK 2's ``AgentTool``)."""
+    shell = outer.draft.input is None and outer.draft.output is None and not outer.draft.usage
+    return shell and outer.draft.name == inner.draft.name and outer.dialect == inner.dialect
 
 
 def _same_other(outer: Candidate, inner: Candidate) -> bool:
@@ -210,8 +218,11 @@ def _fold_group(folded: Folded, group: Sequence[Candidate]) -> list[tuple[SpanKe
 def _fold_unnumbered(folded: Folded) -> list[tuple[SpanKey, SpanKey]]:
     """Folds calls of tools whose ids one instrumentation does not know: of the same arguments, and one around the other in time."""
     groups: dict[str, list[Candidate]] = {}
-    for candidate in folded.steps.values():
-        asked = arguments(candidate.draft.input) if candidate.draft.kind == "tool_call" else None
+    tools = [candidate for candidate in folded.steps.values() if candidate.draft.kind == "tool_call"]
+    if all(candidate.draft.call_id is not None for candidate in tools):
+        return []
+    for candidate in tools:
+        asked = arguments(candidate.draft.input)
         if asked is not None:
             groups.setdefault(f"{last_name(candidate.draft.name or '').lower()} {canonical_json(asked)}", []).append(candidate)
     found: list[tuple[SpanKey, SpanKey]] = []

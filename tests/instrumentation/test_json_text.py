@@ -19,10 +19,10 @@ _PIECES = st.lists(st.sampled_from(['"', "\\", "\n", "\r", "\x00", "\x7f", "a", 
 
 
 @settings(max_examples=60)
-@given(_VALUES, st.booleans(), st.booleans())
-def test_an_encoder_is_the_library_s(value: object, ascii_only: bool, sort_keys: bool) -> None:
-    wanted = json.dumps(value, ensure_ascii=ascii_only, sort_keys=sort_keys, separators=(",", ":"))
-    assert encoder(ascii_only=ascii_only, sort_keys=sort_keys)(value) == wanted
+@given(_VALUES, st.booleans(), st.booleans(), st.booleans())
+def test_an_encoder_is_the_library_s(value: object, ascii_only: bool, sort_keys: bool, spaced: bool) -> None:
+    wanted = json.dumps(value, ensure_ascii=ascii_only, sort_keys=sort_keys, separators=None if spaced else (",", ":"))
+    assert encoder(ascii_only=ascii_only, sort_keys=sort_keys, spaced=spaced)(value) == wanted
 
 
 def test_an_encoder_refuses_what_the_library_refuses() -> None:

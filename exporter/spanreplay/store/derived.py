@@ -138,7 +138,10 @@ def _run_row(run: RunRow, found: Mapping[str, Records], origin: str | None) -> t
 
 def _step_row(step: StepRow, histories: Histories) -> tuple[Any, ...]:
     step, thread = histories.left(step)
-    return *map(_storable, STEP_COLUMNS, _values_of_step(step)), len(step.input or "") + len(step.output or ""), thread
+    stored = [
+        None if value is None else _storable(column, value) for column, value in zip(STEP_COLUMNS, _values_of_step(step), strict=True)
+    ]
+    return *stored, len(step.input or "") + len(step.output or ""), thread
 
 
 def _storable(column: str, value: Any) -> Any:
@@ -194,16 +197,17 @@ def find_runs(connection: "Connection", filters: Mapping[str, str | int | None])
     """Runs that meet all filters, newest first; the keys are those of :meth:`spanreplay.store.store.Store.find_runs`."""
     given = {name: value for name, value in filters.items() if value is not None and name in _FILTERS}
     wanted = "".join(f" AND {_FILTERS[name]}" for name in given)
-    alone = "true" if {"command_id", "run_id"} & given.keys() else _ALONE
-    # By their places first, and what asks other rows apart: DuckDB finds the latest of a plain table in a tenth of the time.
-    statement = f"""
-        WITH places AS (
-            (SELECT rowid AS place, started_ns, run_id FROM runs WHERE NOT ({_BARE}){wanted} {_LATEST} + $offset::BIGINT)
-            UNION ALL
-            (SELECT rowid, started_ns, run_id FROM runs WHERE {_BARE} AND {alone}{wanted} {_LATEST} + $offset::BIGINT))
-        SELECT * FROM runs WHERE rowid IN (SELECT place FROM places {_LATEST} OFFSET $offset::BIGINT)
-        ORDER BY started_ns DESC, run_id DESC
-    """  # noqa: S608 - of our own pieces
+    if {"command_id", "run_id"} & given.keys():
+        statement = f"SELECT * FROM runs WHERE true{wanted} {_LATEST} OFFSET $offset::BIGINT"  # noqa: S608
+    else:  # By their places first, and what asks other rows apart: DuckDB finds the latest of a plain table in a tenth of the time.
+        statement = f"""
+            WITH places AS (
+                (SELECT rowid AS place, started_ns, run_id FROM runs WHERE NOT ({_BARE}){wanted} {_LATEST} + $offset::BIGINT)
+                UNION ALL
+                (SELECT rowid, started_ns, run_id FROM runs WHERE {_BARE} AND {_ALONE}{wanted} {_LATEST} + $offset::BIGINT))
+            SELECT * FROM runs WHERE rowid IN (SELECT place FROM places {_LATEST} OFFSET $offset::BIGINT)
+            ORDER BY started_ns DESC, run_id DESC
+        """  # noqa: S608 - of our own pieces
     return _run_rows(connection, statement, {**given, "limit": filters.get("limit"), "offset": filters.get("offset") or 0})
 
 
@@ -254,12 +258,21 @@ def unsettled_elsewhere(connection: "Connection", run_ids: Sequence[str]) -> tup
 
 
 def run_ids(connection: "Connection", prefix: str) -> list[str]:
-    """Ids of runs that begin so, with or without the zeros of a trace id of 64 bits, newest first."""
-    rows = connection.execute(
-        "SELECT run_id FROM runs WHERE starts_with(run_id, $1) OR starts_with(run_id, $2) ORDER BY started_ns DESC, run_id DESC",
-        [prefix, "0" * 16 + prefix],
-    ).fetchall()
+    """Ids of runs that begin so, with or without the zeros of a trace id of 64 bits, newest first; where one is just so, it alone."""
+    if len(prefix) > _SHORT_ID and connection.execute(_LISTED, [prefix]).fetchall():
+        return [prefix]
+    if len(prefix) > _SHORT_ID:
+        rows = connection.execute(f"{_BEGIN_SO} {_NEWEST}", [prefix]).fetchall()
+    else:
+        rows = connection.execute(f"{_BEGIN_SO} OR starts_with(run_id, $2) {_NEWEST}", [prefix, "0" * _SHORT_ID + prefix]).fetchall()
     return [run_id for (run_id,) in rows]
+
+
+_SHORT_ID: Final = 16
+"""Digits of a trace id of 64 bits."""
+_LISTED: Final = "SELECT 1 FROM run_traces WHERE key = md5_number_lower($1) AND run_id = $1 LIMIT 1"
+_BEGIN_SO: Final = "SELECT run_id FROM runs WHERE starts_with(run_id, $1)"
+_NEWEST: Final = "ORDER BY started_ns DESC, run_id DESC"
 
 
 def traces_of(connection: "Connection", run_id: str) -> list[str]:

@@ -5,6 +5,7 @@ one place of a thread from one call to another. So are tools that were offered a
 """
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
@@ -156,19 +157,20 @@ class History:
 
     def _element(self, name: str, value: Any, text: str) -> Element:
         if "\\u" in text:
-            try:
-                text = to_readable_json(json.loads(text)).encode("utf-8", "replace").decode()
-            except (ValueError, RecursionError):
-                text = text.encode("utf-8", "replace").decode()
-        elif not text.isascii():
-            text = text.encode("utf-8", "replace").decode()
+            with suppress(ValueError, RecursionError):
+                text = to_readable_json(json.loads(text))
+        try:
+            data = text.encode()
+        except UnicodeEncodeError:
+            data = text.encode("utf-8", "replace")
+            text = data.decode()
         label = value.get("role" if name == "messages" else "name") if isinstance(value, dict) else None
         if name == "tools" and label is None and isinstance(value, dict) and isinstance(value.get("function"), dict):
             label = value["function"].get("name")
         label = label.encode("utf-8", "replace").decode() if isinstance(label, str) else None
         cuts = long_strings(text, 0, len(text))
         self.strings.update((cut.piece.digest, cut.piece) for cut in cuts)
-        return Element("sha256:" + sha256(text.encode()).hexdigest(), parts_of(text, 0, len(text), cuts), label)
+        return Element("sha256:" + sha256(data).hexdigest(), parts_of(text, 0, len(text), cuts), label)
 
     def _thread(self, seq: int, messages: list[Element]) -> _Thread:
         threads = self._threads.setdefault(messages[0].digest, [])

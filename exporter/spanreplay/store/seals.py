@@ -4,11 +4,11 @@ They are made when runs are derived, and made again by whoever asks whether a ro
 against edits, not against somebody who makes the sums anew.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from hashlib import md5, sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from spanreplay.content.json_text import encoder
 from spanreplay.store.extents import stretches
 
 if TYPE_CHECKING:
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 HISTORY_COLUMNS: Final = ("run_id", "thread", "part", "n", "label", "digest", "parts", "first_seq", "last_seq")
 """Of the table ``history``, in the order of its rows."""
+
+
+_sealed: Final = encoder(spaced=True)
+"""As ``json.dumps`` writes it: what was sealed before has this form."""
 
 
 class Records(NamedTuple):
@@ -89,7 +93,7 @@ def records_of(connection: "Connection", trace_ids: Iterable[str], *, anywhere: 
 
 def row_seal(table: str, row: Sequence[Any]) -> str:
     """The digest of one row, whose values are as the database has them."""
-    return f"sha256:{sha256(json.dumps([table, *row]).encode()).hexdigest()}"
+    return f"sha256:{sha256(_sealed([table, *row]).encode()).hexdigest()}"
 
 
 class RunSeals:
@@ -108,7 +112,7 @@ class RunSeals:
         """
         at = columns.index("run_id")
         for row in rows:
-            self._rows.setdefault(row[at], []).append(sha256(json.dumps([table, *row]).encode()).digest())
+            self._rows.setdefault(row[at], []).append(sha256(_sealed([table, *row]).encode()).digest())
 
     def of(self, run_id: str) -> str:
         """The digest of everything that was taken of a run."""

@@ -12,7 +12,12 @@ _CONTROLS: Final = bytes(code for code in range(32) if code != 10)
 
 
 def encoder(
-    *, ascii_only: bool = True, sort_keys: bool = False, allow_nan: bool = True, default: Callable[[Any], Any] | None = None
+    *,
+    ascii_only: bool = True,
+    sort_keys: bool = False,
+    allow_nan: bool = True,
+    spaced: bool = False,
+    default: Callable[[Any], Any] | None = None,
 ) -> Callable[[Any], str]:
     """Return ``JSONEncoder(…).encode`` with compact separators and without a check for cycles.
 
@@ -20,16 +25,18 @@ def encoder(
         ascii_only: escape characters beyond ASCII; else they stay as they are.
         sort_keys: members by name.
         allow_nan: write what JSON cannot say; else it is a ``ValueError``.
+        spaced: a space after each comma and colon, as ``json.dumps`` has them.
         default: makes JSON of a value that is none, or raises ``TypeError``.
     """
+    comma, colon = (", ", ": ") if spaced else (",", ":")
     made = json.JSONEncoder(
-        ensure_ascii=ascii_only, check_circular=False, allow_nan=allow_nan, sort_keys=sort_keys, separators=(",", ":"), default=default
+        ensure_ascii=ascii_only, check_circular=False, allow_nan=allow_nan, sort_keys=sort_keys, separators=(comma, colon), default=default
     )
     make: Any = getattr(json.encoder, "c_make_encoder", None)
     chunks: Any = None
     quote = json.encoder.encode_basestring_ascii if ascii_only else json.encoder.encode_basestring
     try:
-        chunks = make(None, made.default, quote, None, ":", ",", sort_keys, False, allow_nan)
+        chunks = make(None, made.default, quote, None, colon, comma, sort_keys, False, allow_nan)
         usable = "".join(chunks({"a": [1, "\xe9"]}, 0)) == made.encode({"a": [1, "\xe9"]})
     except Exception:  # noqa: BLE001 - a Python without the C part, or with another one
         usable = False

@@ -121,11 +121,15 @@ class Survey:
 
     def _see_texts(self, record: SpanRecord) -> None:
         # What :func:`texts_of` gives, without making anything of each: this sees all that is read, and most texts are short.
-        worth = [value for value in record.attributes.values() if isinstance(value, str) and len(value) >= _TINY]
-        for event in record.events:
-            worth += [value for value in event.attributes.values() if isinstance(value, str) and len(value) >= _TINY]
+        worth: list[str] = []
+        for attributes in (record.attributes, *(event.attributes for event in record.events)) if record.events else (record.attributes,):
+            worth += [
+                value
+                for value in attributes.values()
+                if isinstance(value, str) and len(value) >= _TINY and (len(value) >= SHORTEST or value[0] in _OPENS)
+            ]
         if worth:
-            self._see_long([value for value in worth if len(value) >= SHORTEST or value[0] in _OPENS])
+            self._see_long(worth)
 
     def _see_long(self, worth: Sequence[str]) -> None:
         long: list[tuple[int, int]] = []

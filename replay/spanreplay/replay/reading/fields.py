@@ -261,17 +261,21 @@ def _nests(value: Json, most: int) -> bool:
 _too_deep_inside: Final = PerElement(lambda element: _nests(element, MAX_DEPTH - 1))
 
 
+_SCALARS: Final = frozenset({str, bool, int, float, type(None)})
+
+
 def jsonable(value: Value, depth: int = 0) -> Json:
     """An OTLP value as JSON: bytes as base64 text, keys as texts, what nests too deep as text."""
-    if value is None or isinstance(value, str | bool | int | float):
+    kind = type(value)
+    if kind in _SCALARS or isinstance(value, str | int | float):
         return value
     if isinstance(value, bytes | bytearray | memoryview):
         return base64.b64encode(value).decode("ascii")
     if depth > MAX_DEPTH:
         return "<nested too deep>"
-    if isinstance(value, Mapping):
+    if kind is not list and isinstance(value, Mapping):
         return {str(key): jsonable(inner, depth + 1) for key, inner in value.items()}
-    if isinstance(value, Sequence):
+    if isinstance(value, list | tuple | Sequence):
         return [jsonable(inner, depth + 1) for inner in value]
     return str(value)
 

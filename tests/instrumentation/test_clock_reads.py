@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import BuiltinFunctionType
@@ -19,7 +20,7 @@ import time_machine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanreplay.boundary.clock_reads import MOST_OF_ONE, ClockReads, decoded
+from spanreplay.boundary.clock_reads import MOST_OF_ONE, ClockReads, decoded, taken
 from spanreplay.boundary.scope import current_scope
 from spanreplay.instrumentation import agent_run, tool
 from spanreplay.instrumentation.shims import clock
@@ -186,3 +187,15 @@ def test_what_a_coarse_clock_said_again_is_kept_again() -> None:
         texts.append(reads.take())
     assert len(set(texts)) == 3
     assert [list(decoded(text)) for text in texts] == [[(reader, [5])]] * 3
+
+
+class Shared(deque[Any]):
+    """Another thread takes everything between the look at the length and the first item."""
+
+    def __len__(self) -> int:
+        return super().__len__() + 1
+
+
+def test_what_another_thread_has_taken_meanwhile_is_no_fault() -> None:
+    assert list(taken(Shared([1, 2]))) == [1, 2]
+    assert list(taken(Shared())) == []

@@ -8,7 +8,7 @@ import json
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from itertools import count
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from spanreplay.content.canonical import canonical_json
 
@@ -18,6 +18,17 @@ Reader: TypeAlias = tuple[str, str, str]
 MOST_OF_ONE: Final = 1000
 """Reads of one reader that are kept: a loop that waits for a time reads without end."""
 _SECOND: Final = 1_000_000_000
+_T = TypeVar("_T")
+
+
+def taken(pending: "deque[_T]") -> Iterator[_T]:
+    """Takes out what is there at the beginning; another thread, or a signal handler, may take of it at the same time."""
+    for _ in range(len(pending)):
+        try:
+            item = pending.popleft()
+        except IndexError:
+            return
+        yield item
 
 
 class ClockReads:
@@ -47,8 +58,7 @@ class ClockReads:
         """
         found: dict[Reader, list[int]] = {}
         last: dict[Reader, int] = {}
-        for _ in range(len(self._pending)):
-            reader, ns = self._pending.popleft()
+        for reader, ns in taken(self._pending):
             if reader in found:
                 found[reader].append(ns - last[reader])
             else:

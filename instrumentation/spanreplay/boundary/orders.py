@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import Any, Final, Protocol, TypeAlias
 
+from spanreplay.boundary.clock_reads import taken
 from spanreplay.boundary.scope import Scope
 from spanreplay.content.canonical import canonical_json
 
@@ -60,8 +61,7 @@ class Orders:
         An item is ``[milliseconds, *members]``.
         """
         found: dict[Channel, list[list[Member]]] = {}
-        for _ in range(len(self._pending)):
-            channel, (ms, members) = self._pending.popleft()
+        for channel, (ms, members) in taken(self._pending):
             found.setdefault(channel, []).append([ms, *members])
         return canonical_json([next(self._number), *([*channel, *items] for channel, items in found.items())])
 

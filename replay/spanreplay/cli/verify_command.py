@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from spanreplay.replay.model import Run
     from spanreplay.replay.rebuilding.completeness import Gap
     from spanreplay.replay.rebuilding.same_calls import SameCalls
+    from spanreplay.replay.rebuilding.unasked_calls import UnaskedCall
     from spanreplay.replay.rebuilding.unread_results import UnreadResults
     from spanreplay.replay.rebuilding.unreferred import Unreferred
     from spanreplay.replay.rebuilding.unrun_calls import UnrunCall
 
-    Remark = SameCalls | Unreferred | UnreadResults | UnrunCall
+    Remark = SameCalls | Unreferred | UnreadResults | UnrunCall | UnaskedCall
 
 _SHOWN = 20
 """Gaps of a run that are printed without ``-v``."""
@@ -46,6 +47,7 @@ def command(context: click.Context, target: str, store: Path | None, as_json: bo
     from spanreplay.cli.target import NoRunInStore, load
     from spanreplay.replay.rebuilding.completeness import gaps, losses
     from spanreplay.replay.rebuilding.same_calls import same_calls
+    from spanreplay.replay.rebuilding.unasked_calls import unasked_calls
     from spanreplay.replay.rebuilding.unread_results import unread_results
     from spanreplay.replay.rebuilding.unreferred import unreferred
     from spanreplay.replay.rebuilding.unrun_calls import unrun_calls
@@ -62,7 +64,7 @@ def command(context: click.Context, target: str, store: Path | None, as_json: bo
         left = unreferred(Store.open(loaded.store))
     lost = losses(loaded.fidelity)
     remarks: list[Remark] = [*left, *same_calls(loaded.runs, loaded.records)]
-    remarks += [*unrun_calls(loaded.runs, found), *unread_results(loaded.runs, found)]
+    remarks += [*unrun_calls(loaded.runs, found), *unread_results(loaded.runs, found), *unasked_calls(loaded.runs, found)]
     whole = bool(found) and not lost and not any(found.values())
     if as_json:
         source = {"format": loaded.format, "spans": loaded.spans, "fidelity": list(loaded.fidelity)}

@@ -1,7 +1,11 @@
 """One run out of a small store and out of a large one."""
 
+import resource
+import subprocess
+import sys
 import tempfile
 import time
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +16,8 @@ from support.size import FULL
 _SMALL: Final = 100_000 if FULL else 6_000
 _LARGE: Final = 50 * _SMALL
 _OF_A_RUN: Final = 30
+_LISTED: Final = 50
+"""Runs that ``spanreplay runs`` lists."""
 _AT_ONCE: Final = 200
 """Runs whose spans arrive by turns."""
 _HELD: Final = 150_000_000
@@ -55,24 +61,65 @@ def make(folder: Path, spans: int) -> Store:
     return store
 
 
+@cache
+def _stores() -> tuple[list[Store], list[str], "tempfile.TemporaryDirectory[str]"]:
+    """The small one and the large one, a run of each, and where they are for as long as the bench goes on."""
+    folder = tempfile.TemporaryDirectory()
+    stores = [make(Path(folder.name) / name, spans) for name, spans in (("small", _SMALL), ("large", _LARGE))]
+    return stores, [store.find_runs(limit=1, offset=_SMALL // _OF_A_RUN // 2)[0].run_id for store in stores], folder
+
+
 def one_run() -> Ratio:
     """A run of 30 spans by its id, out of fifty times as many, the database opened for it."""
-    with tempfile.TemporaryDirectory() as folder:
-        stores = [make(Path(folder) / name, spans) for name, spans in (("small", _SMALL), ("large", _LARGE))]
-        runs = [store.find_runs(limit=1, offset=_SMALL // _OF_A_RUN // 2)[0].run_id for store in stores]
+    stores, runs, _ = _stores()
 
-        def load(number: int) -> None:
-            store = stores[number]
-            with store.reading():
-                spans = list(store.traces(store.traces_of(runs[number])))
-            assert len(spans) == _OF_A_RUN
+    def load(number: int) -> None:
+        store = stores[number]
+        with store.reading():
+            spans = list(store.traces(store.traces_of(runs[number])))
+        assert len(spans) == _OF_A_RUN
 
-        return ratio(
-            f"a run of 30 spans out of {_LARGE} / out of {_SMALL}",
-            lambda: load(0),
-            lambda: load(1),
-            goal=2,
-            times=1,
-            pairs=20,
-            clock=time.process_time,
-        )
+    return ratio(
+        f"a run of 30 spans out of {_LARGE} / out of {_SMALL}",
+        lambda: load(0),
+        lambda: load(1),
+        goal=2,
+        times=1,
+        pairs=20,
+        clock=time.process_time,
+    )
+
+
+def runs_command() -> Ratio:
+    """``spanreplay runs`` on the large store, against the same question to DuckDB, both as programs of their own from their start."""
+    return _command("runs", f"SELECT * FROM runs ORDER BY started_ns DESC LIMIT {_LISTED}")
+
+
+def show_command() -> Ratio:
+    """``spanreplay show`` of one of its runs, against its steps as DuckDB gives them."""
+    _, (_, run), _ = _stores()
+    return _command("show", f"SELECT * FROM steps WHERE run_id = '{run}' ORDER BY seq", run)
+
+
+def _command(name: str, sql: str, *arguments: str) -> Ratio:
+    (_, store), _, _ = _stores()
+    shell = f"import duckdb; duckdb.connect({str(store.path / 'runs.duckdb')!r}, read_only=True).sql({sql!r}).show(max_rows={_LISTED})"
+    return ratio(
+        f"spanreplay {name} of {_LARGE} spans / DuckDB asked for the same",
+        lambda: _program("-c", shell),
+        lambda: _program("-m", "spanreplay.cli.main", name, *arguments, "--store", str(store.path)),
+        goal=2,
+        times=1,
+        pairs=20,
+        clock=_cpu_of_programs,
+        note="its package for Python in place of its shell, of which there is none on PyPI that opens files of 2.0",
+    )
+
+
+def _program(*arguments: str) -> None:
+    subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+
+
+def _cpu_of_programs() -> float:
+    found = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return found.ru_utime + found.ru_stime

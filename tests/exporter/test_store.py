@@ -425,6 +425,17 @@ def test_text_is_text_in_the_database_and_bytes_are_not(store: Store) -> None:
 OTHER = "f" * 32
 
 
+def test_runs_are_found_by_what_their_ids_begin_with(store: Store) -> None:
+    short, whole, longer = "0" * 16 + "b" * 16, "c" * 32, "c" * 33
+    for number, run_id in enumerate((short, whole, longer)):
+        trace = f"{number + 1:032x}"
+        store.put_runs([trace], [RunRow(run_id=run_id, trace_ids=(trace,), started_ns=number)], [])
+    assert store.run_ids("b" * 16) == [short] == store.run_ids("bb") == store.run_ids("0" * 16 + "bb")
+    assert store.run_ids("c" * 31) == [longer, whole]
+    assert store.run_ids(whole) == [whole], "what is named whole is meant"
+    assert store.run_ids("c" * 34) == [] == store.run_ids("d" * 32)
+
+
 def step(run_id: str, seq: int, **fields: Any) -> StepRow:
     known: dict[str, Any] = {"run_id": run_id, "seq": seq, "kind": "tool_call", "name": "add", "trace_id": TRACE, "span_id": "1" * 16}
     return StepRow(**(known | fields))

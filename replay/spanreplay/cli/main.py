@@ -3,6 +3,8 @@
 Everything after the first ``--`` is the user's command and is cut off before anything is parsed.
 """
 
+import atexit
+import gc
 import importlib
 import os
 import sys
@@ -107,6 +109,9 @@ def main(argv: Sequence[str] | None = None) -> None:
             cli.invoke(context)
         return 0
 
+    # What is there at the end is about all that the program is made of: looking through it for cycles takes longer than many a command.
+    atexit.unregister(gc.freeze)
+    atexit.register(gc.freeze)
     code = exit_code_of(work, trace="-v" in arguments or "--verbose" in arguments)
     sys.exit(bisected(code) if BISECT in arguments else code)
 

@@ -36,8 +36,6 @@ def command(target: str, step: int | None, tree: bool, store: Path | None, as_js
     """  # noqa: D301
     from spanreplay.cli.about import about
     from spanreplay.cli.target import load
-    from spanreplay.replay.rebuilding.behaviour import behaviour_hash
-    from spanreplay.replay.reports.json import document
     from spanreplay.replay.reports.text import render_run, render_step, render_tree
     from spanreplay.spans.record import SpanRecord
 
@@ -63,12 +61,17 @@ def command(target: str, step: int | None, tree: bool, store: Path | None, as_js
         else:
             print_text(render_tree(records))
     elif as_json:
+        from spanreplay.replay.reports.json import document
+
         print_json(document(runs, format=loaded.format, spans=loaded.spans, fidelity=loaded.fidelity))
     else:
         about(loaded)
         print_text("\n\n".join(render_run(r) for r in runs) or "no runs")
-        for run in runs if verbose() else ():
-            detail(f"run {short_id(run.run_id)}: behaviour {behaviour_hash(run)}")
+        if verbose():
+            from spanreplay.replay.rebuilding.behaviour import behaviour_hash
+
+            for run in runs:
+                detail(f"run {short_id(run.run_id)}: behaviour {behaviour_hash(run)}")
 
 
 def _with_command(run: "Run", siblings: "Sequence[Run]") -> "Run":

@@ -1,5 +1,7 @@
 """What holds for every command, and for none in particular."""
 
+import atexit
+import gc
 import json
 import os
 import re
@@ -61,6 +63,13 @@ def test_help_imports_no_command_and_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_is_there_at_the_end_is_not_looked_through(spanreplay: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    registered: list[object] = []
+    monkeypatch.setattr(atexit, "register", registered.append)
+    spanreplay("--help")
+    assert registered == [gc.freeze]
 
 
 def test_the_module_runs_and_tells_its_version() -> None:

@@ -28,6 +28,7 @@ from spanreplay.instrumentation import agent_run, tool
 from spanreplay.recording import control, definition, providers
 from spanreplay.recording.exits import ExitWatch
 from spanreplay.recording.place import Place, find_place
+from spanreplay.replay.rebuilding.runs import index
 from spanreplay.semconv import attributes as names
 from spanreplay.spans.record import SpanRecord
 from spanreplay.store.store import Store
@@ -435,12 +436,17 @@ def test_an_unwritable_store_leaves_the_agent_alone(tmp_path: Path, caplog: pyte
 
 
 def test_a_loss_is_shown_by_the_run(tmp_path: Path) -> None:
-    recording.start(store=tmp_path)
+    recording.start(store=tmp_path, adapters="none")
     assert control._current is not None
-    control._current.recorder.failed("something")
+    with agent_run("told"):
+        agent()
+        control._current.recorder.failed("something")
+        control._current.session.failed("something else")
     recording.stop()
-    (root,) = kept(tmp_path)
-    assert root.attributes[names.RUN_DROPPED] == 1
+    store = Store.open(tmp_path)
+    store.compact()
+    index(store)
+    assert {(run.agent, run.grade, run.dropped) for run in store.find_runs()} == {("told", "incomplete", 2)}
 
 
 # ---- the command -------------------------------------------------------------------------------------------------

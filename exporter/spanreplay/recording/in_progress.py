@@ -121,7 +121,6 @@ class Recording:
     def close(self) -> None:
         """Write what is known at the end, and load the store where nobody else does."""
         place = self.place
-        dropped = self.recorder.failures + self.session.failures  # what the journal dropped, it tells itself
         if place.top and self.pid == os.getpid():
             untaped = None if self._run is None else self._run.untaped_json()
             if untaped is not None:
@@ -133,9 +132,10 @@ class Recording:
                 self.writer.patch_span(place.trace_id, place.span_id, attributes={names.RUN_ORDER: self.session.orders.take()})
             if not self.command:
                 code = None if self.exits is None else self.exits.code
-                close_root(self.writer, place, exit_code=code, dropped=dropped)
-            elif dropped:  # whoever started the command closes its span, and knows nothing of this
-                self.writer.patch_span(place.trace_id, place.span_id, attributes={names.RUN_DROPPED: dropped})
+                close_root(self.writer, place, exit_code=code)
+        dropped = self.recorder.failures + self.session.failures  # what the journal dropped, it tells itself
+        if dropped:
+            self.writer.tell_lost(dropped)
         self.writer.close()
         if not self.command and self.pid == os.getpid():
             compact_at_end(self.config.store, self.config.shutdown_s)

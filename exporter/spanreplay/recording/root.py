@@ -59,14 +59,13 @@ def open_root(
     )
 
 
-def close_root(writer: Writer, place: Place, *, exit_code: int | None, dropped: int = 0) -> None:
+def close_root(writer: Writer, place: Place, *, exit_code: int | None) -> None:
     """Write that a command has ended.
 
     Args:
         writer: where to.
         place: of the command's top process.
         exit_code: as the operating system has it; ``None`` if it is not known here.
-        dropped: records that could not be kept while it ran.
     """
     # Again, for a command whose beginning is lost.
     attributes: dict[str, Value] = {
@@ -77,8 +76,6 @@ def close_root(writer: Writer, place: Place, *, exit_code: int | None, dropped: 
     }
     if exit_code is not None:
         attributes[names.RUN_EXIT_CODE] = exit_code
-    if dropped:
-        attributes[names.RUN_DROPPED] = dropped
     writer.close_span(
         place.trace_id,
         place.span_id,

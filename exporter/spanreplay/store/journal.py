@@ -36,7 +36,7 @@ from typing import Any, Final
 from spanreplay.boundary.call import StepStarted
 from spanreplay.content.redaction import Redactor
 from spanreplay.spans.record import EventRecord, LinkRecord, LogRecord, Resource, Scope, SpanRecord, Value
-from spanreplay.store.encoding import Json, encode_text
+from spanreplay.store.encoding import Json, encode_text, to_json
 from spanreplay.store.flushing import Flusher, before_leaving
 from spanreplay.store.form import DROPPED, END, MESSAGE, NAME, SPAN, STATUS, TRACE, Form, log_form, span_form
 from spanreplay.store.journal_file import Durability, JournalFile
@@ -289,6 +289,15 @@ class JournalWriter:
                 lines.put(form, attributes)
         except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
             self._file.drop(error)
+
+    def tell_lost(self, records: int) -> None:
+        """Says of this process that so many records never came here, as what makes them has failed: all its runs lack something."""
+        try:
+            with self._lock:
+                self._lines.look()
+                self._file.put(to_json({TYPE: "drop", "n": records, "why": {"recorder": records}}))
+        except Exception as error:  # noqa: BLE001 - telemetry never breaks the agent
+            self._file.drop(error, records)
 
     def sync(self) -> None:
         """Everything written so far is on the disk when this returns, unless the disk says no, which counts as a drop."""

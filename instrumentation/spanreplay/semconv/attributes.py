@@ -137,7 +137,7 @@ RUN_ERROR: Final = "spanreplay.run.error."  # (J) and the id of a process: the t
 RUN_ERRORS_KEPT: Final = "spanreplay.run.errors_kept"
 """bool, only true: a process of this command that no such attribute names has not ended by an exception."""
 RUN_DROPPED: Final = "spanreplay.run.dropped"
-"""int: records that could not be kept while this run was recorded."""
+"""int: records that could not be kept while this run was recorded. Earlier versions wrote it; now its process is said to have lost them."""
 RUN_UNTAPED: Final = "spanreplay.run.untaped"  # (J) what happened outside every seam, named while recording
 SOURCE_LOSSES: Final = "spanreplay.source.losses"
 """List of texts: what an input had lost of this trace before it was written again; on one span of an export, and on none in a store."""

@@ -159,7 +159,9 @@ class Keeping:
             whole: nobody else closes the root.
         """
         if whole and self.place.top:
-            close_root(self._writer, self.place, exit_code=exit_code, dropped=self._recorder.failures)
+            close_root(self._writer, self.place, exit_code=exit_code)
+        if self._recorder.failures:
+            self._writer.tell_lost(self._recorder.failures)
         self._writer.close()
         self._tell_file()
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from spanreplay.replay.reexecution.command import run_attached
-from spanreplay.replay.reexecution.descendants import Process, want_a_processor
+from spanreplay.replay.reexecution.descendants import Process, listen, want_a_processor
 from spanreplay.replay.reexecution.ending import GRACE_S, QUIET_S, Course, leave_mark
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
@@ -85,6 +86,28 @@ def test_one_that_was_stopped_alone_has_to_be_gone() -> None:
     assert {course.is_over(float(second), {7: "alone"}, [there(6), there(7)]) for second in range(100)} == {None}
     assert course.is_over(100.0, {7: "alone"}, [there(6)]) is None
     assert course.is_over(101.0, {7: "alone"}, [there(6)]) == WAITS
+
+
+def test_one_that_was_stopped_alone_and_waits_for_ever_is_ended_unless_it_serves() -> None:
+    waiting, serving = Course(QUIET_S), Course(QUIET_S)
+    said = [
+        (
+            waiting.is_over(float(second), {7: "alone"}, [there(7)], serves=lambda: False),
+            serving.is_over(float(second), {7: "alone"}, [there(7)], serves=lambda: True),
+        )
+        for second in range(int(GRACE_S) + 1)
+    ]
+    assert {one for one, _ in said[:-1]} == {None}
+    assert said[-1] == (f"it has only waited for {GRACE_S:g} s", None)
+
+
+def test_who_listens_is_known() -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        before = listen([os.getpid()])
+        server.listen()
+        assert listen([0, os.getpid()])
+    assert listen([os.getpid()]) is before
 
 
 def test_a_mark_is_never_an_error(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 _PR_SET_CHILD_SUBREAPER: Final = 36
+_LISTENS: Final = "0A"
 _ROUNDS: Final = 5
 """How often those are looked for that were started while the others were ended."""
 
@@ -85,6 +86,25 @@ def want_a_processor(pids: Iterable[int], *, but: int = 0) -> bool:
                 if (thread / "stat").read_bytes().rpartition(b")")[2].split()[0] in (b"R", b"D") and thread.name != str(but):
                     return True
     return False
+
+
+def listen(pids: Iterable[int]) -> bool:
+    """Whether one of these processes waits for connections over the network; proc(5), ``net/tcp``: state and inode are fields 4 and 10."""
+    for pid in pids:
+        with suppress(OSError, IndexError):
+            for table in ("tcp", "tcp6"):
+                rows = [row.split() for row in Path(f"/proc/{pid}/net/{table}").read_text(encoding="ascii").splitlines()[1:]]
+                sockets = {f"socket:[{row[9]}]" for row in rows if row[3] == _LISTENS}
+                if sockets and any(_target(handle) in sockets for handle in Path(f"/proc/{pid}/fd").iterdir()):
+                    return True
+    return False
+
+
+def _target(handle: Path) -> str:
+    try:
+        return str(handle.readlink())
+    except OSError:  # closed meanwhile
+        return ""
 
 
 def end(processes: list[Process], number: int) -> None:

@@ -6,7 +6,9 @@ looks for marks while the command runs.
 
 ``PID.whole``: nothing that the command does from here on counts. It is ended as soon as all of its processes only wait, at last after
 :data:`GRACE_S`.
-``PID.alone``: the others go on; the command is ended when that process has ended and all of them only wait.
+``PID.alone``: the others go on; the command is ended when that process has ended and all of them only wait. It is ended, too, when that
+process and the others have done nothing for :data:`GRACE_S` and nobody can ask them for anything: what was refused in a task or a thread is
+waited for by the rest for ever, where a library takes no ``BaseException`` for the end of it.
 
 Waiting is told by the processor time of the processes, and by none of them wanting a processor, so that a command which says its last words
 on a busy machine is left to it; nor may this process want one, which answers the kernel's questions about them. The processes are found in
@@ -18,8 +20,9 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final, Literal, Self, TypeAlias
 
@@ -92,7 +95,8 @@ class EndsTogether:
                 tree = descendants.below({self._child.pid})
                 everybody = [os.getpid(), *(process.pid for process in tree)]
                 busy = descendants.want_a_processor(everybody, but=threading.get_native_id())
-                why = self._course.is_over(time.monotonic(), marks, tree, busy=busy)
+                serves = partial(descendants.listen, [process.pid for process in tree])
+                why = self._course.is_over(time.monotonic(), marks, tree, busy=busy, serves=serves)
                 if why is not None:
                     self._say(why)
                     self._end(tree)
@@ -137,8 +141,20 @@ class Course:
         self._since = 0.0
         self._pids: set[int] = set()
         self._used_s = 0.0
+        self._seen_at = 0.0
+        self._rested_s = 0.0
+        self._rested_pids: set[int] = set()
+        self._rested_used_s = 0.0
 
-    def is_over(self, now: float, marks: Mapping[int, str], processes: Sequence[descendants.Process], *, busy: bool = False) -> str | None:
+    def is_over(
+        self,
+        now: float,
+        marks: Mapping[int, str],
+        processes: Sequence[descendants.Process],
+        *,
+        busy: bool = False,
+        serves: Callable[[], bool] = lambda: True,
+    ) -> str | None:
         """Why it is to be ended; ``None`` while it may go on.
 
         Args:
@@ -146,6 +162,7 @@ class Course:
             marks: number of each process that was stopped, and what becomes of the others.
             processes: those of the command that are there.
             busy: one of them wants a processor just now.
+            serves: tells whether one of them may be asked for something by others.
         """
         pids, used_s = {process.pid for process in processes}, sum(process.used_s for process in processes)
         if busy or pids != self._pids or used_s - self._used_s > _IDLE * max(1.0, now - self._since):
@@ -155,7 +172,18 @@ class Course:
             self._go_on(now, used_s, busy=busy)
         if (whole or marks.keys() - pids) and now - self._since >= self._quiet_s:
             return "the rest waited for it"
+        if self._rested(now, pids, used_s, busy=busy) >= GRACE_S and not serves():
+            return f"it has only waited for {GRACE_S:g} s"
         return f"the rest went on for {GRACE_S:g} s" if self._went_on_s >= GRACE_S else None
+
+    def _rested(self, now: float, pids: set[int], used_s: float, *, busy: bool) -> float:
+        """For how long they have waited, less the time in which one wanted a processor: over so long one does, now and then."""
+        if pids != self._rested_pids or used_s - self._rested_used_s > _IDLE * max(1.0, self._rested_s):
+            self._rested_s, self._rested_pids, self._rested_used_s = 0.0, pids, used_s
+        elif not busy:
+            self._rested_s += (now - self._seen_at) / (1 if self._quiet_s < GRACE_S else 2)
+        self._seen_at = now
+        return self._rested_s
 
     def _go_on(self, now: float, used_s: float, *, busy: bool) -> None:
         """Count the time since the last look: of who wants a processor, what it got of one."""

@@ -23,7 +23,7 @@ from spanreplay.store.journal_reader import JOURNAL_VERSION, TYPE, JournalReader
 from spanreplay.store.loading import CONTENT_TYPES, Batch, mark_stale
 from spanreplay.store.merging import Effect
 from spanreplay.store.pieces import Splitter
-from spanreplay.store.plain_spans import PlainSpan
+from spanreplay.store.plain_spans import PlainSpan, parse_plainly
 from spanreplay.store.seals import row_seal
 from spanreplay.store.spare_line import noted_in
 
@@ -230,7 +230,7 @@ def _batches(reader: JournalReader, progress: _Progress, splitter: Splitter) -> 
     """Batches; with each, ``progress`` is where the journal stands after it."""
     batch = Batch(splitter)
     start = reader.offset
-    for offset, record in reader.plainly():
+    for offset, record in reader.records(parse_plainly):
         if isinstance(record, PlainSpan):
             batch.add_plain(record, progress.process)
         elif (kind := record[TYPE]) in CONTENT_TYPES:

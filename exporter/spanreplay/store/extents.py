@@ -53,12 +53,13 @@ def _joined(found: Sequence[Stretch]) -> list[Stretch]:
     return [Stretch([trace for one in part for trace in one.traces], part[0].first_ns, part[-1].last_ns) for part in parts]
 
 
-def widen(connection: "Connection", rows: Iterable[tuple[Any, ...]]) -> None:
+def widen(connection: "Connection", rows: Iterable[tuple[Any, ...]], *, unknown: bool = False) -> None:
     """Notes where new rows of spans lie, inside the caller's transaction.
 
     Args:
         connection: in a transaction.
         rows: in the order of :data:`~spanreplay.store.span_rows.COLUMNS`.
+        unknown: :func:`stretches` has found none of their traces.
     """
     new: dict[_Name, tuple[int, int]] = {}
     for row in rows:
@@ -67,8 +68,8 @@ def widen(connection: "Connection", rows: Iterable[tuple[Any, ...]]) -> None:
         new[name] = min(first, start), max(last, start)
     if not new:
         return
-    known = _select(connection, {trace_id for trace_id, _, _ in new}, "trace_id, run_id, command_id, first_ns, last_ns")
-    if known:
+    traces = {trace_id for trace_id, _, _ in new}
+    if not unknown and (known := _select(connection, traces, "trace_id, run_id, command_id, first_ns, last_ns")):
         covered = {row[:3] for row in known if row[:3] in new and row[3] <= new[row[:3]][0] and new[row[:3]][1] <= row[4]}
         if len(covered) == len(new):
             return

@@ -6,15 +6,12 @@ from base64 import b64decode
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, Self, TypeVar, cast
+from typing import BinaryIO, Final, Self, TypeVar
 from zlib import crc32
 
 from spanreplay.store.brought import HEAD, parted
 from spanreplay.store.encoding import Json, written_map
 from spanreplay.store.form import ATTRIBUTES, Form
-
-if TYPE_CHECKING:
-    from spanreplay.store.plain_spans import PlainSpan
 
 JOURNAL_VERSION: Final = 3
 """What is written. Version 1 had no ``text`` records, version 2 no lines of a record with its texts."""
@@ -28,12 +25,12 @@ SPARE: Final = "spare"
 _Record = TypeVar("_Record")
 _BUFFER: Final = 262_144
 _CRC_DIGITS: Final = 8
+_BODY_AT: Final = _CRC_DIGITS + 1
 _decode: Final = json.JSONDecoder().decode
 _scan: Final = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # it has been there since Python 2.6
 _TEXT: Final = '{"t":"text","d":"'
 _TEXT_BYTES: Final = _TEXT.encode("ascii")
 _SPAN_BYTES: Final = tuple(f'{{"{TYPE}":"{kind}"'.encode("ascii") for kind in ("span", "open", "close", "patch"))
-_PLAIN_BYTES: Final = _SPAN_BYTES[:2]
 _ATTRIBUTES: Final = f',"{ATTRIBUTES}":'
 _PLACE: Final = 0
 """What stands where the attributes were while the rest of a line is read: theirs is never a number."""
@@ -70,23 +67,28 @@ class JournalReader(Iterator[tuple[int, Form]]):
 
     def __next__(self) -> tuple[int, Form]:
         if self._forms is None:
-            self._forms = self._records(parse_line)
+            self._forms = self.records(parse_body)
         return next(self._forms)
 
-    def plainly(self) -> "Iterator[tuple[int, Form | PlainSpan]]":
-        """The same, spans that have nothing out of the ordinary as what makes rows of them at once."""
-        return self._records(_parse_plainly)
-
-    def _records(self, parse: "Callable[[bytes], _Record | None]") -> "Iterator[tuple[int, _Record]]":
+    def records(self, parse: "Callable[[bytes], Form | _Record | None]") -> "Iterator[tuple[int, Form | _Record]]":
+        """The same, each as ``parse`` makes it of its JSON, where that is not a text: of JSON that is wrong, ``None``."""
         readline, end = self._file.readline, self._end
         while self.offset < end and (line := readline()).endswith(b"\n"):
             before = self.offset
             self.offset += len(line)
-            if line.startswith(HEAD, _CRC_DIGITS + 1):
-                texts, line = _parted(line)
-                for text in texts:
-                    yield before, cast("_Record", text)  # whoever stops here has it again the next time, with its record
-            record = parse(line)
+            body = line[_BODY_AT:-1]
+            record: Form | _Record | None = None
+            try:
+                if body.startswith(_TEXT_BYTES):  # its digest covers all of it
+                    record = _text_form(body)
+                elif _has_checksum(line, body):
+                    if body.startswith(HEAD):
+                        texts, body = parted(body)
+                        for text in texts:
+                            yield before, text  # whoever stops here has it again the next time, with its record
+                    record = parse(body)
+            except ValueError:
+                record = None
             if record is not None:
                 if isinstance(record, dict) and SPARE in record:
                     continue
@@ -115,42 +117,21 @@ def parse_line(line: bytes) -> Form | None:
 
     The attributes of a span, where they are as a database column has them, are a :class:`~spanreplay.store.encoding.WrittenMap`.
     """
-    body = line[_CRC_DIGITS + 1 : -1]
+    body = line[_BODY_AT:-1]
     try:
         if body.startswith(_TEXT_BYTES):  # its digest covers all of it
             return _text_form(body)
-        return _parse(body) if _has_checksum(line, body) else None
-    except ValueError:
-        return None
-
-
-def _parted(line: bytes) -> tuple[list[Form], bytes]:
-    """Texts, and the line of the record that refers to them; a line that is none, where it is not what was written."""
-    body = line[_CRC_DIGITS + 1 : -1]
-    try:
-        texts, record = parted(body) if _has_checksum(line, body) else ([], b"")
-    except ValueError:
-        return [], b""
-    return texts, b"%08x %s\n" % (crc32(record), record)
-
-
-def _parse_plainly(line: bytes) -> "Form | PlainSpan | None":
-    body = line[_CRC_DIGITS + 1 : -1]
-    if not body.startswith(_PLAIN_BYTES):
-        return parse_line(line)
-    from spanreplay.store.plain_spans import plain_span
-
-    try:
-        return (plain_span(body) or _parse(body)) if _has_checksum(line, body) else None
+        return parse_body(body) if _has_checksum(line, body) else None
     except ValueError:
         return None
 
 
 def _has_checksum(line: bytes, body: bytes) -> bool:
-    return int(line[:_CRC_DIGITS], 16) == crc32(body) and line[_CRC_DIGITS : _CRC_DIGITS + 1] == b" "
+    return int(line[:_CRC_DIGITS], 16) == crc32(body) and line[_CRC_DIGITS:_BODY_AT] == b" "
 
 
-def _parse(body: bytes) -> Form | None:
+def parse_body(body: bytes) -> Form | None:
+    """The record whose JSON this is; see :func:`parse_line`."""
     try:
         if body.startswith(_SPAN_BYTES):
             from spanreplay.store.span_lines import span_form

@@ -171,16 +171,17 @@ class Batch:
     # ---- spans ------------------------------------------------------------------------------------------------------
 
     def _load_spans(self, connection: "Connection", effects: "Counter[Effect]") -> set[str]:
-        known = _known_versions(connection, list(self._spans))
+        places = _places(connection, list(self._spans))
+        known = _known_versions(connection, places)
         changed: dict[_Key, list[Version] | _Plain] = {}
         replaced: list[_Key] = []
+        repeated = 0
         for key, records in self._spans.items():
             versions = known.get(key, [])
             was_known = bool(versions)
             if not was_known and (plain := _plain_of(records)) is not None:
                 changed[key] = plain
-                effects["new"] += 1
-                effects["changed"] += len(records) - 1
+                repeated += len(records) - 1
                 continue
             outcomes: list[Effect] = [
                 apply(versions, record.form() if isinstance(record, PlainSpan) else record, process) for record, process in records
@@ -190,12 +191,14 @@ class Batch:
                 changed[key] = versions
                 if was_known:
                     replaced.append(key)
+        effects["changed"] += repeated
         _delete_spans(connection, replaced)
         services = self._services(connection, _resources_of(changed.values()))
         current: list[tuple[Any, ...]] = []
         others: list[tuple[Any, ...]] = []
         for found in changed.values():
             if isinstance(found, tuple):
+                effects["new"] += 1
                 span, process = found
                 current.append(span.row(process, services.get(span.resource or "")))
                 continue
@@ -203,9 +206,9 @@ class Batch:
             for version in found:
                 row = row_of(version, services.get(version.form.get(RESOURCE, "")))
                 (current if version is best else others).append(row)
-        places = {trace_id: place for place, trace_id in enumerate(dict.fromkeys(trace_id for trace_id, _ in changed))}
-        current.sort(key=lambda row: places[row[0]])  # what is read together lies together, as its content does
-        put_spans(connection, current, others)
+        order = {trace_id: place for place, trace_id in enumerate(dict.fromkeys(trace_id for trace_id, _ in changed))}
+        current.sort(key=lambda row: order[row[0]])  # what is read together lies together, as its content does
+        put_spans(connection, current, others, unknown=not places)
         self.rows = max(self.rows, len(current))
         return {trace_id for trace_id, _ in changed}
 
@@ -274,17 +277,20 @@ LOG_COLUMNS: Final = ("trace_id", "span_id", "time_ns", "event_name", "severity"
 BLOB_COLUMNS: Final = ("digest", "bytes", "media", "text", "data", "parts", "key")
 
 
-def put_spans(connection: "Connection", current: Sequence[tuple[Any, ...]], others: Sequence[tuple[Any, ...]] = ()) -> None:
+def put_spans(
+    connection: "Connection", current: Sequence[tuple[Any, ...]], others: Sequence[tuple[Any, ...]] = (), *, unknown: bool = False
+) -> None:
     """Adds rows of spans, inside the caller's transaction: the one way that they get in.
 
     Args:
         connection: in a transaction.
         current: the current versions.
         others: the other ones.
+        unknown: nothing is there of any of their traces.
     """
     append(connection, "spans", current, COLUMNS, _clean_span)
     append(connection, "span_versions", others, COLUMNS, _clean_span)
-    widen(connection, [*current, *others])
+    widen(connection, [*current, *others], unknown=unknown)
 
 
 def _clean_span(row: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -338,9 +344,8 @@ def _places(connection: "Connection", keys: Sequence[_Key]) -> list[list[Any]]:
     return [parameters(place) for place in stretches(connection, by_trace)]
 
 
-def _known_versions(connection: "Connection", keys: list[_Key]) -> dict[_Key, list[Version]]:
+def _known_versions(connection: "Connection", places: Sequence[list[Any]]) -> dict[_Key, list[Version]]:
     known: dict[_Key, list[Version]] = {}
-    places = _places(connection, keys)
     for table, current in (("spans", True), ("span_versions", False)):
         for place in places:
             result = connection.execute(f"SELECT * FROM {table} WHERE {_IN_PLACE}", place)  # noqa: S608

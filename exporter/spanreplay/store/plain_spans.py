@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 
 from spanreplay.spans.json_parsing import REFUSED
-from spanreplay.store.encoding import Json, to_readable_json, to_sorted_json, written_map
+from spanreplay.store.encoding import Json, to_readable_json, to_sorted_json
 from spanreplay.store.form import (
     ATTRIBUTES,
     END,
@@ -31,7 +31,7 @@ from spanreplay.store.form import (
     VERSION,
     Form,
 )
-from spanreplay.store.journal_reader import TYPE
+from spanreplay.store.journal_reader import TYPE, parse_body
 from spanreplay.store.merging import OWN, RECORDER
 from spanreplay.store.span_rows import NO_HOT, hot_values, shape_of, sorted_members
 
@@ -39,6 +39,7 @@ _Small = Annotated[int, msgspec.Meta(ge=-(2**15), le=2**15 - 1)]
 _Big = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _UNSET: Final = msgspec.UNSET
 _UNWRITTEN: Final = msgspec.Raw()
+_BEGINNINGS: Final = tuple(f'{{"{TYPE}":"{kind}"'.encode() for kind in ("span", "open"))
 _SCOPES: Final = 256
 _decode: Final = msgspec.json.Decoder().decode
 
@@ -67,9 +68,8 @@ _decode_line: Final = msgspec.json.Decoder(_Line).decode
 
 
 class _Scope(NamedTuple):
-    """A scope as lines, columns and digests have it."""
+    """A scope as columns and digests have it."""
 
-    form: Form
     name: str | None
     version: str | None
     json: str | None
@@ -85,10 +85,11 @@ class PlainSpan(NamedTuple):
     """What a line says of a span."""
 
     line: _Line
-    attributes: dict[str, Json] | None
     text: str
-    """Their JSON, as it was written."""
-    scope: _Scope | None
+    """JSON of the attributes, as it was written."""
+    body: bytes
+    made: tuple[tuple[Any, ...], tuple[Any, ...]] | None
+    """Columns before process and service and those after them, of a span that has ended: later its parts lie all over the memory."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -102,116 +103,118 @@ class PlainSpan(NamedTuple):
 
     def form(self) -> Form:
         """The record, as it is read where it is not plain."""
-        form: Form = {name: value for name in _PLAIN_FIELDS if (value := getattr(self.line, name)) is not _UNSET}
-        if self.attributes is not None:
-            form[ATTRIBUTES] = self.attributes if "\\u" in self.text else written_map(self.attributes, self.text)
-        if self.scope is not None:
-            form[SCOPE] = self.scope.form
-        return form
+        return parse_body(self.body) or {}
 
     def begins(self, whole: "PlainSpan") -> bool:
         """Whether this is the start of a span, all of which the other one is, and says nothing that the other one does not say.
 
         Both are of one process, and of one span.
         """
-        line, later = self.line, whole.line
+        line, later, text = self.line, whole.line, self.text
         return (
             line.t == "open"
             and line.end is _UNSET
             and later.t == "span"
             and later.end is not _UNSET
             and (later.origin is _UNSET or later.origin in OWN)
-            and (self.attributes is None or (whole.text.startswith(self.text[:-1]) and whole.text[len(self.text) - 1] in ",}"))
+            and (not text or (whole.text.startswith(text[:-1]) and whole.text[len(text) - 1] in ",}"))
         )
 
     def row(self, process: str | None, service: str | None) -> tuple[Any, ...]:
         """The row of a span of which this is all that is known, in the order of :data:`~spanreplay.store.span_rows.COLUMNS`."""
-        line, attributes, text, scope = self
-        hot: Sequence[Any] = NO_HOT
-        column, sums = None, ""
-        if attributes is not None:
-            shape = shape_of(attributes)
-            hot = hot_values(attributes, shape)
-            if "\\u" in text:  # characters beyond ASCII are escaped here, and not in a column
-                column, in_order = to_readable_json(attributes), to_sorted_json(attributes)
-            else:
-                column, in_order = text, sorted_members(text, len(attributes), shape) or to_sorted_json(attributes)
-            sums = f'"{ATTRIBUTES}":{in_order},'
-        if line.end is not _UNSET:
-            sums += f'"{END}":{line.end},'
-        if line.flags is not _UNSET:
-            sums += f'"{FLAGS}":{line.flags},'
-        if line.kind is not _UNSET:
-            sums += f'"{KIND}":{line.kind},'
-        if line.message is not _UNSET:
-            sums += f'"{MESSAGE}":{quoted(line.message)},'
-        sums += f'"{NAME}":{quoted(line.name)},'
-        if line.parent is not _UNSET:
-            sums += f'"{PARENT}":{quoted(line.parent)},'
-        if line.resource is not _UNSET:
-            sums += f'"{RESOURCE}":{quoted(line.resource)},'
-        if scope is not None:
-            sums += f'"{SCOPE}":{scope.sorted_text},'
-        sums += f'"{SPAN}":{quoted(line.span)},"{START}":{line.start},'
-        if line.status is not _UNSET:
-            sums += f'"{STATUS}":{line.status},'
-        sums = f'{{{sums}"{TRACE}":{quoted(line.trace)}}}'
-        return (
-            line.trace,
-            line.span,
-            None if line.parent is _UNSET else line.parent,
-            line.name,
-            line.kind or 0,
-            line.start,
-            None if line.end is _UNSET else line.end,
-            line.status or 0,
-            line.message or "",
-            process,
-            service,
-            *hot,
-            column,
-            None,
-            None,
-            None if line.resource is _UNSET else line.resource,
-            None if scope is None else scope.name,
-            None if scope is None else scope.version,
-            None if scope is None else scope.json,
-            "",
-            line.flags or 0,
-            0,
-            0,
-            0,
-            None,
-            RECORDER if line.origin is _UNSET else line.origin,
-            line.end is not _UNSET,
-            True,
-            f"sha256:{sha256(sums.encode('ascii')).hexdigest()}",
-        )
+        before, after = self.made or _columns(self.line, _attributes(self.text), self.text, _scope_of(bytes(self.line.scope)))
+        return *before, process, service, *after
 
 
-_PLAIN_FIELDS: Final = (TYPE, "origin", TRACE, SPAN, NAME, START, PARENT, KIND, FLAGS, END, STATUS, MESSAGE, RESOURCE)
+def parse_plainly(body: bytes) -> Form | PlainSpan | None:
+    """What :func:`~spanreplay.store.journal_reader.parse_body` gives, but for plain spans."""
+    return (plain_span(body) if body.startswith(_BEGINNINGS) else None) or parse_body(body)
 
 
-def plain_span(line: bytes) -> PlainSpan | None:
+def plain_span(body: bytes) -> PlainSpan | None:
     """What a line says; ``None`` where it is to be read in the other way.
 
     Args:
-        line: its JSON, which begins as that of a span, or of the start of one.
+        body: its JSON, which begins as that of a span, or of the start of one.
     """
     try:
-        found = _decode_line(line)
-        attributes, text = None, str(found.attrs, "ascii")
-        if text:
-            attributes = _decode(text)
-            if type(attributes) is not dict or not attributes or "$map" in attributes:
-                return None
-        scope = None if found.scope is _UNWRITTEN else _scope_of(bytes(found.scope))
+        line = _decode_line(body)
+        text = str(line.attrs, "ascii")
+        attributes, scope = _attributes(text), _scope_of(bytes(line.scope))
     except (*REFUSED, TypeError):
         return None
-    return PlainSpan(found, attributes, text, scope)
+    return PlainSpan(line, text, body, None if line.end is _UNSET else _columns(line, attributes, text, scope))
 
 
-def _scope_of(text: bytes) -> _Scope:
+def _attributes(text: str) -> dict[str, Json] | None:
+    if not text:
+        return None
+    attributes = _decode(text)
+    if type(attributes) is not dict or not attributes or "$map" in attributes:
+        raise TypeError(text)
+    return attributes
+
+
+def _columns(line: _Line, attributes: dict[str, Json] | None, text: str, scope: _Scope | None) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Those before process and service, and those after them."""
+    hot: Sequence[Any] = NO_HOT
+    column, sums = None, ""
+    if attributes is not None:
+        shape = shape_of(attributes)
+        hot = hot_values(attributes, shape)
+        if "\\u" in text:  # characters beyond ASCII are escaped here, and not in a column
+            column, in_order = to_readable_json(attributes), to_sorted_json(attributes)
+        else:
+            column, in_order = text, sorted_members(text, len(attributes), shape) or to_sorted_json(attributes)
+        sums = f'"{ATTRIBUTES}":{in_order},'
+    end = None if line.end is _UNSET else line.end
+    parent = None if line.parent is _UNSET else line.parent
+    resource = None if line.resource is _UNSET else line.resource
+    if end is not None:
+        sums += f'"{END}":{end},'
+    if line.flags is not _UNSET:
+        sums += f'"{FLAGS}":{line.flags},'
+    if line.kind is not _UNSET:
+        sums += f'"{KIND}":{line.kind},'
+    if line.message is not _UNSET:
+        sums += f'"{MESSAGE}":{quoted(line.message)},'
+    sums += f'"{NAME}":{quoted(line.name)},'
+    if parent is not None:
+        sums += f'"{PARENT}":{quoted(parent)},'
+    if resource is not None:
+        sums += f'"{RESOURCE}":{quoted(resource)},'
+    if scope is not None:
+        sums += f'"{SCOPE}":{scope.sorted_text},'
+    sums += f'"{SPAN}":{quoted(line.span)},"{START}":{line.start},'
+    if line.status is not _UNSET:
+        sums += f'"{STATUS}":{line.status},'
+    sums = f'{{{sums}"{TRACE}":{quoted(line.trace)}}}'
+    before = (line.trace, line.span, parent, line.name, line.kind or 0, line.start, end, line.status or 0, line.message or "")
+    return before, (
+        *hot,
+        column,
+        None,
+        None,
+        resource,
+        None if scope is None else scope.name,
+        None if scope is None else scope.version,
+        None if scope is None else scope.json,
+        "",
+        line.flags or 0,
+        0,
+        0,
+        0,
+        None,
+        RECORDER if line.origin is _UNSET else line.origin,
+        end is not None,
+        True,
+        f"sha256:{sha256(sums.encode('ascii')).hexdigest()}",
+    )
+
+
+def _scope_of(text: bytes) -> _Scope | None:
+    if not text:
+        return None
     known = _scopes.get(text)
     if known is None:
         form = _decode(text)
@@ -220,7 +223,6 @@ def _scope_of(text: bytes) -> _Scope:
         name, version = form.get(NAME), form.get(VERSION)
         plain = all(key in (NAME, VERSION) and isinstance(value, str) for key, value in form.items())
         known = _Scope(
-            form=form,
             name=name if isinstance(name, str) else None,
             version=version if isinstance(version, str) else None,
             json=None if plain else to_readable_json(form),

@@ -464,3 +464,14 @@ def test_a_sub_agent_and_a_hand_off_that_others_tell_beside_ours_are_one_step() 
     told = {"openinference.span.kind": "TOOL"}
     theirs = span(3, 1, name="handoff to billing", start=11, end=29, scope=openinference, attributes=told)
     assert [step.span_id for step in one([our_run(), our_step(2, "handoff", "billing", start=10, end=30), theirs]).steps] == [sid(2)]
+
+
+def test_a_failed_call_that_two_instrumentations_wrote_side_by_side_is_one() -> None:
+    root = agent(1, end=900)
+    outer = failed(2, 1, start=10, end=60, scope=FRAMEWORK)
+    inner = failed(3, 1, start=20, end=50, scope=CLIENT, content=False)
+    assert letters(one([root, outer, inner])) == "M"
+    assert letters(one([root, outer, replace(inner, scope=FRAMEWORK)])) == "MM", "one instrumentation writes a call once"
+    assert letters(one([root, outer, replace(inner, end_ns=70)])) == "MM", "neither lasted over the other"
+    again = (failed(4, 1, start=100, end=160, scope=FRAMEWORK), failed(5, 1, start=120, end=150, scope=CLIENT, content=False))
+    assert letters(one([root, outer, inner, *again])) == "MM"

@@ -181,6 +181,7 @@ def _fold_beside(folded: Folded) -> None:
         if len(group) > 1:
             copies += _fold_group(folded, group)
     copies += _fold_unnumbered(folded)
+    copies += _fold_failures(folded)
     copies += fold_told_models(folded)
     while copies:
         one, other = (folded.outer(key) for key in copies.pop())
@@ -234,6 +235,22 @@ def _fold_unnumbered(folded: Folded) -> list[tuple[SpanKey, SpanKey]]:
                 numbered.remove(twin)  # each call has one
                 found.append((twin, candidate.key))
                 folded.join_beside(folded.steps[twin], candidate)
+    return found
+
+
+def _fold_failures(folded: Folded) -> list[tuple[SpanKey, SpanKey]]:
+    """Folds calls of a model that failed in one place, of which nothing but the time tells that they are one: one lasted over the other."""
+    failed = [c for c in folded.steps.values() if c.draft.kind == "model_call" and c.draft.outcome in FAILED]
+    found: list[tuple[SpanKey, SpanKey]] = []
+    left = deque((c.key for c in failed), maxlen=_REMEMBERED)
+    while len(left) > 1:
+        one = folded.steps[left.popleft()]
+        near = (key for key in left if folded.around.get(key) == folded.around.get(one.key))
+        twin = next((key for key in near if _is_around(folded, one, folded.steps[key])), None)
+        if twin is not None:
+            left.remove(twin)
+            found.append((one.key, twin))
+            folded.join_beside(one, folded.steps[twin])
     return found
 
 

@@ -555,6 +555,8 @@ def test_retrievals() -> None:
     }
     found = read(told("RETRIEVER", {"input.value": "q", **documents}))
     assert (found.kind, found.input) == ("retrieval", {"arguments": {"query": "q"}})
+    named = read(told("RETRIEVER", {"input.value": '{"query": "q", "top_k": null}', "input.mime_type": "application/json"}))
+    assert named.input == {"arguments": {"query": "q", "top_k": None}}, "Haystack's have all their arguments"
     assert found.output == {"result": [{"content": "a", "metadata": {"page": 1}}, {"id": "d1", "score": 0.5}]}
     ranked = read(
         told(

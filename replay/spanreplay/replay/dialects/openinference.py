@@ -253,7 +253,9 @@ def _chain(span: SpanRecord, fields: Fields) -> Found:
 
 def _retriever(span: SpanRecord, fields: Fields) -> Found:
     found = _documents(fields, "retrieval.documents")
-    return _retrieval(span, fields, {"query": fields.json(INPUT)} if INPUT in fields else {}, found)
+    given = fields.json(INPUT) if INPUT in fields else None
+    asked = given if isinstance(given, dict) and "query" in given else {} if given is None else {"query": given}
+    return _retrieval(span, fields, asked, found)
 
 
 def _reranker(span: SpanRecord, fields: Fields) -> Found:

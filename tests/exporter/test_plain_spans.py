@@ -1,14 +1,21 @@
 """Ordinary spans become rows straight from their journal lines: the rows that the careful way makes, or none."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
 
+from spanreplay.exporter.recorder import Recorder
 from spanreplay.store.encoding import encode_map, to_json
+from spanreplay.store.journal import JournalWriter
+from spanreplay.store.journal_reader import read_journal
 from spanreplay.store.merging import apply
-from spanreplay.store.plain_spans import PlainSpan, plain_span
+from spanreplay.store.plain_spans import PlainSpan, parse_plainly, plain_span
+from spanreplay.store.process import current_process
 from spanreplay.store.span_lines import span_form
 from spanreplay.store.span_rows import Version, row_of
 
@@ -101,3 +108,23 @@ def test_a_start_that_says_something_else_is_put_together_with_the_rest(attribut
     assert started is not None
     assert ending is not None
     assert not started.begins(ending)
+
+
+def test_what_the_recorder_writes_of_ordinary_spans_is_read_so(tmp_path: Path) -> None:
+    writer = JournalWriter(tmp_path, process=current_process())
+    provider = TracerProvider(resource=Resource({"service.name": "s"}), shutdown_on_exit=False)
+    provider.add_span_processor(Recorder(writer))  # type: ignore[arg-type]  # it has the methods
+    tracer = provider.get_tracer("t", "1")
+    with (
+        tracer.start_as_current_span("run", attributes={"a": "é", "b": 1}),
+        tracer.start_as_current_span("step", attributes={"gen_ai.operation.name": "chat"}) as span,
+    ):
+        span.set_attributes({"text": "x" * 5_000, "more": [1, 2]})
+    writer.close()
+    (journal,) = (tmp_path / "journal").iterdir()
+    with read_journal(journal) as reader:
+        found = [record for _, record in reader.records(parse_plainly)]
+    spans = [record for record in found if isinstance(record, PlainSpan)]
+    assert [(span.line.t, span.line.name) for span in spans] == [("open", "run"), ("open", "step"), ("span", "step"), ("span", "run")]
+    assert spans[0].begins(spans[3])
+    assert spans[1].begins(spans[2])

@@ -305,6 +305,15 @@ def test_a_journal_that_no_memory_is_enough_for_keeps_no_other_from_being_loaded
     assert store.compact().new == 1
 
 
+def test_what_is_no_file_keeps_no_journal_from_being_loaded(store: Store, writer: JournalWriter) -> None:
+    folder = store.path / "journal"
+    (folder / "a.journal").symlink_to(folder / "removed meanwhile")
+    (folder / "b.journal").mkdir()
+    os.mkfifo(folder / "c.journal")
+    writer.open_span(span(1))
+    assert store.compact().new == 1
+
+
 def test_a_journal_of_the_first_version_is_loaded(store: Store) -> None:
     text, piece = json.dumps(["a" * 2000]), '"' + "a" * 2000 + '"'
     records: list[dict[str, Any]] = [

@@ -7,6 +7,7 @@ The file of a writer that has ended is removed when all of it is loaded.
 import contextlib
 import os
 import socket
+import stat
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -120,8 +121,14 @@ JOURNAL_COLUMNS: Final = tuple(_Progress.__dataclass_fields__)
 
 def pending(folder: Path) -> list[Path]:
     """Journal files of a store, oldest first."""
+    files: list[tuple[int, str]] = []
     try:
-        files = [(entry.stat().st_mtime_ns, entry.name) for entry in os.scandir(folder / JOURNALS) if entry.name.endswith(JOURNAL_SUFFIX)]
+        for entry in os.scandir(folder / JOURNALS):
+            if entry.name.endswith(JOURNAL_SUFFIX):
+                with contextlib.suppress(OSError):  # loaded and removed meanwhile
+                    found = entry.stat()
+                    if stat.S_ISREG(found.st_mode):  # a pipe would be waited for
+                        files.append((found.st_mtime_ns, entry.name))
     except FileNotFoundError:
         return []
     return [folder / JOURNALS / name for _, name in sorted(files)]

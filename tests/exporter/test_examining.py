@@ -13,7 +13,7 @@ def distribution(folder: Path, name: str, module: str) -> None:
     info = folder / f"{name}-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[opentelemetry_instrumentor]\nit = {module}:Instrumentor\n")
+    (info / "entry_points.txt").write_text(f"[opentelemetry_instrumentor]\nit = {module}:Instrumentor\nit2 = {module}:Instrumentor2\n")
 
 
 def test_instrumentors_that_overwrite_each_other_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,10 +126,10 @@ def _status(module: Any, seams: list[str]) -> str:
 
 
 def _instrumentors() -> Iterator[Remark]:
-    places: dict[str, list[str]] = defaultdict(list)
+    places: dict[str, set[str]] = defaultdict(set)
     for point in metadata.entry_points(group=_GROUP):
         if point.dist is not None:
-            places[point.module].append(f"{point.dist.name} {point.dist.version}")
+            places[point.module].add(f"{point.dist.name} {point.dist.version}")
     for module, owners in sorted(places.items()):
         if len(owners) > 1:
             yield Remark(

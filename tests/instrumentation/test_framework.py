@@ -205,3 +205,33 @@ def test_the_declared_type_of_a_result() -> None:
         return None
 
     assert [framework.returned(f) for f in (search, unknown, Unhashable(), None)] == [str, None, None, None]
+
+
+class Described:
+    """A tool of a framework that makes the schema anew for each who asks."""
+
+    __slots__ = ("__weakref__", "asked", "name")
+
+    def __init__(self) -> None:
+        self.name = "search"
+        self.asked = 0
+
+    def describe(self) -> Offered:
+        self.asked += 1
+        return Offered(name=self.name, parameters=SCHEMA)
+
+
+def test_a_tool_is_described_once_and_again_when_it_says_something_else() -> None:
+    one = Described()
+    for name in ("search", "search", "find", "find"):
+        one.name = name
+        assert framework.once(one, (one.name,), one.describe).name == name
+    assert one.asked == 2
+    another = Described()
+    framework.once(another, ("find",), another.describe)
+    assert another.asked == 1
+
+
+def test_a_tool_without_weak_references_is_described_each_time() -> None:
+    made = iter(range(3))
+    assert [framework.once((), (), lambda: Offered(name=str(next(made)))).name for _ in range(2)] == ["0", "1"]

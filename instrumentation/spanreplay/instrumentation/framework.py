@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any, Final, TypeVar, get_type_hints
+from weakref import ref
 
 from spanreplay.boundary.asked import claim
 from spanreplay.boundary.boundary import begin, here
@@ -56,6 +57,29 @@ class Offered:
     function: Callable[..., Any] | None = None
     effect: Effect = "unknown"
     attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
+
+
+_offered: Final[dict[int, tuple[ref[Any], tuple[object, ...], Offered]]] = {}
+"""By the address of the tool: the tool, what it was made from, and what was made."""
+
+
+def once(tool: object, made_from: tuple[object, ...], make: Callable[[], Offered]) -> Offered:
+    """What ``make`` gives, kept of this very tool: many frameworks have pydantic make the schema anew for each who asks, and that is dear.
+
+    Args:
+        tool: as the framework has it.
+        made_from: all that ``make`` looks at. It makes anew where one of these is not equal any more.
+        make: describes the tool.
+    """
+    known = _offered.get(id(tool))
+    if known is not None and known[0]() is tool and known[1] == made_from:
+        return known[2]
+    offered = make()
+    if len(_offered) >= _DESCRIBED:
+        _offered.clear()
+    with contextlib.suppress(TypeError):  # one with slots may have no weak references
+        _offered[id(tool)] = ref(tool), made_from, offered
+    return offered
 
 
 def tool_call(

@@ -23,6 +23,8 @@ from spanreplay.instrumentation.patching import Patches
 
 NAME: Final = "autogen"
 _LAYER: Final = "autogen.BaseTool"
+_BASE: Final = "autogen_core.tools._base"
+_FUNCTION_TOOL: Final = "autogen_core.tools._function_tool"
 
 
 def _patch_tools(module: ModuleType, patches: Patches) -> None:
@@ -117,7 +119,7 @@ def _observed_stream_tool(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _is_agent(tool: Any) -> bool:
     """A tool that runs an agent or a team, whose messages have times and ids of their own."""
-    return any(kind.__name__ == "TaskRunnerTool" for kind in type(tool).__mro__)
+    return "TaskRunnerTool" in [kind.__name__ for kind in type(tool).__mro__]
 
 
 async def _of_agent(scope: Scope, call: Call, tool: Any, invoke: Callable[[], AsyncIterator[Any]]) -> AsyncGenerator[Any]:
@@ -147,18 +149,34 @@ async def _of_agent(scope: Scope, call: Call, tool: Any, invoke: Callable[[], As
 
 def _call(scope: Scope, tool: Any, args: Any, call_id: str | None) -> Call | None:
     function = getattr(tool, "_func", None)
-    offered = Offered(
-        name=tool.name,
-        description=tool.description,
-        parameters=tool.schema.get("parameters"),
-        function=function if callable(function) else None,
-    )
+    offered = _offered(tool)
     made = framework.tool_call(scope, offered, dict(args), layer=_LAYER, call_id=call_id, annotation=framework.returned(offered.function))
     if made is not None and getattr(function, "__module__", "") == "autogen_agentchat.base._handoff":
         made.kind = "handoff"
     if made is not None:
         made.passed = _is_agent(tool)
     return made
+
+
+def _offered(tool: Any) -> Offered:
+    function = getattr(tool, "_func", None)
+    made_from = (tool.name, tool.description, getattr(tool, "_strict", None))
+    if type(tool).__module__ == _FUNCTION_TOOL and callable(function):  # often made anew for each run, of the same function
+        return framework.once(function, made_from, lambda: _described(tool))
+    whose = getattr(getattr(type(tool), "schema", None), "fget", None)
+    if getattr(whose, "__module__", None) != _BASE:  # a tool may make its schema of anything
+        return _described(tool)
+    return framework.once(tool, (*made_from, tool._args_type), lambda: _described(tool))
+
+
+def _described(tool: Any) -> Offered:
+    function = getattr(tool, "_func", None)
+    return Offered(
+        name=tool.name,
+        description=tool.description,
+        parameters=tool.schema.get("parameters"),
+        function=function if callable(function) else None,
+    )
 
 
 # ---- agents -----------------------------------------------------------------------------------------------------

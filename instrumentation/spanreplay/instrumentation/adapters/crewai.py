@@ -123,6 +123,11 @@ def _call(tool: Any, arguments: Any, layer: str) -> tuple[Scope, Call] | None:
 
 
 def _offered(tool: Any) -> Offered:
+    made_from = (tool.name, tool.description, getattr(tool, "args_schema", None), getattr(tool, "func", None))
+    return framework.once(tool, made_from, lambda: _described(tool))
+
+
+def _described(tool: Any) -> Offered:
     schema = getattr(tool, "args_schema", None)
     strings = sys.modules.get("crewai.utilities.string_utils")
     as_offered = getattr(strings, "sanitize_tool_name", str)

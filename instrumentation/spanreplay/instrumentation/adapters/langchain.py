@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from types import ModuleType
 from typing import Any, Final
-from weakref import ref
 
 from spanreplay.boundary.boundary import acall, call, here
 from spanreplay.boundary.call import Call, OutcomeName
@@ -38,7 +37,6 @@ _RESUME: Final = "__resume__"
 _RUNTIME: Final = "__pregel_runtime"
 _CONTEXT: Final = ToolState("context")
 """What the program gave the graph for its tools and nodes."""
-_SEVERAL: Final = 512
 _DENIED: Final = frozenset({"reject", "respond"})
 
 
@@ -223,28 +221,22 @@ def _call(tool: Any, tool_input: Any, options: dict[str, Any]) -> tuple[Scope, C
     return scope, made
 
 
-_known: Final[dict[int, tuple[ref[Any], tuple[object, ...], Offered]]] = {}
-
-
 def _offered(tool: Any) -> Offered:
-    """What a model is shown of a tool; kept, since the schema is dear."""
-    shown = (tool.name, tool.description, id(tool.args_schema))
-    known = _known.get(id(tool))
-    if known is not None and known[0]() is tool and known[1] == shown:
-        return known[2]
+    """What a model is shown of a tool."""
+    made_from = (tool.name, tool.description, id(tool.args_schema), getattr(tool, "func", None), getattr(tool, "coroutine", None))
+    return framework.once(tool, made_from, lambda: _described(tool))
+
+
+def _described(tool: Any) -> Offered:
     schema = tool.tool_call_schema
     hints = tool.metadata or {}  # of a server of MCP
-    offered = Offered(
+    return Offered(
         name=tool.name,
         description=tool.description,
         parameters=schema if isinstance(schema, dict) else schema.model_json_schema(),
         function=getattr(tool, "func", None) or getattr(tool, "coroutine", None) or type(tool)._run,
         effect="read" if hints.get("readOnlyHint") is True else "unknown",
     )
-    if len(_known) >= _SEVERAL:
-        _known.clear()
-    _known[id(tool)] = (ref(tool), shown, offered)
-    return offered
 
 
 def _asked(tool: Any, offered: Offered, tool_input: Any) -> Any:

@@ -29,6 +29,7 @@ NAME: Final = "llama_index"
 _AGENT: Final = "llama_index.agent"
 _BARE: Final = "llama_index.FunctionTool"
 _HANDOFF: Final = "llama_index.core.agent.workflow.multi_agent_workflow"
+_METADATA: Final = "llama_index.core.tools.types"
 _MODEL_SETTINGS: Final = ("model", "temperature", "max_tokens", "reasoning_effort")
 
 _call_id: ContextVar[str | None] = ContextVar("spanreplay.llama_index", default=None)
@@ -212,14 +213,25 @@ def _call(scope: Scope, tool: Any, arguments: Any, layer: str, call_id: str | No
         if layer == _BARE:
             return None
         return Call(kind="handoff", name=str(arguments.get("to_agent")), input=codec.encode(arguments), call_id=call_id)
+    return framework.tool_call(scope, _offered(tool), arguments, layer=layer, call_id=call_id, ending=_ending)
+
+
+def _offered(tool: Any) -> Offered:
     data = tool.metadata
-    offered = Offered(
+    if getattr(type(data).get_parameters_dict, "__module__", None) != _METADATA:  # one of the program's may make them of anything
+        return _described(tool)
+    made_from = (data.name, data.description, data.fn_schema, getattr(tool, "_real_fn", None))
+    return framework.once(tool, made_from, lambda: _described(tool))
+
+
+def _described(tool: Any) -> Offered:
+    data = tool.metadata
+    return Offered(
         name=str(data.get_name()),
         description=data.description,
         parameters=data.get_parameters_dict(),
         function=getattr(tool, "_real_fn", None),
     )
-    return framework.tool_call(scope, offered, arguments, layer=layer, call_id=call_id, ending=_ending)
 
 
 def _is_handoff(tool: Any) -> bool:

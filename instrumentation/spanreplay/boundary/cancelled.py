@@ -8,13 +8,13 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from spanreplay.boundary.orders import Channel, channel_of
+from spanreplay.boundary.orders import channel_of, is_answered
 
 if TYPE_CHECKING:
     from spanreplay.boundary.scope import Scope
-    from spanreplay.boundary.session import Session
 
 _NAME: Final = "cancelled"
+_now: Final = time.monotonic
 _STARTED: Final = 1000
 """Tasks of one name started from one place that are watched from their start: one may start its successor for ever."""
 
@@ -25,24 +25,23 @@ def watch(scope: "Scope") -> None:
         return
     scope.memo[_NAME] = True
     task = asyncio.current_task() if asyncio._get_running_loop() is not None else None
-    channel = None if task is None else channel_of(scope, _NAME)
-    if task is not None and channel is not None:
-        task.add_done_callback(partial(_ended, scope.session, channel, time.monotonic()))
+    if task is not None and not is_answered(scope):
+        task.add_done_callback(partial(_ended, scope, _now()))
 
 
 def started(scope: "Scope", task: "asyncio.Future[Any]") -> None:
     """Keep whether a task that was started just now, and whose scope that is, ends by being cancelled."""
-    if scope.session.orders is None or scope.number >= _STARTED:
-        return
-    channel = channel_of(scope, _NAME)
-    if channel is not None:
+    if scope.session.orders is not None and scope.number < _STARTED and not is_answered(scope):
         scope.memo[_NAME] = True
-        task.add_done_callback(partial(_ended, scope.session, channel, time.monotonic()))
+        task.add_done_callback(partial(_ended, scope, _now()))
 
 
-def _ended(session: "Session", channel: Channel, began: float, task: "asyncio.Future[Any]") -> None:
-    if task.cancelled() and session.orders is not None:
-        session.orders.add(channel, int((time.monotonic() - began) * 1000), (session.latest,))
+def _ended(scope: "Scope", began: float, task: "asyncio.Future[Any]") -> None:
+    if not task.cancelled():
+        return
+    session, channel = scope.session, channel_of(scope, _NAME)
+    if session.orders is not None and channel is not None:
+        session.orders.add(channel, int((_now() - began) * 1000), (session.latest,))
 
 
 def recorded(scope: "Scope") -> tuple[int, int] | None:

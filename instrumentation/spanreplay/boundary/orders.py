@@ -143,11 +143,18 @@ class ToldOrders(Protocol):
         ...
 
 
-def channel_of(scope: Scope, name: str, *, of_run: bool = False) -> Channel | None:
-    """The channel of this name at a place, or of the run; ``None`` inside of a call whose body does not run in a replay."""
+def is_answered(scope: Scope) -> bool:
+    """Whether this is inside of a call whose body does not run in a replay."""
     step = scope.step
     while step is not None:
         if step.call.kind not in _BODIES_RUN and not step.call.passed:
-            return None
+            return True
         step = step.parent
+    return False
+
+
+def channel_of(scope: Scope, name: str, *, of_run: bool = False) -> Channel | None:
+    """The channel of this name at a place, or of the run; ``None`` inside of a call whose body does not run in a replay."""
+    if is_answered(scope):
+        return None
     return "" if scope.run is None else scope.run.path, "" if of_run else scope.path, name

@@ -91,7 +91,9 @@ class Scope:
     def fork(self, name: str) -> "Scope":
         """The scope of a task or thread that is started here and runs ``name``."""
         label = _fork_label(name)
-        path, number = self.place(label)
+        number = (self._counts.get(label) or self._counts.setdefault(label, count().__next__))()
+        self._placed[label] = number + 1
+        path = f"{self.path}/{label}#{number}" if self.path else f"{label}#{number}"
         made = _new(Scope)  # a program may start a task for each await: as ``__init__`` would, without its call
         made.parent = self
         if len(path) > _LONGEST:

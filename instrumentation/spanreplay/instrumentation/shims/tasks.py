@@ -21,13 +21,17 @@ from spanreplay.instrumentation.shims.own_code import is_of_python
 from spanreplay.instrumentation.shims.registered import of_callback
 
 _patches = Patches()
+_current_task: Final[Callable[[Any], Any]] = (
+    asyncio.current_task if sys.version_info >= (3, 12) else vars(asyncio.tasks)["_current_tasks"].get
+)
+"""Of a loop: before Python 3.12 the function is written in Python, and is asked for each task that is started."""
 _hooked: Final[set[str]] = set()
 """Modules with a post-import hook, which cannot be taken back."""
 
 
 def _forking(original: Callable[..., Any]) -> Callable[..., Any]:
     process, current_scope, in_force = scopes.process, scopes.current_scope, scopes._scope
-    current_task, running_loop = asyncio.current_task, asyncio._get_running_loop
+    current_task, running_loop = _current_task, asyncio._get_running_loop
 
     @functools.wraps(original)
     def create_task(self: Any, coro: Any, **kwargs: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from spanreplay.instrumentation import agent_run, tool
-from spanreplay.replay.reexecution import turns
+from spanreplay.replay.reexecution import bursts, turns
 from spanreplay.replay.reexecution.index import index_of
 from support.size import FULL
 from support.taped import Tape, recorded, replayed, told
@@ -93,8 +93,11 @@ def agent(form: Callable[[], Awaitable[list[object]]]) -> Callable[[], Awaitable
 
 
 @pytest.fixture(autouse=True)
-def _no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def _whatever_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No long waits, and what ends in one turn of a loop does so also where the processor is taken away in the middle of it."""
     monkeypatch.setattr(turns, "WAIT_S", 10.0)
+    monkeypatch.setattr(bursts, "_ONE_TURN_NS", 10**10)
+    monkeypatch.setattr(bursts, "_AT_ONCE_NS", 10**10)
 
 
 def sleeps(monkeypatch: pytest.MonkeyPatch, first: Sequence[int], then: Sequence[int] = (0,) * N) -> None:

@@ -4,6 +4,7 @@ import datetime as dt
 import decimal
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +206,17 @@ def test_a_variable_of_the_caller_is_no_table(store: Store) -> None:
     with pytest.raises(QueryError, match="rows"):
         store.query("SELECT * FROM rows")
     assert rows
+
+
+def test_a_question_leaves_half_of_the_disk_to_those_who_record(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(8 << 30, 4 << 30, 4 << 30))
+    assert ask(store, "SELECT current_setting('max_temp_directory_size')") == [("2.0 GiB",)]
+
+
+def test_a_pivot_says_what_it_wants(store: Store) -> None:
+    assert len(ask(store, "PIVOT steps ON outcome IN ('ok', 'error') USING count(*) GROUP BY name")) == 3
+    with pytest.raises(QueryError, match=r"PIVOT names .* IN \("):
+        store.query("PIVOT steps ON outcome USING count(*) GROUP BY name")
 
 
 def test_duckdb_says_what_is_wrong(store: Store) -> None:

@@ -6,6 +6,7 @@ The configuration keeps DuckDB small and off the network: two threads, 1 GB, no 
 import contextlib
 import json
 import os
+import shutil
 import socket
 import threading
 import time
@@ -281,11 +282,12 @@ class Database:
 
 
 def _open_sealed(path: Path, config: Config) -> "Connection":
-    """Where SQL of others runs, the file is all that there is."""
+    """Where SQL of others runs, the file is all that there is, and agents that write to the same disk keep half of what is free."""
     import duckdb
 
     connection = duckdb.connect(str(path), read_only=True, config=config)
-    connection.execute("SET enable_progress_bar = false; SET lock_configuration = true")
+    room = shutil.disk_usage(path.parent).free // 2
+    connection.execute(f"SET max_temp_directory_size = '{room}B'; SET enable_progress_bar = false; SET lock_configuration = true")
     return connection
 
 

@@ -40,6 +40,8 @@ def query(connection: "Connection", sql: str) -> QueryResult:
         # EXPLAIN ANALYZE runs what it explains: a COPY would write to the one path that is open to DuckDB, the database's own.
         explained = _EXPLAIN.match(sql)
         kind = _statement(connection, sql[explained.end() :])[1] if explained else "EXPLAIN of something else"
+    if kind == "MULTI":
+        raise QueryError("a PIVOT names its columns here: ON outcome IN ('ok', 'error'). Without them DuckDB creates a type first.")
     if kind != "SELECT":
         raise QueryError(f"expected a statement that only reads, such as SELECT, found {kind}. The store is changed by commands only.")
     try:

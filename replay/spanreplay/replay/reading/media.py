@@ -53,7 +53,7 @@ def medium(item: Mapping[str, Json]) -> dict[str, Json] | None:
         return _with(media_part(held.get("url") or inner, "image"), held, "detail")
     if kind == "input_image":
         made = media_part(item.get("image_url"), "image") or _file(item.get("file_id"), "image")
-        return _with(made, item, *(item.keys() - {"type", "image_url"}))
+        return _with(made, item, *sorted(item.keys() - {"type", "image_url"}))
     if kind == "input_audio":
         data = held.get("data")
         return _blob(data, f"audio/{held.get('format') or '*'}", "audio") if isinstance(data, str) else None
@@ -63,7 +63,7 @@ def medium(item: Mapping[str, Json]) -> dict[str, Json] | None:
         return _with(made, held, "filename")
     source = item.get("source")
     if isinstance(source, dict):
-        return _with(_of_source(source, kind), item, *(item.keys() - {"type", "source"}))
+        return _with(_of_source(source, kind), item, *sorted(item.keys() - {"type", "source"}))
     return _of_langchain(item, kind)
 
 

@@ -332,7 +332,8 @@ def _chosen(where: str, name: str, runs: Sequence[Run], listed: Sequence[Run]) -
     found = [r for r in runs if begins(r.run_id, name)]
     exact = [r for r in found if r.run_id == name]
     if not found:
-        raise WrongUse(f"{where} has no run whose id begins with {name!r}; it has {_names(listed) or 'none'}")
+        there = f"it has {_names(listed)}" if listed else f"spanreplay show {where} shows those that it has"
+        raise WrongUse(f"{where} has no run whose id begins with {name!r}; {there}")
     if len(found) > 1 and not exact:
         raise WrongUse(f"{many(len(found), 'run')} of {where} have ids that begin with {name!r}: {_names(found)}; write more of it")
     return exact or found

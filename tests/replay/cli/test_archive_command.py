@@ -43,6 +43,7 @@ def test_commands_take_it_as_a_source(spanreplay: CommandLine) -> None:
     assert [(run["run_id"], run["grade"]) for run in shown] == [(trace(3), "incomplete")]
     assert spanreplay("replay", "./old#last~1", "--json").json["runs"][0]["run_id"] == trace(2)
     assert spanreplay("show", "./old#last~7").code == 2
+    assert "spanreplay show ./old shows those that it has" in spanreplay("show", "./old#none").err
     assert len(spanreplay("replay", "./old", "--json").json["runs"]) == 3
     assert spanreplay("import", f"./old#{trace(1)}", "--json").json["imports"][0]["new"] == 4
     last = spanreplay("import", "./old#last", "--store", spanreplay.folder / "of last", "--json").json

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, aclosing, closing, nullcontext
 from importlib import metadata
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -122,42 +123,66 @@ class ObservedRun:
             run.end(error)
             raise
         if hasattr(response, "__anext__"):
-            return self._astream(run, response)
+            return self.astream(response, run)
         self._end(run, response)
         return response
 
     def _stream(self, run: AgentRun, events: Iterator[Any]) -> Iterator[Any]:
-        try:
-            while True:
-                with run.body():
-                    event = next(events, _OVER)
-                if event is _OVER:
-                    break
-                self._seen(event)
+        with _closing(events):
+            try:
+                while True:
+                    with run.body():
+                        event = next(events, _OVER)
+                    if event is _OVER or _is_whole(event):
+                        break
+                    self._seen(event)
+                    yield event
+            except BaseException as error:
+                run.end(error)
+                raise
+            self._end(run, None if event is _OVER else event)
+            if event is not _OVER:
                 yield event
-        except BaseException as error:
-            run.end(error)
-            raise
-        self._end(run, None)
+                yield from events
 
-    async def astream(self, events: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Run it as its stream is read."""
-        async for event in self._astream(self._begin(), events):
-            yield event
+    async def astream(self, events: AsyncIterator[Any], run: AgentRun | None = None) -> AsyncIterator[Any]:
+        """Run it as its stream is read.
 
-    async def _astream(self, run: AgentRun, events: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        try:
-            while True:
-                with run.body():
-                    event = await anext(events, _OVER)
-                if event is _OVER:
-                    break
-                self._seen(event)
+        Args:
+            events: the stream.
+            run: where it has begun already.
+        """
+        run = self._begin() if run is None else run
+        async with _aclosing(events):
+            try:
+                while True:
+                    with run.body():
+                        event = await anext(events, _OVER)
+                    if event is _OVER or _is_whole(event):
+                        break
+                    self._seen(event)
+                    yield event
+            except BaseException as error:
+                run.end(error)
+                raise
+            self._end(run, None if event is _OVER else event)
+            if event is not _OVER:
                 yield event
-        except BaseException as error:
-            run.end(error)
-            raise
-        self._end(run, None)
+                async for event in events:
+                    yield event
+
+
+def _closing(events: Any) -> AbstractContextManager[object]:
+    return closing(events) if hasattr(events, "close") else nullcontext()
+
+
+def _aclosing(events: Any) -> AbstractAsyncContextManager[object]:
+    return aclosing(events) if hasattr(events, "aclose") else nullcontext()
+
+
+def _is_whole(event: Any) -> bool:
+    """Is it the whole answer, which a workflow and a team ask of an agent as the last of its stream, to read no further?"""
+    return not hasattr(event, "event") and hasattr(event, "run_id") and hasattr(event, "content")
 
 
 class _Question(NamedTuple):

@@ -44,7 +44,7 @@ def modules() -> dict[str, ModuleType]:
         response: Any = SimpleNamespace(content="done")
 
         def run(self, input: Any, *, stream: bool = False) -> Any:
-            return iter(events()) if stream else self.response
+            return (event for event in events()) if stream else self.response
 
         def arun(self, input: Any, *, stream: bool = False) -> Any:
             return aevents() if stream else self._arun()
@@ -63,7 +63,11 @@ def modules() -> dict[str, ModuleType]:
 
         def run(self, input: Any, *, stream: bool = False) -> Any:
             said = [step.run(input).content for step in self.steps]
-            return iter([SimpleNamespace(event="WorkflowCompleted", content=said[-1])]) if stream else SimpleNamespace(content=said[-1])
+            return (
+                (one for one in [SimpleNamespace(event="WorkflowCompleted", content=said[-1])])
+                if stream
+                else SimpleNamespace(content=said[-1])
+            )
 
         async def arun(self, input: Any) -> Any:
             return SimpleNamespace(content=None, is_paused=True, step_requirements=[asked_about("send", None)])
@@ -204,6 +208,39 @@ def test_a_run_has_its_input_output_and_definition(sdk: Any, way: str) -> None:
     (run,) = [run for run in tape.runs() if run.agent_name == "helper"]
     assert (run.input, run.output, run.definition["instructions"]) == ("hello", "done", "You help.")
     assert replayed(tape, ask).equal
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_stream_of_which_only_the_end_is_not_read_was_not_left(sdk: Any, asynchronous: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = [*events(), SimpleNamespace(run_id="1", content="whole")]
+
+    async def asynchronously() -> AsyncIterator[Any]:
+        for event in given:
+            yield event
+
+    monkeypatch.setattr(sys.modules[__name__], "events", lambda: (event for event in given))
+    monkeypatch.setattr(sys.modules[__name__], "aevents", asynchronously)
+
+    async def read(until: int) -> None:
+        seen = 0
+        if asynchronous:
+            source = sdk.agent().arun("hello", stream=True)
+            while seen < until:
+                await anext(source)
+                seen += 1
+            await source.aclose()
+        else:
+            source = sdk.agent().run("hello", stream=True)
+            while seen < until:
+                next(source)
+                seen += 1
+            source.close()
+
+    for until, outcome, output in ((3, "ok", "whole"), (1, "abandoned", None)):
+        tape = recorded(read, until)
+        (run,) = [run for run in tape.runs() if run.agent_name == "helper"]
+        assert (run.outcome, run.output) == (outcome, output)
+        assert replayed(tape, read, until).equal
 
 
 def test_what_a_person_is_asked_and_has_said(sdk: Any) -> None:

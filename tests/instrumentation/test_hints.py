@@ -116,6 +116,35 @@ def test_whether_a_value_has_a_secret_is_found_out_as_it_is_taken_out(hints: Hin
     assert not Redactor(RedactionPolicy.none()).finds_in("password", text)
 
 
+@given(
+    st.sampled_from(("api_key", "Access Key", "TOKEN", "secret", "Authorization", "passd", "pwd", "access_key", "access_key ")),
+    st.sampled_from(("=", ":", ": ", ":\u2003\u2003", '= \u00a0"', "=\x1c", ": Basic ", ":\u00a0digest ")),
+    st.text("abcXYZ/+_=.~!@$^*-\u00e9", max_size=26),
+    st.sampled_from(("", "7", "7" * 20, '", x="y"')),
+)
+def test_what_is_likely_beside_a_name_has_a_hint(name: str, mark: str, value: str, more: str) -> None:
+    for text in (
+        f"{name}{mark}{value}{more};host=db",
+        f"{name[0]}earer{mark[1:]} {value}{more}",
+        f"Bearer{mark[1:]} {value}{more}",
+        f"basic {value}",
+    ):
+        assert TOKEN_FINDER.spans(text, FAST.of(text)) == TOKEN_FINDER.spans(text, frozenset(TOKEN_FINDER.hints))
+
+
+def test_code_and_prose_have_no_hint_where_there_is_an_automaton() -> None:
+    pytest.importorskip("hyperscan")
+    for text in (
+        "sorted(x, key=lambda item: item.size)",
+        "for key: value in a basic usage",
+        "the bearer of it",
+        "{key: None}",
+        "f(token=next(it))",
+    ):
+        assert FAST.at_once(text) == frozenset()
+    assert HINTS.at_once("x") is None
+
+
 @given(TEXTS, st.sampled_from((0, 1000)))
 def test_hints_are_found_together_as_each_alone(text: str, more: int) -> None:
     text += " " * more

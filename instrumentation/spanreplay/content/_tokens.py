@@ -156,7 +156,15 @@ _DOT: Final = (
     ),
 )
 _J: Final = (Hint(r"J(?<=eyJ)[A-Za-z0-9_-]{6}", r"eyJ[A-Za-z0-9_-]{6}", exact=True),)
-_B: Final = (Hint(r"b(?:earer|asic)[\t-\r ]"),)
+_GAP: Final = r"[\x00-\x20\x80-\xff]"  # a byte of white space, or of what may be
+_B: Final = (
+    Hint(
+        r"b(?:earer|asic)[\t-\r ]",
+        rf"bearer{_GAP}{{1,12}}(?:[a-z._~+/=\\-]{{0,23}}[0-9]|[a-z0-9._~+/=\\-]{{20}})"
+        rf"|basic{_GAP}{{1,12}}(?:[a-z0-9+/]{{4}})*(?:[a-z0-9+/]{{4}}|[a-z0-9+/]{{3}}=|[a-z0-9+/]{{2}}==)(?:[^a-z0-9+/]|$)",
+    ),
+)
+"""What the checks ask of a token, too: prose has these words often, source code the names below."""
 
 _NAMES: Final = (
     *(
@@ -185,8 +193,19 @@ _PASSWORDS: Final = (
     "senha",
 )
 """In some of the languages in which people tell each other."""
-_EQUALS: Final = (preceded("=", (*_ENDS, "pwd", "access_key ")),)
-_COLON: Final = (preceded(":", _ENDS),)
+_LIKELY: Final = r"(?:[a-z+/=_.~!@$^*-]{0,23}[0-9]|[a-z0-9+/=_.~!@$^*-]{24})"
+"""What `_value_like` asks of a `_VALUE`."""
+_EQUALS: Final = (
+    preceded("=", (*_ENDS, "pwd", "access_key "))._replace(
+        forward=rf"(?:passd|passwd|password|passworwd|pwd)=[^\s;\"'\\&]{{3}}|(?:key|token|secret|authorization)={_LIKELY}"
+        rf"|access_key ?={_GAP}{{0,12}}[\\\"']{{0,8}}[a-z0-9/+]{{16}}"
+    ),
+)
+_COLON: Final = (
+    preceded(":", _ENDS)._replace(
+        forward=rf"authorization:{_GAP}{{0,12}}digest|(?:{'|'.join(_ENDS)}):{_GAP}{{1,6}}(?:basic{_GAP}{{1,3}})?{_LIKELY}"
+    ),
+)
 _COLON_SAID: Final = (preceded(":", (*_PASSWORDS, *(f"{word} " for word in _PASSWORDS), "cookie")),)
 _COLON_SLASHES: Final = (Hint(r"://(?:hooks\.sl|api\.tel|[^/?#\s]{0,84}discord)", r"://hooks\.sl|://api\.tel|discord(?:app)?\.com/api"),)
 _SAYS: Final = " (?:is|was|are|ist|war|lautet|for|of|to|f..r|von|zu) "

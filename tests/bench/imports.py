@@ -1,10 +1,11 @@
 """What importing costs: a file of traces to stored runs, against the bare parser over the same bytes.
 
-A third of the parser's speed is wanted and not reached; the three parts, each measured alone, say why. Writing rows that are ready into
+A third of the parser's speed is wanted and not reached; the parts, each measured alone, say why. Writing rows that are ready into
 the database, with nothing of ours before it, takes several times what ``json.loads`` takes for the same bytes: content is kept once as it
 came and once as the steps hold it, compressed. Records are made in half as long again as ``json.loads`` takes to make dictionaries; to
-find out what ran, in which order and why, takes several times as long. ``FromString`` makes no Python object of a single attribute:
-reading each once is already beyond what is wanted.
+cut and digest what they hold takes twice as long, to find out what ran, in which order and why, several times as long, and to tell which
+messages the calls of a run have in common once more as long. What is left of the whole is opening a database, and making a new one.
+``FromString`` makes no Python object of a single attribute: reading each once is already beyond what is wanted.
 """
 
 import itertools
@@ -27,10 +28,11 @@ from spanreplay.spans.record import Record
 from spanreplay.store.appending import append
 from spanreplay.store.compaction import BATCH_BYTES, BATCH_RECORDS
 from spanreplay.store.database import transaction
-from spanreplay.store.derived import STEP_COLUMNS, _step_row
+from spanreplay.store.derived import STORED_STEP_COLUMNS, _step_row
 from spanreplay.store.histories import Histories
 from spanreplay.store.importing import Importer
 from spanreplay.store.loading import BLOB_COLUMNS
+from spanreplay.store.seals import HISTORY_COLUMNS, RunSeals
 from spanreplay.store.span_rows import COLUMNS
 from spanreplay.store.store import Store
 from support.agent_traces import Mix, batches, conversation, write_json, write_proto
@@ -73,14 +75,41 @@ def import_reading() -> Ratio:
     return _part("OTLP JSON lines (agents) to records / json.loads of them", read)
 
 
+def import_rows() -> Ratio:
+    """The second part: records at hand to rows of spans and content, each text cut into what others have in common with it."""
+
+    def made(path: Path, folder: Path) -> Callable[[], object]:
+        records = list(open_source(str(path)).records)
+        return lambda: [batch for batch, _ in _importer().batches(records)]
+
+    return _part("records (agents) to rows of spans and content / json.loads of the lines they came in", made)
+
+
 def import_deriving() -> Ratio:
-    """The second part: records at hand to the rows of runs and steps."""
+    """The third part: records at hand to the rows of runs and steps."""
 
     def derived(path: Path, folder: Path) -> Callable[[], object]:
         traces = _by_trace(open_source(str(path)).records)
         return lambda: [derive(trace) for trace in traces]
 
     return _part("records (agents) to rows of runs and steps / json.loads of the lines they came in", derived)
+
+
+def import_histories() -> Ratio:
+    """The fourth part: steps at hand to what the database has of them, each message of a run once, and the seals of these rows."""
+
+    def told(path: Path, folder: Path) -> Callable[[], object]:
+        derived = [step for trace in _by_trace(open_source(str(path)).records) for step in derive(trace)[1]]
+
+        def make() -> None:
+            histories = Histories(derived)
+            seals = RunSeals()
+            seals.take("history", HISTORY_COLUMNS, histories.rows)
+            seals.take("steps", STORED_STEP_COLUMNS, [_step_row(step, histories) for step in derived])
+
+        return make
+
+    return _part("steps (agents) to sealed rows and histories / json.loads of the lines they came in", told)
 
 
 def derive_long() -> Ratio:
@@ -97,14 +126,11 @@ def derive_long() -> Ratio:
 
 
 def import_writing() -> Ratio:
-    """The third part: rows that are ready into a database of their own; all of this is DuckDB's."""
+    """The fifth part: rows that are ready into a database of their own; all of this is DuckDB's."""
 
     def written(path: Path, folder: Path) -> Callable[[], object]:
         records = list(open_source(str(path)).records)
-        ready = [
-            (list(batch._rows.values()), list(batch._blobs.values()))
-            for batch, _ in Importer("import", batch_records=BATCH_RECORDS, batch_bytes=BATCH_BYTES).batches(records)
-        ]
+        ready = [(list(batch._rows.values()), list(batch._blobs.values())) for batch, _ in _importer().batches(records)]
         derived = [step for trace in _by_trace(records) for step in derive(trace)[1]]
         histories = Histories(derived)
         steps = [_step_row(step, histories) for step in derived]
@@ -116,11 +142,15 @@ def import_writing() -> Ratio:
                 with store._database.writing(much=True) as connection, transaction(connection):
                     append(connection, "spans", [gained.row for gained in spans], COLUMNS)
                     append(connection, "blobs", blobs, BLOB_COLUMNS)
-                    append(connection, "steps", steps[number :: len(ready)], (*STEP_COLUMNS, "bytes", "thread"))
+                    append(connection, "steps", steps[number :: len(ready)], STORED_STEP_COLUMNS)
 
         return write
 
     return _part("rows of spans, content and steps (agents) into DuckDB / json.loads of the lines they came in", written)
+
+
+def _importer() -> Importer:
+    return Importer("import", batch_records=BATCH_RECORDS, batch_bytes=BATCH_BYTES)
 
 
 def _by_trace(records: Iterable[Record]) -> list[list[Record]]:

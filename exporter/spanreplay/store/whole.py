@@ -86,7 +86,9 @@ class WholeTraces:
                 left_out.add(trace_id)
                 self._drop(trace_id)
                 continue
-            trace = self._traces.setdefault(trace_id, _Trace())
+            trace = self._traces.get(trace_id)
+            if trace is None:
+                trace = self._traces[trace_id] = _Trace()
             trace.gained.append(gained)
             size = _size(gained)
             trace.size += size

@@ -273,7 +273,7 @@ def jsonable(value: Value, depth: int = 0) -> Json:
         return base64.b64encode(value).decode("ascii")
     if depth > MAX_DEPTH:
         return "<nested too deep>"
-    if kind is not list and isinstance(value, Mapping):
+    if kind is not list and kind is not tuple and isinstance(value, Mapping):
         return {str(key): jsonable(inner, depth + 1) for key, inner in value.items()}
     if isinstance(value, list | tuple | Sequence):
         return [jsonable(inner, depth + 1) for inner in value]

@@ -218,7 +218,8 @@ def _call(scope: Scope, tool: Any, arguments: Any, layer: str, call_id: str | No
 
 def _offered(tool: Any) -> Offered:
     data = tool.metadata
-    if getattr(getattr(type(data), "get_parameters_dict", None), "__module__", None) != _METADATA:  # one of the program's may make them of anything
+    made_by = getattr(type(data), "get_parameters_dict", None)
+    if getattr(made_by, "__module__", None) != _METADATA:  # one of the program's may make them of anything
         return _described(tool)
     made_from = (data.name, data.description, data.fn_schema, getattr(tool, "_real_fn", None))
     return framework.once(tool, made_from, lambda: _described(tool))

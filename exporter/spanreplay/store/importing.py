@@ -9,7 +9,8 @@ from spanreplay.spans.record import LogRecord, Record, Resource, Scope, SpanReco
 from spanreplay.store.encoding import digest_of, text_bytes
 from spanreplay.store.form import Form, log_form, resource_form, resource_text, scope_form, span_form
 from spanreplay.store.journal_reader import TYPE
-from spanreplay.store.loading import Batch, content_record, known_digests, known_traces, put_spans, resource_record
+from spanreplay.store.known_spans import known_digests, known_traces
+from spanreplay.store.loading import Batch, content_record, put_spans, resource_record
 from spanreplay.store.merging import Effect
 from spanreplay.store.pieces import SHORTEST, Splitter
 from spanreplay.store.record_row import Origin, RecordRows, origin_of

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from spanreplay.store.appending import append, clean
 from spanreplay.store.blobs import key_of, select_blobs
 from spanreplay.store.encoding import Json, digest_of, to_readable_json, to_sorted_json
-from spanreplay.store.extents import Stretch, stretches, widen
+from spanreplay.store.extents import widen
 from spanreplay.store.form import ATTRIBUTES, BODY, DROPPED, EVENT, RESOURCE, SEVERITY, SPAN, TIME, TRACE, Form, check_form
 from spanreplay.store.journal_reader import LOST, TYPE
+from spanreplay.store.known_spans import Key, delete_spans, known_versions, places_of
 from spanreplay.store.merging import RECORDER, Effect, apply, choose
 from spanreplay.store.pieces import SHORTEST, Piece, Splitter
 from spanreplay.store.plain_spans import PlainSpan
@@ -32,7 +33,6 @@ _BIG: Final = 2**63
 _SERVICES: Final = 1_024
 _services: Final[dict[str, str | None]] = {}
 """What resources name as their service, by digest, whichever store they are in: spans that come later refer to the same ones."""
-_Key = tuple[str, str]
 _Given = tuple[Form | PlainSpan, str | None]
 """What is said of a span, and the random id of the process that says it."""
 _Blob = tuple[str, int, str, str | None, bytes | None, str | None, int | None]
@@ -58,7 +58,7 @@ class Batch:
         """Records that no row can be made of."""
         self.rows = 0
         """How many it has brought into the table that got the most of them, once it is loaded."""
-        self._spans: dict[_Key, list[_Given]] = {}
+        self._spans: dict[Key, list[_Given]] = {}
         self._logs: dict[str, tuple[Form, str]] = {}
         self._blobs: dict[str, _Blob] = {}
         self._waiting: list[str] = []
@@ -171,10 +171,10 @@ class Batch:
     # ---- spans ------------------------------------------------------------------------------------------------------
 
     def _load_spans(self, connection: "Connection", effects: "Counter[Effect]") -> set[str]:
-        places = _places(connection, list(self._spans))
-        known = _known_versions(connection, places)
-        changed: dict[_Key, list[Version] | _Plain] = {}
-        replaced: list[_Key] = []
+        places = places_of(connection, list(self._spans))
+        known = known_versions(connection, places)
+        changed: dict[Key, list[Version] | _Plain] = {}
+        replaced: list[Key] = []
         repeated = 0
         for key, records in self._spans.items():
             versions = known.get(key, [])
@@ -192,7 +192,7 @@ class Batch:
                 if was_known:
                     replaced.append(key)
         effects["changed"] += repeated
-        _delete_spans(connection, replaced)
+        delete_spans(connection, replaced)
         services = self._services(connection, _resources_of(changed.values()))
         current: list[tuple[Any, ...]] = []
         others: list[tuple[Any, ...]] = []
@@ -305,61 +305,6 @@ def _clean_span(row: tuple[Any, ...]) -> tuple[Any, ...]:
 def _clean_log(row: tuple[Any, ...]) -> tuple[Any, ...]:
     cleaned = dict(zip(LOG_COLUMNS, clean(row), strict=True))
     return *(cleaned[column] for column in LOG_COLUMNS[:-1]), digest_of(to_sorted_json(json.loads(cleaned["record"])).encode("ascii"))
-
-
-def known_traces(connection: "Connection", trace_ids: set[str]) -> set[str]:
-    """Those of some traces that the database has something of."""
-    if not trace_ids:
-        return set()
-    logs = connection.execute("SELECT DISTINCT trace_id FROM logs WHERE trace_id IN (SELECT unnest($1))", [list(trace_ids)]).fetchall()
-    return {trace_id for stretch in stretches(connection, trace_ids) for trace_id in stretch.traces} | {trace_id for (trace_id,) in logs}
-
-
-def known_digests(connection: "Connection", keys: list[_Key]) -> dict[_Key, set[str]]:
-    """The digests of the known versions of some spans; of a version that is only a piece, none."""
-    known: dict[_Key, set[str]] = {}
-    for place in _places(connection, keys):
-        rows = connection.execute(_DIGEST + _IN_PLACE, place).fetchall()
-        for trace_id, span_id, digest in rows:
-            known.setdefault((trace_id, span_id), set()).add(digest)
-    return known
-
-
-_IN_PLACE: Final = "start_ns BETWEEN $1 AND $2 AND (trace_id, span_id) IN (SELECT unnest($3), unnest($4))"
-_DIGEST: Final = "SELECT trace_id, span_id, CASE WHEN started THEN digest END FROM (FROM spans UNION ALL FROM span_versions) WHERE "
-
-
-def _places(connection: "Connection", keys: Sequence[_Key]) -> list[list[Any]]:
-    """Where these spans are, if they are there at all: parameters of a condition that is :data:`_IN_PLACE`."""
-    if not keys:
-        return []
-    by_trace: dict[str, list[str]] = {}
-    for trace_id, span_id in keys:
-        by_trace.setdefault(trace_id, []).append(span_id)
-
-    def parameters(place: Stretch) -> list[Any]:
-        wanted = [(trace_id, span_id) for trace_id in place.traces for span_id in by_trace[trace_id]]
-        return [place.first_ns, place.last_ns, [trace_id for trace_id, _ in wanted], [span_id for _, span_id in wanted]]
-
-    return [parameters(place) for place in stretches(connection, by_trace)]
-
-
-def _known_versions(connection: "Connection", places: Sequence[list[Any]]) -> dict[_Key, list[Version]]:
-    known: dict[_Key, list[Version]] = {}
-    for table, current in (("spans", True), ("span_versions", False)):
-        for place in places:
-            result = connection.execute(f"SELECT * FROM {table} WHERE {_IN_PLACE}", place)  # noqa: S608
-            columns = [column[0] for column in result.description or ()]
-            for values in result.fetchall():
-                row = dict(zip(columns, values, strict=True))
-                known.setdefault((row["trace_id"], row["span_id"]), []).append(version_of(row, current=current))
-    return known
-
-
-def _delete_spans(connection: "Connection", keys: list[_Key]) -> None:
-    for place in _places(connection, keys):
-        connection.execute(f"DELETE FROM spans WHERE {_IN_PLACE}", place).fetchall()  # noqa: S608
-        connection.execute(f"DELETE FROM span_versions WHERE {_IN_PLACE}", place).fetchall()  # noqa: S608
 
 
 def mark_stale(connection: "Connection", trace_ids: set[str], generation: int) -> None:

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from spanreplay.content.quick import quick
-
 Value: TypeAlias = "bool | int | float | str | bytes | Sequence[Value] | Mapping[str, Value] | None"
 """An OTLP ``AnyValue``. A sequence is a list or tuple; ``None`` is the empty value. ``1`` and ``1.0`` are different values."""
 
@@ -63,7 +61,6 @@ class Scope:
     dropped_attributes: int = 0
 
 
-@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanRecord:
     """One span, whole. Ids are lower-case hex (32 and 16 characters), times are nanoseconds since the epoch."""

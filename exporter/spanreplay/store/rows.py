@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from spanreplay.content.quick import quick
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
@@ -42,7 +40,6 @@ class RunRow:
     """JSON text: an object of what the run saw, by kind."""
 
 
-@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRow:
     """One step of a run; ``(run_id, seq)`` names it."""

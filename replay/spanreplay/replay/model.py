@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from spanreplay.boundary.call import Kind, OutcomeName
-from spanreplay.content.quick import quick
 
 SCHEMA: Final = 1
 
@@ -25,7 +24,6 @@ Json: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, list, dict with string keys."""
 
 
-@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
     """Why a step, or the run, has the grade it has."""
@@ -59,7 +57,6 @@ class Wire:
     complete: bool
 
 
-@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One step of a run."""

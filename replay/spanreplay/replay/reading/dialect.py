@@ -12,7 +12,6 @@ from functools import cache
 from typing import Final, Protocol
 
 from spanreplay.boundary.call import Kind, OutcomeName
-from spanreplay.content.quick import quick
 from spanreplay.replay import dialects
 from spanreplay.replay.model import Grade, Json, Reason, Wire
 from spanreplay.spans.record import LogRecord, SpanRecord
@@ -57,7 +56,6 @@ class RunDraft:
     forked_from: str | None = None
 
 
-@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepDraft:
     """What one span says about the step it is, before its place in the run is known.

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from spanreplay.boundary.call import Kind, OutcomeName
 from spanreplay.content.codec import encode
-from spanreplay.content.quick import quick
 from spanreplay.replay.model import Grade, Json, Reason
 from spanreplay.replay.reading.dialect import RunDraft, StepDraft
 from spanreplay.replay.reading.evidence import proof
@@ -55,7 +54,6 @@ _CALLERS: Final = frozenset({"model_call", "agent"})
 _STATUSES: Mapping[str, OutcomeName] = {"failed": "error", "cancelled": "cancelled"}
 
 
-@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """What a dialect's own attributes say; what the ``gen_ai.*`` attributes of the span say too is read by :func:`drafted`."""

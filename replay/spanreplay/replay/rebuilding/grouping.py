@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from spanreplay.content.quick import quick
 from spanreplay.replay.model import Reason
 from spanreplay.replay.reading.claimants import claimants
 from spanreplay.replay.reading.dialect import OWN, Dialect, StepDraft
@@ -20,7 +19,6 @@ from spanreplay.semconv.attributes import RUN_ID
 from spanreplay.spans.record import LogRecord, SpanRecord
 
 
-@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """What the dialects made of one span."""

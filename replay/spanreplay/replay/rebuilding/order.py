@@ -21,15 +21,12 @@ from dataclasses import dataclass
 from itertools import count, pairwise
 from typing import Final, Generic, TypeVar
 
-from spanreplay.content.quick import quick
-
 K = TypeVar("K", bound=Hashable)
 
 NEVER: Final = 1 << 63
 """Later than any time or count: the end of what never ended."""
 
 
-@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment(Generic[K]):
     """When one thing ran, by every clock it has."""

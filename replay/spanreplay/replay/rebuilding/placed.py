@@ -3,12 +3,10 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from spanreplay.content.quick import quick
 from spanreplay.replay.reading.dialect import StepDraft
 from spanreplay.replay.rebuilding.tree import SpanKey
 
 
-@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
     """A step of a run, by its ``seq``."""

@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 
 from spanreplay.boundary.call import OutcomeName
 from spanreplay.content.canonical import canonical_json
-from spanreplay.content.quick import quick
 from spanreplay.replay.model import Json
 from spanreplay.replay.reading.dialect import StepDraft
 from spanreplay.replay.reading.fields import decoded_json
@@ -36,7 +35,6 @@ class Recorder(NamedTuple):
     scope: str
 
 
-@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
     """A span that was read as a step."""

@@ -37,6 +37,7 @@ _VARYING = (
     (re.compile(r":\d+ \(thread"), ":<line> (thread"),
     (re.compile(r"isolation: level [12]: .*"), "isolation: <what the machine offers>"),
     (re.compile(r"as recorded: .*"), "as recorded: <versions>"),
+    (re.compile(r"^note: refused, as libraries' probes and no attempts: .*\n?", re.MULTILINE), ""),  # which packages are installed tells
     (re.compile(r" {2,}"), "  "),
 )
 

@@ -99,3 +99,10 @@ def test_a_fork_counts_what_answered_and_not_what_could_have() -> None:
 def test_what_ran_inside_an_answered_tool_behind_the_fork_is_named_by_its_numbers() -> None:
     told = render_verdict(verdict(inside=(("r", 4), ("r", 5))), [], colour=False)
     assert "the tool around it was answered whole: calls (steps 4, 5)" in told
+
+
+def test_probes_of_libraries_are_one_line_each_named_once() -> None:
+    looked = [("process", "uname -p"), ("process", "/usr/bin/gcc -Wl,-t -o /tmp/x"), ("process", "uname -p"), ("lookup", "here\x1b")]
+    notices = tuple({"action": action, "target": target} for action, target in looked)
+    lines = render_verdict(verdict(notices=notices), [], colour=False).splitlines()
+    assert "note: refused, as libraries' probes and no attempts: uname -p, gcc -Wl,-t, lookup here\\e" in lines

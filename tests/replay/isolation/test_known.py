@@ -136,6 +136,24 @@ def test_harmless_acts(run: Any, mode: str) -> None:
     assert {path.name for path in ran.scratch.iterdir()} >= {"agent.log", "agent.log.1", "state.db"}
 
 
+PROBE_WITHOUT_SCRATCH = """
+import ctypes.util, shutil, tempfile
+def main():
+    shutil.which = lambda name: "/somewhere/" + name  # a machine with a compiler
+    tempfile.tempdir = str(outside)
+    return ctypes.util.find_library("nothing-of-this-name")
+"""
+
+
+def test_a_probe_has_its_temporary_file_and_nobody_else_one(run: Any) -> None:
+    ran = run(PROBE_WITHOUT_SCRATCH)
+    assert (ran.result, ran.refusals) == (None, [])
+    assert list(ran.outside.iterdir()) == []
+    assert {notice["action"] for notice in ran.notices} == {"process"}
+    ran = run("import tempfile\ndef main():\n    tempfile.tempdir = str(outside)\n    return attempt(tempfile.NamedTemporaryFile)\n")
+    assert [refusal["action"] for refusal in ran.refusals] == ["write"]
+
+
 def test_bytecode_is_written(run: Any) -> None:
     ran = run("def main():\n    import fresh.module\n", files={"fresh/module.py": "x = 1", "fresh/__init__.py": ""})
     assert len(list(ran.agent.parent.glob("fresh/__pycache__/*.pyc"))) == 2

@@ -1,6 +1,7 @@
 """Who is acting: what the Python stack says about an audit event."""
 
 import os
+import tempfile
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from spanreplay.replay.isolation.known import TELEMETRY
 
 IMPORT_WRITER: Final = "<frozen importlib._bootstrap_external>"
 """``co_filename`` of the code that writes ``.pyc`` files."""
+TEMPORARY: Final = tempfile.mkstemp.__code__.co_filename
+"""``co_filename`` of the code that makes and removes temporary files."""
 
 _PROGRAMS: Final = (
     f"{os.sep}bin{os.sep}spanreplay",

@@ -5,9 +5,9 @@ loopback, starting processes, signalling other processes, and writing, creating,
 scratch, SQLite databases included.
 
 Left alone: reading; scratch, ``--allow-write`` paths, ``/dev/null``, ``/dev/tty``, stdout and stderr; SQLite in memory, in scratch or
-read-only; the ``.pyc`` files that imports write; creating a socket, ``socketpair``, listening on loopback, ``dlopen``; looking up numeric
-addresses and loopback names; signals to the own process; and acts that fail anyway without effect (creating a directory that exists,
-deleting a file that does not).
+read-only; the ``.pyc`` files that imports write, and temporary files of probes; creating a socket, ``socketpair``, listening on loopback,
+``dlopen``; looking up numeric addresses and loopback names; signals to the own process; and acts that fail anyway without effect
+(creating a directory that exists, deleting a file that does not).
 
 How a refusal looks from inside:
 
@@ -45,7 +45,7 @@ from spanreplay.instrumentation.shims import commands
 from spanreplay.replay.isolation import hook
 from spanreplay.replay.isolation.acts import RULES
 from spanreplay.replay.isolation.arming import CONTEXT, PROCESS, THREAD, in_event_loop, join, without
-from spanreplay.replay.isolation.callers import IMPORT_WRITER, Caller, read, thread_name
+from spanreplay.replay.isolation.callers import IMPORT_WRITER, TEMPORARY, Caller, read, thread_name
 from spanreplay.replay.isolation.paths import Territory
 from spanreplay.replay.isolation.reachable import Address, Reachable
 from spanreplay.replay.isolation.refusal import FILES, NETWORK, Act, OutsideActionRefused, Refusal
@@ -200,6 +200,8 @@ class Guard:
             return None
         caller = read(sys._getframe(1))
         if act.action in FILES and caller.nearest == IMPORT_WRITER and (".pyc" in act.target or "__pycache__" in act.target):
+            return None
+        if act.action in FILES and caller.nearest == TEMPORARY and caller.probing:
             return None
         if act.action in NETWORK and (caller.telemetry or self._is_telemetry_host(act)):
             if not self._uses:

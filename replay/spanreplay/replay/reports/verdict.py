@@ -1,7 +1,9 @@
 """The result of a re-execution as text for people."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
 
 from spanreplay.replay.forked_lines import kept_lines, live_lines, ran_live
 from spanreplay.replay.isolation.refusal import FILES
@@ -61,6 +63,17 @@ def render_verdict(verdict: Verdict, runs: Sequence[Run], *, colour: bool | None
     return rendered(lines, colour)
 
 
+def _probes(notices: Sequence[Mapping[str, Any]]) -> str:
+    """What was asked, each once: a process by its executable and first argument; all of it is in the JSON."""
+    found: dict[str, None] = {}
+    for notice in notices:
+        action, target = str(notice.get("action")), str(notice.get("target"))
+        words = target.split()
+        short = " ".join((PurePath(words[0]).name, *words[1:2])) if action == "process" and words else target
+        found.setdefault(short if action == "process" else f"{action} {short}")
+    return ", ".join(found)
+
+
 def _notes(verdict: Verdict, runs: Sequence[Run]) -> list[Line]:
     """What was refused, left out, or not compared."""
     lines: list[Line] = []
@@ -69,10 +82,8 @@ def _notes(verdict: Verdict, runs: Sequence[Run]) -> list[Line]:
         if refusal.get("action") in FILES and (allowed := _paths(str(refusal.get("action")), str(refusal.get("target")))):
             options = " ".join(f"--allow-write {shlex.quote(path)}" for path in allowed)
             lines.append([Piece(safe(f"  to let the agent write it: {options}"), DIM)])
-    lines += [
-        [Piece(safe(f"note: refused, as a library's probe and no attempt: {notice.get('action')} {notice.get('target')}"), DIM)]
-        for notice in verdict.notices
-    ]
+    if verdict.notices:
+        lines.append([Piece(safe(f"note: refused, as libraries' probes and no attempts: {_probes(verdict.notices)}"), DIM)])
     for facts in verdict.alone:
         what = ", ".join(facts["names"][:_NAMED])
         lines.append([Piece(safe(f"note: not changed again, as it is not what the tool of step {facts['step']} was given then: {what}"))])

@@ -52,7 +52,6 @@ would be written twice."""
 _ANYTHING: Final = 1_000
 _TIMES: Final = 6
 """How many times over what is more than usual has to fit into memory: one value is never divided."""
-_SEALED_CONFIG: Final[Config] = {**_CONFIG, "enable_external_access": "false"}
 
 _threads: dict[str, threading.Lock] = {}
 _threads_guard = threading.Lock()
@@ -146,12 +145,13 @@ class Database:
         connection.execute(f"SET max_vacuum_tasks = {2 if together else 0}")
 
     @contextlib.contextmanager
-    def reading(self, *, sealed: bool = False, threads: int = 2) -> "Iterator[Connection]":
+    def reading(self, *, sealed: bool = False, threads: int = 2, writes: Path | None = None) -> "Iterator[Connection]":
         """A read-only connection; makes or migrates the database first if need be.
 
         Args:
             sealed: SQL of others will run: no files, no network, configuration locked.
             threads: that read, unless it is one of :meth:`holding`. For little that lies together, one takes less time of processors.
+            writes: with ``sealed``, the one other file within its reach.
 
         Raises:
             StoreError: which kind says why.
@@ -162,7 +162,7 @@ class Database:
             return
         if not self.path.exists():
             self._bring_up_to_date()
-        with self._alone_in_process(), self._reading_alone(sealed=sealed, threads=threads) as connection:
+        with self._alone_in_process(), self._reading_alone(sealed=sealed, threads=threads, writes=writes) as connection:
             found = schema_version(connection)
             if found == SCHEMA_VERSION:
                 yield connection
@@ -170,14 +170,14 @@ class Database:
         if found > SCHEMA_VERSION:
             raise too_new(str(self.path), found)
         self._bring_up_to_date()
-        with self.reading(sealed=sealed, threads=threads) as connection:
+        with self.reading(sealed=sealed, threads=threads, writes=writes) as connection:
             yield connection
 
     @contextlib.contextmanager
-    def _reading_alone(self, *, sealed: bool, threads: int) -> "Iterator[Connection]":
+    def _reading_alone(self, *, sealed: bool, threads: int, writes: Path | None) -> "Iterator[Connection]":
         with self._failures_named():
             if sealed:
-                connection = self._connect(_open_sealed, _SEALED_CONFIG)
+                connection = self._connect(partial(_open_sealed, writes=writes), _CONFIG)
                 try:
                     yield connection
                 finally:
@@ -281,13 +281,17 @@ class Database:
             raise named(error, self.path) from error
 
 
-def _open_sealed(path: Path, config: Config) -> "Connection":
+def _open_sealed(path: Path, config: Config, *, writes: Path | None) -> "Connection":
     """Where SQL of others runs, the file is all that there is, and agents that write to the same disk keep half of what is free."""
     import duckdb
 
     connection = duckdb.connect(str(path), read_only=True, config=config)
     room = shutil.disk_usage(path.parent).free // 2
-    connection.execute(f"SET max_temp_directory_size = '{room}B'; SET enable_progress_bar = false; SET lock_configuration = true")
+    if writes is not None:
+        quoted = str(writes).replace("'", "''")
+        connection.execute(f"SET allowed_paths = ['{quoted}']")  # a setting takes no parameter, and only now
+    connection.execute(f"SET max_temp_directory_size = '{room}B'; SET enable_progress_bar = false")
+    connection.execute("SET enable_external_access = false; SET lock_configuration = true")
     return connection
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from spanreplay.store.errors import QueryError
@@ -35,6 +36,39 @@ def query(connection: "Connection", sql: str) -> QueryResult:
     """
     import duckdb
 
+    statement = _that_reads(connection, sql)
+    try:
+        result = connection.execute(statement)
+        columns = tuple(column[0] for column in result.description or ())
+        return QueryResult(columns, iter(result.fetchall()))
+    except (duckdb.Error, RuntimeError, ValueError) as error:  # the latter two for values that Python has none for
+        raise QueryError(str(error)) from error
+
+
+def write_answer(connection: "Connection", sql: str, file: Path) -> None:
+    """The answer to such a statement as a Parquet file, compressed with zstd, with the types that DuckDB gave its columns.
+
+    Args:
+        connection: as for :func:`query`, and with ``file`` within its reach.
+        sql: as for :func:`query`.
+        file: is written; removed where that fails.
+
+    Raises:
+        QueryError: as :func:`query`, or the answer is none that Parquet holds.
+    """
+    import duckdb
+
+    _that_reads(connection, sql)
+    try:
+        answer = connection.sql(sql)
+        assert answer is not None  # noqa: S101 — of a statement that reads
+        answer.write_parquet(str(file), compression="zstd")
+    except (duckdb.Error, RuntimeError, ValueError) as error:
+        file.unlink(missing_ok=True)
+        raise QueryError(str(error)) from error
+
+
+def _that_reads(connection: "Connection", sql: str) -> "Statement":
     statement, kind = _statement(connection, sql)
     if kind == "EXPLAIN":
         # EXPLAIN ANALYZE runs what it explains: a COPY would write to the one path that is open to DuckDB, the database's own.
@@ -44,12 +78,7 @@ def query(connection: "Connection", sql: str) -> QueryResult:
         raise QueryError("a PIVOT names its columns here: ON outcome IN ('ok', 'error'). Without them DuckDB creates a type first.")
     if kind != "SELECT":
         raise QueryError(f"expected a statement that only reads, such as SELECT, found {kind}. The store is changed by commands only.")
-    try:
-        result = connection.execute(statement)
-        columns = tuple(column[0] for column in result.description or ())
-        return QueryResult(columns, iter(result.fetchall()))
-    except (duckdb.Error, RuntimeError, ValueError) as error:  # the latter two for values that Python has none for
-        raise QueryError(str(error)) from error
+    return statement
 
 
 def _statement(connection: "Connection", sql: str) -> "tuple[Statement, str]":

@@ -4,6 +4,7 @@ import csv
 import io
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from support.command_line import CommandLine
@@ -16,6 +17,35 @@ def test_the_forms(demo: CommandLine) -> None:
     expected = {"schema": 1, "columns": ["name", "outcome"], "rows": [["find_flight", "ok"], ["book_hotel", "error"]]}
     assert demo("query", sql, "--format", "json").json == expected
     assert demo("query", sql, "--json").json == expected
+
+
+def test_parquet_has_the_types_of_the_answer(demo: CommandLine, tmp_path: Path) -> None:
+    sql = (
+        "select name, started_ns, 1.5::decimal(4, 2) price, {'a': [1, null]} nested, name, interval 1 day long, uuid '" + "0" * 32 + "' id"
+        " from steps order by seq limit 2; "
+    )
+    file = tmp_path / "an 'answer'.parquet"
+    assert demo("query", sql, "--format", "parquet", "-o", str(file)).out == ""
+    made = duckdb.read_parquet(str(file))
+    assert made.columns == ["name", "started_ns", "price", "nested", "name_1", "long", "id"]
+    types = [str(kind) for kind in made.types]
+    assert types == ["VARCHAR", "BIGINT", "DECIMAL(4,2)", "STRUCT(a INTEGER[])", "VARCHAR", "INTERVAL", "UUID"]
+    rows = made.fetchall()
+    assert [row[0] for row in rows] == [row[0] for row in demo("query", sql, "--json").json["rows"]]
+    assert rows[0][3] == {"a": [1, None]}
+
+
+@pytest.mark.parametrize("sql", ["copy steps to 'out'", "select 1; select 2", "select x", "from read_csv('/etc/passwd')"])
+def test_parquet_is_of_what_reads_and_nothing_else(demo: CommandLine, tmp_path: Path, sql: str) -> None:
+    file = tmp_path / "answer.parquet"
+    done = demo("query", sql, "--format", "parquet", "-o", str(file))
+    assert (done.code, done.out) == (2, ""), str(done)
+    assert not file.exists()
+
+
+def test_what_is_said_of_forms_that_do_not_go_together(demo: CommandLine) -> None:
+    assert "give one of them" in demo("query", "select 1", "--format", "parquet", "--json").err
+    assert "-o is for --format parquet" in demo("query", "select 1", "-o", "x.json").err
 
 
 def test_times_are_texts_in_json_and_other_values_have_a_form(demo: CommandLine) -> None:

@@ -14,6 +14,7 @@ from spanreplay.boundary import boundary
 from spanreplay.boundary.call import Call
 from spanreplay.content import codec
 from spanreplay.instrumentation import agent_run, prompt, read, record_decision, scope, tool
+from spanreplay.instrumentation._remembered import remembered
 from spanreplay.instrumentation.manual import _defined
 from spanreplay.semconv import attributes as names
 from support.taped import COMMAND_RUN, recorded, recording, replayed, told
@@ -246,4 +247,4 @@ def test_a_failing_codec_costs_the_agent_nothing(what: str, monkeypatch: pytest.
 @pytest.mark.parametrize("value", [1, 1.0, True, "1", None, [1, 2], (1, 2), {"b": 1, "a": 2}, b"1", float("nan"), Path("x"), "\ud800"])
 def test_a_definition_is_kept_as_it_is_however_often_it_comes(value: object) -> None:
     wanted = codec.encode({"value": value}).text
-    assert [_defined({"value": value}) for _ in range(2)] == [wanted, wanted]
+    assert [remembered({"value": value}, _defined) for _ in range(2)] == [wanted, wanted]

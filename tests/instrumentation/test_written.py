@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanreplay.instrumentation import _written
+from spanreplay.instrumentation import _remembered
 from spanreplay.instrumentation._lenient import dumps
 from spanreplay.instrumentation._written import written
 
@@ -62,8 +62,8 @@ def test_what_marshal_has_no_form_of_is_written_as_ever() -> None:
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    memo = _written._Memo()
-    monkeypatch.setattr(_written, "_memo", memo)
+    memo = _remembered._Memo()
+    monkeypatch.setattr(_remembered, "_memo", memo)
     for number in range(500):
         assert written([f"{number}" + "x" * 30_000], _around).startswith('[{"role"')
     assert sum(len(key[1]) + len(text) for held in (memo.new, memo.old) for key, text in held.items()) <= 8_100_000

@@ -15,7 +15,6 @@ import contextlib
 import functools
 import inspect
 import json
-import marshal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import CodeType
@@ -30,6 +29,7 @@ from spanreplay.boundary.scope import Scope
 from spanreplay.content import codec
 from spanreplay.content.canonical import canonical_json, digest
 from spanreplay.content.codec import Encoded
+from spanreplay.instrumentation._remembered import remembered
 from spanreplay.instrumentation.tools import ToolInfo
 from spanreplay.semconv import attributes as names
 
@@ -234,7 +234,8 @@ def _encoded(arguments: object) -> Encoded:
 
 
 def _shown(offered: Offered, info: ToolInfo | None) -> dict[str, Any]:
-    made: dict[str, Any] = {names.GEN_AI_TOOL_TYPE: "function", names.TOOL_SCHEMA_DIGEST: _schema_digest(offered)}
+    schema = remembered((offered.name, offered.description, offered.parameters), _schema_digest)
+    made: dict[str, Any] = {names.GEN_AI_TOOL_TYPE: "function", names.TOOL_SCHEMA_DIGEST: schema}
     if offered.description:
         made[names.GEN_AI_TOOL_DESCRIPTION] = offered.description
     if info is not None:
@@ -245,21 +246,9 @@ def _shown(offered: Offered, info: ToolInfo | None) -> dict[str, Any]:
     return made
 
 
-def _schema_digest(offered: Offered) -> str:
-    parameters: Any = offered.parameters
-    try:
-        return _digest_of_shown(offered.name, offered.description, marshal.dumps(parameters, 2))
-    except (ValueError, TypeError):  # no plain JSON
-        return _digest_of({"name": offered.name, "description": offered.description, "parameters": parameters})
-
-
-@functools.lru_cache(maxsize=_DESCRIBED, typed=True)
-def _digest_of_shown(name: str, description: str | None, parameters: bytes) -> str:
-    return _digest_of({"name": name, "description": description, "parameters": marshal.loads(parameters)})  # noqa: S302 — made above
-
-
-def _digest_of(shown: object) -> str:
-    return digest(canonical_json(shown))
+def _schema_digest(shown: tuple[str, str | None, object]) -> str:
+    name, description, parameters = shown
+    return digest(canonical_json({"name": name, "description": description, "parameters": parameters}))
 
 
 def _code_digest(function: Callable[..., Any]) -> str | None:

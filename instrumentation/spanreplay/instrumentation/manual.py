@@ -4,12 +4,10 @@ Everything here works, and does nothing, while spanreplay is off.
 """
 
 import inspect
-import marshal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import Token
 from dataclasses import dataclass, field
-from functools import lru_cache
 from types import MappingProxyType, TracebackType
 from typing import Any, Literal, ParamSpec, Self, TypeAlias, TypeVar, cast
 
@@ -21,6 +19,7 @@ from spanreplay.boundary.scope import Scope, in_force
 from spanreplay.boundary.step import Step
 from spanreplay.content import codec
 from spanreplay.content.canonical import canonical_json, digest
+from spanreplay.instrumentation._remembered import remembered
 from spanreplay.instrumentation.skills import still_loaded
 from spanreplay.semconv import attributes as names
 
@@ -141,7 +140,7 @@ def agent_run(
     given: dict[str, Any] = {**(attributes or {}), **{key: value for key, value in named.items() if value is not None}}
     try:
         asked = None if input is None else codec.encode(input)
-        defined = None if definition is None else _defined(dict(definition))
+        defined = None if definition is None else remembered(dict(definition), _defined)  # the same for most runs
     except Exception:
         if scope.session.mode == "replay":
             raise
@@ -150,17 +149,8 @@ def agent_run(
     return AgentRun(Call(kind="agent", name=name, input=asked, attributes=given), definition=defined)
 
 
-def _defined(definition: dict[str, Any]) -> str:
-    """The text of a definition, which is the same for most runs of an agent."""
-    try:
-        return _text_of(marshal.dumps(definition, 2))
-    except (ValueError, TypeError):  # it holds what is no plain value
-        return codec.encode(definition).text
-
-
-@lru_cache(maxsize=64)
-def _text_of(definition: bytes) -> str:
-    return codec.encode(marshal.loads(definition)).text  # noqa: S302 — made above
+def _defined(definition: object) -> str:
+    return codec.encode(definition).text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -187,3 +187,28 @@ def test_another_adk_is_said_to_be_unsupported(monkeypatch: pytest.MonkeyPatch) 
         assert "wanted a function int.run_async" in adapter.status()
     finally:
         adapter.uninstall()
+
+
+def declaring(module: str) -> Any:
+    """A tool whose declaration is made by code of this module, and tells how often it was asked for."""
+
+    def _get_declaration(self: Any) -> Any:
+        self.asked += 1
+        return SimpleNamespace(model_dump=lambda **_: {"parameters": {"type": "object", "title": self.description}})
+
+    _get_declaration.__module__ = module
+    return type("FunctionTool", (Tool,), {"_get_declaration": _get_declaration, "asked": 0, "func": None})("look")
+
+
+@pytest.mark.parametrize(("module", "times"), [("google.adk.tools.function_tool", 2), ("program", 4)])
+def test_adks_own_tools_are_declared_once_until_they_are_something_else(adk: Any, module: str, times: int) -> None:
+    tool = declaring(module)
+
+    async def agent() -> None:
+        for description in ("Looks.", "Looks.", "Sees.", "Sees."):
+            tool.description = description
+            await adk.caller._call_tool_async(tool, {}, Context("c1"))
+
+    digests = [step[names.TOOL_SCHEMA_DIGEST] for step in recorded(agent).steps]
+    assert (digests[0], digests[2], digests[0] == digests[2]) == (digests[1], digests[3], False)
+    assert tool.asked == times

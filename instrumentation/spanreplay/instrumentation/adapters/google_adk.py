@@ -29,6 +29,7 @@ _OWN_IDS: Final = {"parts": {"__all__": {"function_response": {"id"}}}}
 _ACTIONS: Final = "google_adk.actions"
 _REJECTED: Final = {"error": "This tool call is rejected."}
 _BY_CALL: Final = ("requested_auth_configs", "requested_tool_confirmations")
+_DECLARING: Final = ("google.adk.tools.function_tool", "google.adk.tools.long_running_tool")
 _PASSED: Final = frozenset({"AgentTool", "TransferToAgentTool", "SetModelResponseTool"})
 """Tools whose body a replay runs: another agent, and what only steers the framework."""
 
@@ -137,6 +138,13 @@ def _id_of(tool_context: Any) -> str | None:
 
 
 def _offered(tool: Any) -> Offered:
+    if getattr(type(tool)._get_declaration, "__module__", None) not in _DECLARING:  # others may declare anything, as their state is
+        return _described(tool)
+    made_from = (tool.name, tool.description, tool.func, tuple(getattr(tool, "_ignore_params", ())))
+    return framework.once(tool, made_from, lambda: _described(tool))
+
+
+def _described(tool: Any) -> Offered:
     declared = tool._get_declaration()
     schema = None if declared is None else declared.model_dump(mode="json", exclude_none=True)
     function = getattr(tool, "func", None)

@@ -416,3 +416,12 @@ def test_a_result_that_ag2_says_it_cut_is_cut(flag: Value, grade: str) -> None:
     more: dict[str, Value] = {a.GEN_AI_TOOL_CALL_RESULT: "rain...[truncated]", "ag2.tool.result.truncated": flag}
     record = tool(1)
     assert read(replace(record, attributes={**record.attributes, **more})).grade == grade
+
+
+def test_making_an_agent_is_no_run_of_it() -> None:
+    made = {a.GEN_AI_OPERATION_NAME: "create_agent", a.GEN_AI_AGENT_NAME: "helper"}
+    (run,) = build_runs([span(1, attributes=made)])
+    assert (run.grade, run.steps[0].kind) == ("semantic", "agent"), "nothing of it is lost"
+    assert any(reason.code == "no-calls" and "nothing asked of it" in reason.detail for reason in run.grade_reasons)
+    (used,) = build_runs([span(1, attributes=made), chat(2, start=20)])
+    assert "no-calls" not in {reason.code for reason in used.grade_reasons}

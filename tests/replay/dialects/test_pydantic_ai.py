@@ -252,3 +252,25 @@ def test_tools_between_the_wrapper_spans_are_counted_once() -> None:
     (run,) = build_runs(spans)
     assert [(step.kind, step.name, step.parent_seq) for step in run.steps] == [("tool_call", "add", None)]
     assert run.unclassified_spans == 1
+
+
+def test_a_stream_that_failed_at_once_ended_as_its_agent_did() -> None:
+    silent: dict[str, Value] = {
+        a.GEN_AI_OPERATION_NAME: "chat",
+        a.GEN_AI_INPUT_MESSAGES: json.dumps([USER]),
+        a.GEN_AI_OUTPUT_MESSAGES: json.dumps([{"role": "assistant", "parts": []}]),
+    }
+    raised = event("exception", {"exception.type": "Refused", "exception.message": "no"})
+    failed: dict[str, Any] = {"status": STATUS_ERROR, "events": (raised,), "end": 100}
+    agent: dict[str, Value] = {a.GEN_AI_OPERATION_NAME: "invoke_agent", a.GEN_AI_AGENT_NAME: "helper"}
+
+    def ended(attributes: dict[str, Value], **around: Any) -> Any:
+        (run,) = build_runs([span(1, attributes=agent, scope=SCOPE, **around), span(2, 1, attributes=attributes, scope=SCOPE)])
+        return run.steps[0]
+
+    step = ended(silent, **failed)
+    assert (step.outcome, step.error, step.grade) == ("error", {"type": "Refused", "message": "no"}, "semantic")
+    assert [reason.code for reason in step.reasons] == ["error-of-agent"]
+    assert (ended(silent, end=100).outcome, ended(silent, end=100).grade) == ("unknown", "structure")
+    answered = ended({**silent, "gen_ai.usage.output_tokens": 1}, **failed)
+    assert (answered.outcome, answered.error) == ("ok", None), "it is the agent's own failure"

@@ -178,7 +178,7 @@ def test_the_session_of_version_7_is_in_the_runtime_context() -> None:
 )
 def test_the_failure_of_another_span_is_not_this_ones(more: dict[str, Any], outcome: str) -> None:
     told: dict[str, Any] = {"status": STATUS_ERROR, "status_message": "down", **more}
-    attributes: dict[str, Value] = {a.GEN_AI_OPERATION_NAME: "chat", a.GEN_AI_REQUEST_MODEL: "m", "openinference.span.kind": "LLM"}
+    attributes: dict[str, Value] = {a.GEN_AI_OPERATION_NAME: "chat", a.GEN_AI_RESPONSE_ID: "r", "openinference.span.kind": "LLM"}
     assert read(span(1, scope=SEVEN, attributes=attributes, **told)).outcome == outcome
     plain = {name: value for name, value in attributes.items() if name.startswith("gen_ai.")}
     assert read(span(1, scope=SEVEN, attributes=plain, **told)).outcome == "error"
@@ -200,3 +200,14 @@ def test_the_span_around_a_request_for_embeddings_is_no_other_look_up() -> None:
     inner = span(2, 1, name="embeddings m", scope=SEVEN, kind=KIND_CLIENT, attributes={**told, a.GEN_AI_USAGE_INPUT_TOKENS: 4})
     [run] = build_runs([outer, inner])
     assert [(step.name, step.usage) for step in run.steps] == [("m", {"input_tokens": 4})]
+
+
+def test_how_a_stream_ended_that_was_aborted_is_not_known_and_why_there_is_nothing_to_replay_is_said() -> None:
+    prompt = json.dumps({"prompt": "q"})
+    (run,) = build_runs([operation("ai.streamText", {"ai.prompt": prompt, "ai.model.id": "m"})])
+    assert (run.outcome, run.grade, [reason.code for reason in run.grade_reasons]) == ("unknown", "structure", ["no-calls"])
+    (whole,) = build_runs([operation("ai.streamText", {"ai.prompt": prompt, "ai.response.finishReason": "stop"})])
+    assert whole.outcome == "ok"
+    asked: dict[str, Value] = {a.GEN_AI_OPERATION_NAME: "chat", a.GEN_AI_INPUT_MESSAGES: json.dumps(SAID)}
+    assert read(span(1, scope=SEVEN, attributes=asked)).outcome == "unknown"
+    assert read(span(1, scope=SEVEN, attributes={**asked, "gen_ai.usage.output_tokens": 3})).outcome == "ok"

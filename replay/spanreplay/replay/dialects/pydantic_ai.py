@@ -19,7 +19,7 @@ from spanreplay.replay.reading.messages import finish_reason, messages, model_in
 from spanreplay.replay.reading.spoken import EVENT_NAME, spoken
 from spanreplay.replay.reading.versions import offered
 from spanreplay.semconv import attributes as a
-from spanreplay.spans.record import LogRecord, SpanRecord, Value
+from spanreplay.spans.record import STATUS_ERROR, LogRecord, SpanRecord, Value
 
 SCOPE: Final = "pydantic-ai"
 REQUEST: Final = "model_request_parameters"
@@ -45,6 +45,7 @@ _AGENT_RUN: Final = "agent run"
 _TOOL_SPANS: Final = ("running tool", "running output function")
 _OUTPUT_FUNCTION: Final = "running output function"
 _OUTPUT_TOOL: Final = "final_result"
+_COUNTED: Final = ("gen_ai.usage.", a.ERROR_TYPE)
 _DEFERRED: Final[Mapping[str, str]] = {"ApprovalRequired": "require_approval", "CallDeferred": "deferred"}
 """Why a call was put off, by the name of the exception that does it."""
 _TOLD_THE_MODEL: Final = frozenset({"ToolRetryError", "ToolFailedError", "ModelRetry"})
@@ -127,8 +128,18 @@ def _model(span: SpanRecord, fields: Fields) -> StepDraft:
         asked=asked,
         answered=answered,
         versions={"tools": offered(tools)} if tools else {},
+        outcome="unknown" if _is_unanswered(span, answered) else None,
     )
     return drafted(span, fields, found)
+
+
+def _is_unanswered(span: SpanRecord, answered: Json) -> bool:
+    """Whether a request ended before the model said anything: the span of a stream that fails at once ends well, with an empty message."""
+    said = answered["messages"] if answered is not None else None
+    if said is None or answered["finish"] or any(message["parts"] for message in said):
+        return False
+    names = span.attributes
+    return span.end_ns is not None and span.status != STATUS_ERROR and not any(name.startswith(_COUNTED) for name in names)
 
 
 def _tools(fields: Fields) -> list[dict[str, Json]]:

@@ -83,6 +83,10 @@ _LATEST: Final[Mapping[str, Kind]] = {
 }
 _NAMES: Final[Mapping[Kind, str]] = {"agent": a.GEN_AI_AGENT_NAME, "tool_call": a.GEN_AI_TOOL_NAME, "model_call": a.GEN_AI_REQUEST_MODEL}
 _STEP: Final = "agent_step"
+_TALKS: Final = frozenset({"chat", "invoke_agent"})
+_STREAM: Final = "ai.streamText"
+_ANSWERED: Final = ("ai.response.", "gen_ai.response.", "gen_ai.usage.", a.GEN_AI_OUTPUT_MESSAGES)
+"""How begin the names of what is known once a model has answered."""
 
 
 CONVERTED: Final = "openinference.span.kind"
@@ -147,9 +151,16 @@ def _agent(span: SpanRecord, fields: Fields) -> StepDraft:
         session_id=_session(fields),
         usage=_usage(fields),
         versions=_versions(fields),
+        outcome="unknown" if fields.text(OPERATION) == _STREAM and FINISH not in fields and _is_unsaid(span) else None,
         runs=True,
     )
     return drafted(span, fields, found)
+
+
+def _is_unsaid(span: SpanRecord) -> bool:
+    """Whether nothing says that a call failed or was answered: so end the spans of an aborted stream, no error to the SDK."""
+    names = span.attributes
+    return span.status != STATUS_ERROR and a.ERROR_TYPE not in names and not any(name.startswith(_ANSWERED) for name in names)
 
 
 def _model(span: SpanRecord, fields: Fields) -> StepDraft:
@@ -290,6 +301,7 @@ def _latest(span: SpanRecord, fields: Fields) -> StepDraft | None:
         asked=asked,
         answered=answered,
         session_id=fields.identifier(*(f"{CONTEXT}{name}" for name in _SESSIONS)),
+        outcome="unknown" if operation in _TALKS and _is_unsaid(span) else None,
         runs=kind == "agent",
     )
     return drafted(span, fields, found)

@@ -1,6 +1,7 @@
 """Why a run has the grade it has: that of its worst step, and what is missing, doubted or worth knowing about the whole."""
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from spanreplay.replay.model import Grade, Reason, Step
 from spanreplay.replay.reading.dialect import RunDraft
@@ -11,6 +12,7 @@ from spanreplay.replay.reasons import (
     JOINED,
     LOG_WITHOUT_SPAN,
     MISSING_PARENT,
+    NO_CALLS,
     NO_ROOT,
     RECORDS_DROPPED,
     SEVERAL_ROOTS,
@@ -21,6 +23,11 @@ from spanreplay.replay.reasons import (
 from spanreplay.replay.rebuilding.assembly import Assembly
 from spanreplay.replay.rebuilding.origin import OWN, told_in
 from spanreplay.replay.rebuilding.tree import SpanKey
+from spanreplay.semconv import attributes as a
+
+_PASSED: Final = frozenset({"agent", "handoff", "decision"})
+"""Kinds of steps that a replay passes through: it answers none of them."""
+_MAKING: Final = "create_agent"
 
 
 def grade(assembly: Assembly, root: RunDraft | None, steps: Sequence[Step]) -> tuple[Grade, tuple[Reason, ...]]:
@@ -41,6 +48,8 @@ def grade(assembly: Assembly, root: RunDraft | None, steps: Sequence[Step]) -> t
         reasons.append(Reason(code=JOINED, detail=assembly.group.joined))
     if not answering:
         grades.append("exact" if assembly.group.named and root is not None else "structure")
+    if not assembly.group.named and all(step.kind in _PASSED for step in answering):
+        reasons.append(Reason(code=NO_CALLS, detail=_no_calls(assembly)))
     if root is not None:
         reasons += root.reasons
         if root.grade == "incomplete":
@@ -81,6 +90,13 @@ def grade(assembly: Assembly, root: RunDraft | None, steps: Sequence[Step]) -> t
         reasons += step.reasons
     reasons += [reason for step in steps if step.seq in told_of for reason in step.reasons if reason.code == DOUBLED]
     return worst(grades), tuple(dict.fromkeys(reasons))
+
+
+def _no_calls(assembly: Assembly) -> str:
+    spans = [assembly.forest.spans[key] for key in assembly.group.keys]
+    if all(span.attributes.get(a.GEN_AI_OPERATION_NAME) == _MAKING for span in spans):
+        return "an agent was made here, and nothing asked of it: its runs are in other traces"
+    return "no span is of a call of a model or a tool: none was made, or its span was never ended, as that of a stream that was left"
 
 
 def _lost_spans(assembly: Assembly) -> list[Reason]:

@@ -24,6 +24,7 @@ from spanreplay.replay.rebuilding.ties import asked_in_turn, causes_of_ties
 from spanreplay.replay.rebuilding.told import as_told
 from spanreplay.replay.rebuilding.told_types import typed_as_told
 from spanreplay.replay.rebuilding.tree import SpanKey
+from spanreplay.replay.rebuilding.unanswered import failed_with_agent
 from spanreplay.replay.showing import duration
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import SpanRecord
@@ -118,7 +119,7 @@ def _arranged(
     for key in [key for key, outer in parents.items() if seq[outer] >= seq[key]]:  # nothing is inside what began later
         parents.pop(key)
         parents.update((key, outer) for outer in islice((o for o in _outers(assembly, key) if seq[o] < seq[key]), 1))
-    steps = _told([_place(assembly, key, seq, parents) for key in seq])
+    steps = failed_with_agent(assembly, _told([_place(assembly, key, seq, parents) for key in seq]))
     return _Arranged(seq, parents, steps, linked(steps))
 
 

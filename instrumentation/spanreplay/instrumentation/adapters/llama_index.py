@@ -8,19 +8,20 @@ tasks of its own, from ``Workflow.run`` on.
 import asyncio
 import functools
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
 
-from spanreplay.boundary.boundary import acall, call, here
+from spanreplay.boundary.boundary import call, here
 from spanreplay.boundary.call import Call, OutcomeName
 from spanreplay.boundary.scope import Scope
 from spanreplay.content import codec
 from spanreplay.instrumentation import framework
 from spanreplay.instrumentation.framework import Offered, attempt
 from spanreplay.instrumentation.hooks import Hooks, expect
+from spanreplay.instrumentation.llama_index_waits import acall_or_wait, is_wait
 from spanreplay.instrumentation.manual import AgentRun, agent_run
 from spanreplay.instrumentation.one_by_one import in_turn
 from spanreplay.instrumentation.patching import Patches
@@ -119,11 +120,7 @@ def _observed_tool(original: Callable[..., Any]) -> Callable[..., Any]:
             return live.gave(await original(self, ctx, _Failing(tool, error), tool_input))
 
         made.failing = failing
-        try:
-            given = await acall(scope, made, body)
-        except Exception as error:
-            _restored(error)
-            raise
+        given = await acall_or_wait(scope, made, body)
         if isinstance(given, Wrote):
             if not live.given:
                 for name, value in given.state.items():
@@ -172,7 +169,7 @@ def _observed_acall(original: Callable[..., Any]) -> Callable[..., Any]:
         async def body() -> Any:
             return live.gave(await original(self, *args, **kwargs))
 
-        return live.result(await acall(scope, made, body))
+        return live.result(await acall_or_wait(scope, made, body))
 
     return bare
 
@@ -243,32 +240,9 @@ def _is_handoff(tool: Any) -> bool:
 
 def _ending(given: object) -> OutcomeName | None:
     if isinstance(given, BaseException):
-        return "interrupted" if type(given).__name__ == "WaitingForEvent" else None
+        return "interrupted" if is_wait(given) else None
     given = given.result if isinstance(given, Wrote) else given
     return "tool_error" if getattr(given, "is_error", False) is True else None
-
-
-def _restored(error: BaseException) -> None:
-    """Give a recorded wait for an event the class of that event, which a record only describes; looked for among those that there are."""
-    add = getattr(error, "add", None)
-    described = getattr(add, "event_type", None)
-    if not isinstance(described, str):
-        return
-    base: Any = next((cls for cls in type(getattr(add, "waiter_event", None)).__mro__ if cls.__name__ == "Event"), None)
-    for found in _below(base):
-        if repr(found) == described:
-            object.__setattr__(add, "event_type", found)
-            return
-
-
-def _below(base: Any) -> Iterator[type]:
-    waiting, seen = [base] if isinstance(base, type) else [], set()
-    while waiting:
-        found = waiting.pop()
-        if found not in seen:
-            seen.add(found)
-            yield found
-            waiting += type.__subclasses__(found)
 
 
 async def _state(ctx: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from fixtures.runs.spans import event, span
 from spanreplay.replay.dialects.openinference import DIALECT
 from spanreplay.replay.reading.dialect import StepDraft
+from spanreplay.replay.rebuilding.completeness import gaps
 from spanreplay.replay.rebuilding.grouping import read_spans
 from spanreplay.replay.rebuilding.runs import build_runs
 from spanreplay.replay.rebuilding.tree import build
@@ -666,3 +667,24 @@ def test_a_part_of_geminis_contents_is_the_result_in_it(value: dict[str, Any]) -
 
 def test_the_method_of_a_tool_is_the_tool() -> None:
     assert read(told("TOOL", {"input.value": '{"kwargs": {"n": 1}}'}, name="add.__call__")).name == "add"
+
+
+def test_an_agent_of_haystack_is_one_and_the_model_calls_that_no_span_is_of_are_missed() -> None:
+    user = "ChatMessage(_role=<ChatRole.USER: 'user'>, _content=[TextContent(text='q')], _name=None, _meta={})"
+    said = "ChatMessage(_role=<ChatRole.ASSISTANT: 'assistant'>, _content=[TextContent(text='The answer.')], _name=None, _meta={})"
+    made = {"messages": [user, said], "token_usage": {"prompt_tokens": 5, "completion_tokens": 2}}
+    attributes: dict[str, Value] = {
+        "openinference.span.kind": "CHAIN",
+        "input.value": json.dumps({"messages": [user], "tools": None}),
+        "output.value": json.dumps(made),
+    }
+    around: dict[str, Value] = {"openinference.span.kind": "CHAIN", "input.value": "{}"}
+    scope = Scope(name="openinference.instrumentation.haystack")
+    agent = span(2, 1, name="Agent.run", attributes=attributes, scope=scope)
+    records = [span(1, name="Pipeline.run", attributes=around, scope=scope, end=50), agent]
+    (run,) = build_runs(records)
+    (step,) = run.steps
+    assert (step.kind, step.name, step.usage) == ("agent", "Agent", {"input_tokens": 5, "output_tokens": 2})
+    assert [message["role"] for message in step.output["messages"]] == ["user", "assistant"]
+    (gap,) = gaps([run], records)[run.run_id]
+    assert (gap.code, gap.step) == ("answer-without-span", 1)

@@ -16,6 +16,7 @@ from spanreplay.replay.reading.fields import Fields, decoded_json, json_value, w
 from spanreplay.replay.reading.flattened import Node, inner, leaf, listed, unflattened
 from spanreplay.replay.reading.messages import input_view, is_talk, output_view
 from spanreplay.replay.reading.openinference_messages import INPUT, OUTPUT, PARAMETERS, exchange
+from spanreplay.replay.reading.shown_haystack import OF_HAYSTACK, tokens_of_haystack
 from spanreplay.replay.reading.versions import offered
 from spanreplay.replay.reasons import MESSAGE_ABSENT
 from spanreplay.semconv import attributes as a
@@ -38,6 +39,8 @@ PROMPT: Final = ("prompt.id", "prompt.url")
 
 _WHOLE_IN_LANGCHAIN: Final = ("openai", "azure-openai", "anthropic")
 _SCOPE: Final = "openinference.instrumentation"
+_HAYSTACK: Final = "openinference.instrumentation.haystack"
+_MESSAGES: Final = f'{{"messages": ["{OF_HAYSTACK}'
 _HANDOFF: Final = "handoff to "
 _SESSIONS: Final = ("session_id", "conversation_id", "thread_id")
 _USAGE: Final[Mapping[str, str]] = {
@@ -94,9 +97,17 @@ def _kind(span: SpanRecord, fields: Fields) -> str:
             return "CHAIN"  # a trace of the OpenAI Agents SDK: what is around its agents
         if kind == "AGENT" and _is_node(span, fields):
             return "CHAIN"
+    if kind == "CHAIN" and span.scope.name == _HAYSTACK and _is_haystack_agent(fields):
+        return "AGENT"
     if kind == "TOOL" and TOOL not in fields and span.name.startswith(_HANDOFF):
         return "HANDOFF"
     return "CHAIN" if kind == "LLM" and not _asks(span, fields) else kind
+
+
+def _is_haystack_agent(fields: Fields) -> bool:
+    """Whether a component of Haystack takes messages and gives messages, as its agents do; a generator gives replies."""
+    sides = (fields.attributes.get(side) for side in (INPUT, OUTPUT))
+    return all(isinstance(text, str) and text.startswith(_MESSAGES) for text in sides)
 
 
 _INSIDE_GRAPH: Final = ("ChannelWrite<", "ChannelRead<", "Branch<")
@@ -243,6 +254,7 @@ def _agent(span: SpanRecord, fields: Fields) -> Found:
         agent=name,
         asked=None if given is None else input_view(given) if isinstance(given, str) or is_talk(given) else {"arguments": given},
         answered=None if made is None else output_view(made) if isinstance(made, str) or is_talk(made) else {"result": made},
+        usage=tokens_of_haystack(given, made) if span.scope.name == _HAYSTACK else {},
         runs=True,
     )
 

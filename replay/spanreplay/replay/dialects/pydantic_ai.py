@@ -135,8 +135,7 @@ def _model(span: SpanRecord, fields: Fields) -> StepDraft:
 
 def _is_unanswered(span: SpanRecord, answered: Json) -> bool:
     """Whether a request ended before the model said anything: the span of a stream that fails at once ends well, with an empty message."""
-    said = answered["messages"] if answered is not None else None
-    if said is None or answered["finish"] or any(message["parts"] for message in said):
+    if answered is None or not answered["messages"] or answered["finish"] or any(message["parts"] for message in answered["messages"]):
         return False
     names = span.attributes
     return span.end_ns is not None and span.status != STATUS_ERROR and not any(name.startswith(_COUNTED) for name in names)

@@ -16,6 +16,7 @@ from spanreplay.replay.reading.fields import NULL_IDS, Fields, decoded_json, jso
 from spanreplay.replay.reading.growing import PerElement
 from spanreplay.replay.reading.parts import is_summary, part, parts, role_of
 from spanreplay.replay.reading.shape import registry
+from spanreplay.replay.reading.shown_haystack import shown_of_haystack
 from spanreplay.replay.reading.shown_messages import shown_of_langchain
 from spanreplay.semconv import attributes as a
 
@@ -137,7 +138,7 @@ def _of_role(role: str) -> PerElement[list[dict[str, Json]]]:
 
 def _messages(item: Json, role: str) -> list[dict[str, Json]]:
     if not isinstance(item, dict):
-        shown = shown_of_langchain(item) if isinstance(item, str) else None
+        shown = shown_of_langchain(item) or shown_of_haystack(item) if isinstance(item, str) else None
         return _messages(shown, role) if shown else [{"role": role, "parts": parts(item)}]
     if _is_read(item):
         return [item]

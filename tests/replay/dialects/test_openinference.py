@@ -688,3 +688,38 @@ def test_an_agent_of_haystack_is_one_and_the_model_calls_that_no_span_is_of_are_
     assert [message["role"] for message in step.output["messages"]] == ["user", "assistant"]
     (gap,) = gaps([run], records)[run.run_id]
     assert (gap.code, gap.step) == ("answer-without-span", 1)
+
+
+@pytest.mark.parametrize(
+    ("written", "told", "result"),
+    [
+        ('{"city": "Oslo"}', '{"city": "Oslo"}', '{"city": "Oslo"}'),
+        ('{"city": "Oslo"}', "{'city': 'Oslo'}", {"city": "Oslo"}),
+        ("[1, 2]", "[1, 2]", [1, 2]),  # the text and the list are told alike
+        ("[true]", "[true]", "[true]"),
+    ],
+)
+def test_a_text_that_looks_like_json_is_a_text_where_the_model_was_told_it_as_it_is(written: str, told: str, result: Any) -> None:
+    scope = Scope(name="openinference.instrumentation.openai_agents")
+    call = "llm.output_messages.0.message.tool_calls.0.tool_call"
+    asks: dict[str, Value] = {
+        "openinference.span.kind": "LLM",
+        f"{call}.id": "c1",
+        f"{call}.function.name": "look",
+        f"{call}.function.arguments": "{}",
+    }
+    gave: dict[str, Value] = {"output.value": written, "output.mime_type": "application/json", "input.value": "{}"}
+    message = "llm.input_messages.0.message"
+    reads: dict[str, Value] = {
+        "openinference.span.kind": "LLM",
+        f"{message}.role": "tool",
+        f"{message}.tool_call_id": "c1",
+        f"{message}.content": told,
+    }
+    tool: dict[str, Value] = {"openinference.span.kind": "TOOL", "tool.name": "look", **gave}
+    records = [span(n, attributes=one, scope=scope, start=n * 20) for n, one in enumerate((asks, tool, reads), 1)]
+    (run,) = build_runs(records)
+    assert run.steps[1].output == {"result": result}
+    assert run.steps[1].call_id == "c1"
+    elsewhere = [replace(record, scope=Scope(name="openinference.instrumentation.langchain")) for record in records]
+    assert isinstance(build_runs(elsewhere)[0].steps[1].output["result"], dict | list), "others tell the model of an object as JSON"

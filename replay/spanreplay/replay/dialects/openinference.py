@@ -39,6 +39,8 @@ PROMPT: Final = ("prompt.id", "prompt.url")
 
 _WHOLE_IN_LANGCHAIN: Final = ("openai", "azure-openai", "anthropic")
 _SCOPE: Final = "openinference.instrumentation"
+_OPENAI_AGENTS: Final = "openinference.instrumentation.openai_agents"
+"""It calls a text JSON that looks like an object or a list."""
 _HAYSTACK: Final = "openinference.instrumentation.haystack"
 _MESSAGES: Final = f'{{"messages": ["{OF_HAYSTACK}'
 _HANDOFF: Final = "handoff to "
@@ -78,7 +80,10 @@ class OpenInferenceDialect:
         if reader is None:
             return None
         found = reader(span, fields)
-        return drafted(span, fields, replace(found, error=_raised(span), session_id=_session(fields)))
+        draft = drafted(span, fields, replace(found, error=_raised(span), session_id=_session(fields)))
+        return (
+            replace(draft, perhaps_text=fields.text(OUTPUT)) if draft.kind == "tool_call" and span.scope.name == _OPENAI_AGENTS else draft
+        )
 
 
 def _kind(span: SpanRecord, fields: Fields) -> str:

@@ -121,6 +121,8 @@ class StepDraft:
     """What the span says about a run, if it may be the root of one."""
     root: bool = False
     """The span says that it is the root of a run. Without it, an outermost ``agent`` that has a ``run`` is the root."""
+    perhaps_text: str | None = None
+    """The result as written, which is JSON but may have been a text; the model is told of anything but a text as Python shows it."""
     frame: bool = False
     """No step: a chain, a task, a wrapper of a framework. It is the root of a run if everything in the run happened inside it."""
     if_asked: "StepDraft | None" = None

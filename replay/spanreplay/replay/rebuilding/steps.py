@@ -64,6 +64,8 @@ def ordered(assembly: Assembly) -> Ordered:
     inside = ((moments[key], laid.parents.get(key)) for key in seq)
     beside = overlapping([moment if moment.parent == parent else replace(moment, parent=parent) for moment, parent in inside])
     steps = [_asked(step, links.answers.get(step.seq)) for step in laid.steps]
+    if any(step.draft.perhaps_text is not None for step in steps):
+        steps = typed_as_told(steps, links.call_ids)
     again = attempts(steps)
     made: list[Step] = []
     for step in steps:

@@ -1,10 +1,12 @@
 """The type of a result of which the record has only a text, from a later request that tells it as JSON.
 
 Pydantic AI writes what a tool gave as it is where it is a text, else as JSON: the number 0 and the text ``0`` are one attribute, and so are
-a list and a text that looks like one. Its messages tell them apart.
+a list and a text that looks like one. Its messages tell them apart. OpenInference calls a text JSON that a tool of the OpenAI Agents SDK
+gave and that looks like it; the SDK tells the model of an object or a list as Python shows it, so what is told as JSON was a text. Where
+both are the same (``[1, 2]``, ``{}``) nothing tells, and the model is told the same either way.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -22,16 +24,18 @@ _SCALAR: Final = 40
 """Characters of the longest text that is taken for a number."""
 
 
-def typed_as_told(steps: Sequence[Placed]) -> list[Placed]:
+def typed_as_told(steps: Sequence[Placed], call_ids: Mapping[int, str] | None = None) -> list[Placed]:
     """The steps of a run, each result of others' tools in its own type where a request after it says which.
 
     Args:
         steps: in order.
+        call_ids: of steps whose spans have none, by ``seq``.
     """
+    inferred = call_ids or {}
     made = list(steps)
     waiting: dict[str, tuple[int, int]] = {}
     for place, step in enumerate(steps):
-        call_id = step.draft.call_id
+        call_id = step.draft.call_id or inferred.get(step.seq)
         if step.draft.kind == "tool_call" and call_id is not None:
             waiting.pop(call_id, None)
             if _may_be_another(step):
@@ -39,7 +43,9 @@ def typed_as_told(steps: Sequence[Placed]) -> list[Placed]:
         elif step.draft.kind == "model_call" and waiting:
             told = _told(step.draft.input, set(waiting))
             for wanted, (earlier, left) in list(waiting.items()):
-                if wanted in told and (step.dialect in _IN_THEIR_TYPE or not isinstance(told[wanted], str)):
+                if wanted in told and (
+                    step.dialect in _IN_THEIR_TYPE or not isinstance(told[wanted], str) or _is_text(made[earlier], told[wanted])
+                ):
                     made[earlier] = _typed(made[earlier], told[wanted])
                 if wanted in told or left == 1:
                     del waiting[wanted]
@@ -55,7 +61,13 @@ def _may_be_another(step: Placed) -> bool:
     result = draft.output.get("result")
     if isinstance(result, str):
         return 0 < len(result) <= _SCALAR and (result[0] in "-0123456789" or result in ("true", "false", "null"))
-    return isinstance(result, dict | list) and step.dialect in _IN_THEIR_TYPE
+    return isinstance(result, dict | list) and (step.dialect in _IN_THEIR_TYPE or draft.perhaps_text is not None)
+
+
+def _is_text(step: Placed, told: str) -> bool:
+    """Whether what a model was told is what was written of a result, and not what Python shows of it."""
+    output = step.draft.output
+    return step.draft.perhaps_text == told and isinstance(output, dict) and told != str(output.get("result"))
 
 
 def _told(asked: Json, wanted: set[str]) -> dict[str, Json]:

@@ -1,6 +1,7 @@
 """uuids and random numbers that a replay makes again, and that no two callers share."""
 
 import asyncio
+import hashlib
 import os
 import random
 import uuid
@@ -55,6 +56,18 @@ def test_the_same_seed_gives_the_same_uuids_and_no_caller_shares_one() -> None:
     assert len(set(first)) == len(first) == 22
     assert {(one.version, one.variant) for one in first} == {(4, uuid.RFC_4122), (1, uuid.RFC_4122)}
     assert not set(made(several, "t")) & set(first)
+
+
+def test_what_a_seed_gives_is_the_same_in_every_version() -> None:
+    def agent() -> tuple[str, list[uuid.UUID]]:
+        here = current_scope()
+        assert here is not None
+        assert here.run is not None
+        return f"4-s|{here.run.path}|{here.path}|uuid4@{__name__}", [uuid.uuid4(), uuid.uuid4()]
+
+    place, drawn = made(agent, "4-s")
+    wanted = [hashlib.sha256(f"{place}|{number}".encode()).digest()[:16] for number in range(2)]
+    assert drawn == [uuid.UUID(bytes=each, version=4) for each in wanted]
 
 
 def test_tasks_get_the_same_uuids_however_they_are_scheduled() -> None:

@@ -425,3 +425,9 @@ def test_making_an_agent_is_no_run_of_it() -> None:
     assert any(reason.code == "no-calls" and "nothing asked of it" in reason.detail for reason in run.grade_reasons)
     (used,) = build_runs([span(1, attributes=made), chat(2, start=20)])
     assert "no-calls" not in {reason.code for reason in used.grade_reasons}
+
+
+@pytest.mark.parametrize(("written", "arguments"), [("None", {}), ('{"a": "None"}', {"a": "None"}), ("None of it", "None of it")])
+def test_a_call_without_arguments_may_say_so_in_the_words_of_python(written: str, arguments: object) -> None:
+    told = {a.GEN_AI_OPERATION_NAME: "execute_tool", a.GEN_AI_TOOL_NAME: "look", a.GEN_AI_TOOL_CALL_ARGUMENTS: written}
+    assert read(span(1, attributes=told)).input == {"arguments": arguments}

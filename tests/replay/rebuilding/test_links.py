@@ -444,3 +444,14 @@ def test_models_on_a_machine_with_another_clock_are_where_their_calls_put_them(a
     assert [int(step.span_id, 16) for step in run.steps] == [2, 3, 4]
     assert asked_by(run, 3) == 2
     assert not reasons(run, "call-without-span")
+
+
+def test_an_agent_that_has_a_name_by_its_span_alone_answers_the_request_of_just_that_name() -> None:
+    def ran(number: int, name: str, start: int) -> SpanRecord:
+        told = {"openinference.span.kind": "AGENT", "input.value": '{"task": "Weather"}', "output.value": "rain"}
+        return span(number, 1, name=f"{name}.run", attributes=told, start=start)
+
+    run = one(asks(2, ("a", "sub", {"task": "Weather"}), ("b", "subject", {})), ran(3, "sub", 300), ran(4, "ToolCallingAgent", 400))
+    assert (asked_by(run, 3), asked_by(run, 4)) == (2, None)
+    (left,) = reasons(run, "call-not-run")
+    assert "subject" in left

@@ -35,6 +35,8 @@ PROMPT: Final = ("gen_ai.prompt", "input.value", "input")
 COMPLETION: Final = ("gen_ai.completion", "output.value", "output")
 """Where messages are in spans that do not have them by the present names."""
 
+_NO_ARGUMENTS: Final = {"arguments": "None"}
+"""Of a call without any, as Microsoft's Agent Framework writes it."""
 _RUNS: Final = frozenset({"invoke_agent", "invoke_workflow", "handle_conversation_turn"})
 
 
@@ -111,7 +113,8 @@ def _model(fields: Fields) -> tuple[Json, Json]:
 def _tool(fields: Fields) -> tuple[Json, Json]:
     if fields.attributes.get(RESULT_TRUNCATED) is True:
         fields.cut(a.GEN_AI_TOOL_CALL_RESULT, "the result was cut where it was recorded: max_tool_result_chars of AG2's telemetry")
-    return _value(fields, "arguments", *ARGUMENTS), _value(fields, "result", *RESULT)
+    asked = _value(fields, "arguments", *ARGUMENTS)
+    return {"arguments": {}} if asked == _NO_ARGUMENTS else asked, _value(fields, "result", *RESULT)
 
 
 def _retrieval(fields: Fields) -> tuple[Json, Json]:

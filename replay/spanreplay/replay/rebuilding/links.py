@@ -261,6 +261,12 @@ def _name_fits(request: Request, call: Placed) -> bool:
     return same_tool(request.asked.name or "", call.draft.name)
 
 
+def _names_agent(request: Request, call: Placed) -> bool:
+    if call.draft.kind == "agent" and call.draft.agent is None:  # only its span has a name, which may be that of its class
+        return _name_fits(request, call)
+    return mentions(request.asked.name, call.draft.name if call.draft.kind == "handoff" else call.draft.agent)
+
+
 def _arguments_of(call: Placed) -> Hashable:
     given = arguments(call.draft.input)
     return None if given is None else (last_name(call.draft.name), canonical_json(given))
@@ -290,7 +296,7 @@ _AGENT_NAMED: Final = _Rule(  # a hand-off to an agent, or an agent, that a requ
     why="the agent's name",
     of_request=lambda _: None,
     of_call=lambda _: None,
-    fits=lambda request, call: mentions(request.asked.name, call.draft.name if call.draft.kind == "handoff" else call.draft.agent),
+    fits=_names_agent,
 )
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     Remark = SameCalls | Unreferred | UnreadResults | UnrunCall | UnaskedCall
 
 _SHOWN = 20
+_LONG = 100
+"""Characters of a name that others gave."""
 """Gaps of a run that are printed without ``-v``."""
 
 
@@ -86,7 +88,7 @@ def _with_changes(path: Path, runs: "Sequence[Run]", found: "Mapping[str, Sequen
 def _gone(error: "NoRunInStore", as_json: bool) -> int:
     """A run that is not there any more although the store has something of it; else it never was."""
     from spanreplay.replay.rebuilding.changed import changed
-    from spanreplay.replay.showing import safe_lines
+    from spanreplay.replay.showing import safe
     from spanreplay.store.store import Store
 
     found = changed(Store.open(error.store), (), () if error.run_id is None else (error.run_id,))
@@ -97,12 +99,17 @@ def _gone(error: "NoRunInStore", as_json: bool) -> int:
         print_json({"schema": 1, "source": {"format": "store", "spans": 0, "fidelity": []}, "whole": False, "runs": [run], "remarks": []})
     else:
         lines = [str(error), *map(_line, found[:_SHOWN]), f"  → {found[0].advice}"]
-        print_text("\n".join(safe_lines(line) for line in lines))
+        print_text("\n".join(safe(line) for line in lines))
     return 1
 
 
+def _named(name: str | None) -> str | None:
+    """A name that others gave, as long as a line bears."""
+    return name if name is None or len(name) <= _LONG else f"{name[: _LONG - 1]}…"
+
+
 def _line(gap: "Gap") -> str:
-    span = " ".join(filter(None, ("span", gap.span_id, gap.span_name))) if gap.span_id else ""
+    span = " ".join(filter(None, ("span", gap.span_id, _named(gap.span_name)))) if gap.span_id else ""
     place = " ".join(filter(None, (f"step {gap.step}" if gap.step is not None else "", span)))
     return f"  {place}{': ' if place else ''}{gap.detail}  ({gap.code})"
 
@@ -113,12 +120,12 @@ def _print(
     lost: Sequence[Mapping[str, Any]],
     remarks: "Sequence[Remark]",
 ) -> None:
-    from spanreplay.replay.showing import safe_lines, short_id
+    from spanreplay.replay.showing import safe, short_id
 
     lines = ["; ".join(filter(None, (f"the source: {entry['spans']} {entry['detail']}", str(entry.get("advice", ""))))) for entry in lost]
     for run in runs:
         listed = found[run.run_id]
-        name = f"run {short_id(run.run_id)}{f' ({run.agent_name})' if run.agent_name else ''}, {many(len(run.steps), 'step')}"
+        name = f"run {short_id(run.run_id)}{f' ({_named(run.agent_name)})' if run.agent_name else ''}, {many(len(run.steps), 'step')}"
         lines.append(f"{name}: {many(len(listed), 'gap') if listed else 'whole'}")
         shown = listed if verbose() else listed[:_SHOWN]
         lines += [_line(gap) for gap in shown]
@@ -129,4 +136,4 @@ def _print(
     lines += [f"  → {advice}" for advice in dict.fromkeys(one.advice for one in remarks)]
     if not runs:
         lines.append("no runs: there is nothing to verify")
-    print_text("\n".join(safe_lines(line) for line in lines))
+    print_text("\n".join(safe(line) for line in lines))

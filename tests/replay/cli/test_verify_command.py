@@ -34,6 +34,16 @@ def test_a_cut_value_is_named_with_span_field_limit_and_what_to_change(spanrepla
     assert (gap["span_id"], gap["field"], gap["limit"], gap["code"]) == (whole.span_id, a.GEN_AI_INPUT_MESSAGES, 2048, "cut")
 
 
+def test_names_that_others_gave_stay_in_their_line(spanreplay: CommandLine) -> None:
+    whole = chat(2, 1)
+    cut = replace(whole, name="a\n" * 2000, attributes={**whole.attributes, a.GEN_AI_INPUT_MESSAGES: '[{"role": "us'})
+    done = spanreplay("verify", spanreplay.file("t.json", replace(agent(1), attributes={a.GEN_AI_AGENT_NAME: "b\n" * 2000}), cut))
+    assert done.code == 1
+    assert max(map(len, done.out.splitlines())) < 500
+    assert len(done.out.splitlines()) < 10
+    assert "a\\na\\n" in done.out
+
+
 def test_without_a_run_nothing_is_verified(spanreplay: CommandLine) -> None:
     path = spanreplay.folder / "none.json"
     path.write_text('{"resourceSpans": []}', encoding="utf-8")

@@ -14,6 +14,7 @@ from spanreplay.spans.record import SpanRecord
 from spanreplay.store.errors import DamagedStoreError
 from spanreplay.store.journal import JournalWriter
 from spanreplay.store.journal_reader import read_journal
+from spanreplay.store.loading import Batch
 from spanreplay.store.pieces import LONGEST, SHORTEST, Piece, Splitter
 from spanreplay.store.process import current_process
 from spanreplay.store.store import Store
@@ -293,6 +294,48 @@ def test_the_view_of_contents_has_every_text_whole(store: Store) -> None:
     assert found[digest("y" * 600)] == "y" * 600
     assert all(text is not None and digest(text) == name for name, text in found.items())
     assert list(store.query(f"SELECT text FROM contents WHERE digest = '{digest(BODY)}'").rows) == [(BODY,)]
+
+
+def lay_whole(store: Store, text: str) -> None:
+    """As a version did that cut fewer texts."""
+    with store._database.writing() as connection:
+        connection.execute("DELETE FROM blobs WHERE media = 'text/plain'").fetchall()
+        row = [digest(text), len(text.encode()), text, int(digest(text)[7:23], 16)]
+        connection.execute("INSERT INTO blobs (digest, bytes, media, text, key) VALUES ($1, $2, 'text/plain', $3, $4)", row).fetchall()
+
+
+@pytest.mark.parametrize("text", [BODY, "z" * (LONGEST + 9)], ids=["conversation", "very long"])
+@pytest.mark.parametrize("way", ["journal", "import"])
+def test_what_an_older_version_kept_whole_is_kept_once(store: Store, text: str, way: str) -> None:
+    write(store, text)
+    store.compact()
+    lay_whole(store, text)
+    again = SpanRecord(trace_id=TRACE, span_id="f" * 16, start_ns=7, attributes={"a": text})
+    if way == "import":
+        store.add([again], origin="import")
+    else:
+        writer = JournalWriter(store.path, process=current_process())
+        writer.write_span(again, "recorder")
+        writer.close()
+        store.compact()
+    assert [span.attributes["a"] for span in store.traces([TRACE])] == [text, text]
+    assert store.unreferred(up_to=9) == (0, 0)
+    found = store.query(f"SELECT count(*), bool_and(parts IS NOT NULL) FROM blobs WHERE digest = '{digest(text)}'")
+    assert list(found.rows) == [(1, True)]
+
+
+@pytest.mark.parametrize(
+    "parts", [["a", digest("no such piece"), ""], ["\ud800"], [BODY + " "]], ids=["lacks a piece", "no text", "other text"]
+)
+def test_parts_that_do_not_make_the_text_take_no_place_of_it(store: Store, parts: list[str]) -> None:
+    write(store, BODY)
+    store.compact()
+    lay_whole(store, BODY)
+    batch = Batch()
+    batch.add({"t": "pieces", "d": digest(BODY), "n": len(BODY.encode()), "parts": parts}, None)
+    with store._database.writing() as connection:
+        batch.load(connection, 1)
+    assert [span.attributes["a"] for span in store.traces([TRACE])] == [BODY]
 
 
 def test_a_piece_that_was_changed_is_named(store: Store) -> None:

@@ -29,6 +29,7 @@ _DIGESTS: Final = """SELECT digest FROM blobs JOIN (SELECT unnest(from_json($1, 
 _PLACES: Final = """SELECT rowid FROM blobs WHERE key IN (SELECT unnest(from_json($1, '["UBIGINT"]')))"""
 _TEXTS: Final = "SELECT digest, text FROM blobs WHERE rowid IN (SELECT unnest($1::BIGINT[]))"
 _CONTENT: Final = "SELECT digest, text, parts, rowid FROM blobs WHERE rowid IN (SELECT unnest($1::BIGINT[]))"
+_LYING_WHOLE: Final = "SELECT digest, rowid FROM blobs WHERE rowid IN (SELECT unnest($1::BIGINT[])) AND parts IS NULL"
 _DATA: Final = "SELECT digest, data FROM blobs WHERE rowid IN (SELECT unnest($1::BIGINT[]))"
 _DIGESTS_BY_DIGEST: Final = "SELECT digest FROM blobs WHERE key IS NULL AND digest IN (SELECT unnest($1))"
 _TEXTS_BY_DIGEST: Final = "SELECT digest, text FROM blobs WHERE key IS NULL AND digest IN (SELECT unnest($1))"
@@ -141,6 +142,46 @@ def load_content(connection: "Connection", digests: Iterable[str], damaged: list
         missing = {digest for _, parts in new.values() if parts for digest in parts.parts[1::2]} - rows.keys()
     contents = _Contents(rows, damaged)
     return {digest: data for digest in rows if digest in wanted and (data := contents.content(digest)) is not None}
+
+
+def take_out_whole(connection: "Connection", given: Mapping[str, tuple[str | None, str | None]], known: AbstractSet[str]) -> set[str]:
+    """Deletes texts that lie whole, as older versions kept them, and are given in pieces, to which nothing would refer otherwise.
+
+    Args:
+        connection: in a transaction.
+        given: content that is about to be added, by digest: its text, or the JSON of its parts.
+        known: what of it is there already, in whatever form.
+
+    Returns:
+        Digests of what was deleted. What the parts given do not make to the byte stays.
+    """
+    keys = [key for digest in known if given[digest][1] is not None and (key := key_of(digest)) is not None]
+    places = connection.execute(_PLACES, [json.dumps(keys)]).fetchall() if keys else []
+    found = connection.execute(_LYING_WHOLE, [[place for (place,) in places]]).fetchall() if places else []
+    lying = {digest: place for digest, place in found if digest in known and given[digest][1] is not None}
+    if not lying:
+        return set()
+    rows: dict[str, _Row] = {}
+    reader = _PartsReader()
+    missing = lying.keys() | set[str]()
+    for _ in range(_DEPTH):
+        new = {digest: given[digest] for digest in missing if digest in lying or (digest in given and digest not in known)}
+        rows.update((digest, (text, reader.parts(parts, digest) if parts else None)) for digest, (text, parts) in new.items())
+        rows.update((digest, (whole(text), None)) for digest, text in load_content(connection, missing - new.keys(), []).items())
+        missing = {digest for digest in new if (parts := rows[digest][1]) for digest in parts.parts[1::2]} - rows.keys()
+        if not missing:
+            break
+    contents = _Contents(rows, [])
+    taken = {digest: place for digest, place in lying.items() if _is_whole(contents, digest)}
+    connection.execute("DELETE FROM blobs WHERE rowid IN (SELECT unnest($1::BIGINT[]))", [[*taken.values()]]).fetchall()
+    return {*taken}
+
+
+def _is_whole(contents: "_Contents", digest: str) -> bool:
+    try:
+        return contents.content(digest) is not None
+    except UnicodeEncodeError:  # lone surrogates: not as this version writes it
+        return False
 
 
 class _PartsReader:

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from spanreplay.store.appending import append, clean
-from spanreplay.store.blobs import key_of, select_blobs
+from spanreplay.store.blobs import key_of, select_blobs, take_out_whole
 from spanreplay.store.encoding import Json, digest_of, to_readable_json, to_sorted_json
 from spanreplay.store.extents import widen
 from spanreplay.store.form import ATTRIBUTES, BODY, DROPPED, EVENT, RESOURCE, SEVERITY, SPAN, TIME, TRACE, Form, check_form
@@ -242,6 +242,7 @@ class Batch:
             return
         keys = {digest: blob[-1] for digest, blob in self._blobs.items()}
         known = {digest for (digest,) in select_blobs(connection, keys, "digest", keys)}
+        known -= take_out_whole(connection, {digest: (blob[3], blob[5]) for digest, blob in self._blobs.items()}, known)
         in_order = chain(chain.from_iterable(self._by_trace.values()), self._waiting)
         new = [self._blobs[digest] for digest in in_order if digest not in known]
         append(connection, "blobs", new, BLOB_COLUMNS)

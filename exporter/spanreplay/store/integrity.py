@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spanreplay.store.blobs import load_content, select_blobs
 from spanreplay.store.compaction import JOURNAL_COLUMNS
-from spanreplay.store.derived import DERIVED, derived_rows
+from spanreplay.store.derived import DERIVED, derived_rows, losses
 from spanreplay.store.encoding import blob_refs, digest_of, to_sorted_json
 from spanreplay.store.form import RESOURCE, Form
 from spanreplay.store.loading import LOG_COLUMNS, log_row, service_in
@@ -43,6 +43,10 @@ class Change:
     """``None`` where it cannot be told, or the whole row is concerned."""
     unsealed: bool = False
     """It says only that some derived row of the run was changed; :func:`name_changes` tells which."""
+    lost: bool = False
+    """Nobody changed it: it is not there, and some of what the process recorded was lost before it was loaded."""
+    dropped_attributes: int | None = None
+    """Of a span that lacks content: how many attributes the SDK dropped. The span as it is loaded lacks more."""
 
 
 def changes(connection: "Connection", run_ids: Sequence[str]) -> list[Change]:
@@ -264,29 +268,39 @@ def _processes(connection: "Connection", traces: Sequence[str]) -> Iterator[Chan
 
 def _contents(connection: "Connection", traces: Sequence[str], run_ids: Sequence[str]) -> Iterator[Change]:
     """Content that is not what its digest says, or is not there."""
-    named: dict[str, dict[str, Any]] = {}
-    for row in _select(
-        connection, "SELECT * FROM (FROM spans UNION ALL FROM span_versions) WHERE trace_id IN (SELECT unnest($1))", [[*traces]]
-    ):
+    named: dict[str, dict[Any, tuple[dict[str, Any], str | None]]] = {}
+    """By digest and span: where it is named, and the process that recorded that."""
+    both = "SELECT *, true AS is_current FROM spans UNION ALL SELECT *, false FROM span_versions"
+    for row in _select(connection, f"SELECT * FROM ({both}) WHERE trace_id IN (SELECT unnest($1))", [[*traces]]):  # noqa: S608 - our own text
         try:
             form: Form = version_of(row, current=True).form
         except (ValueError, KeyError, TypeError, AttributeError):
             continue
-        where = {"trace_id": row["trace_id"], "span_id": row["span_id"], "run_id": row["run_id"]}
-        named.update((digest, where) for digest in (*blob_refs(form), *([form[RESOURCE]] if RESOURCE in form else ())))
+        key = row["trace_id"], row["span_id"]
+        where = {"trace_id": key[0], "span_id": key[1], "run_id": row["run_id"]}
+        if row["is_current"]:
+            where["dropped_attributes"] = row["dropped_attributes"] or 0
+        if RESOURCE in form:  # told of once: every span names it
+            named.setdefault(form[RESOURCE], {key: (where, row["process"])})
+        for digest in blob_refs(form):
+            named.setdefault(digest, {}).setdefault(key, (where, row["process"]))
     for run_id, seq, text in connection.execute(
         "SELECT run_id, first_seq, parts FROM history WHERE run_id IN (SELECT unnest($1))", [[*run_ids]]
     ).fetchall():
         try:
-            named.update((digest, {"run_id": run_id, "seq": seq}) for digest in json.loads(text)[1::2])
+            for digest in json.loads(text)[1::2]:
+                named.setdefault(digest, {run_id: ({"run_id": run_id, "seq": seq}, None)})
         except (ValueError, TypeError):
             continue  # its sum says so
     damaged: list[str] = []
     there = load_content(connection, named, damaged)
-    for digest, where in named.items():
-        if digest not in there:
-            how = "has been changed" if any(digest in line for line in damaged) else "is not there whole"
-            yield Change(table="blobs", **where, detail=f"the content {digest} {how}")
+    gone = [(digest, *place) for digest, places in named.items() if digest not in there for place in places.values()]
+    lossy = losses(connection, [*{process for _, _, process in gone if process is not None}]) if gone else {}
+    for digest, where, process in gone:
+        changed = any(digest in line for line in damaged)
+        lost = not changed and bool(lossy.get(process or ""))
+        how = "has been changed" if changed else "was lost with its line of the journal" if lost else "is not there whole"
+        yield Change(table="blobs", **where, lost=lost, detail=f"the content {digest} {how}")
 
 
 # ---- what was derived ------------------------------------------------------------------------------------------------

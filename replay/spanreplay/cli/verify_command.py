@@ -47,6 +47,7 @@ def command(context: click.Context, target: str, store: Path | None, as_json: bo
     spanreplay verify traces.json
     """  # noqa: D301
     from spanreplay.cli.target import NoRunInStore, load
+    from spanreplay.replay.rebuilding.changed import with_changes
     from spanreplay.replay.rebuilding.completeness import gaps, losses
     from spanreplay.replay.rebuilding.same_calls import same_calls
     from spanreplay.replay.rebuilding.unasked_calls import unasked_calls
@@ -62,7 +63,7 @@ def command(context: click.Context, target: str, store: Path | None, as_json: bo
     found = gaps(loaded.runs, loaded.records)
     left: list[Unreferred] = []
     if loaded.store is not None and loaded.runs:
-        found = _with_changes(loaded.store, loaded.runs, found)
+        found = with_changes(Store.open(loaded.store), loaded.runs, found)
         left = unreferred(Store.open(loaded.store))
     lost = losses(loaded.fidelity)
     remarks: list[Remark] = [*left, *same_calls(loaded.runs, loaded.records)]
@@ -75,14 +76,6 @@ def command(context: click.Context, target: str, store: Path | None, as_json: bo
     else:
         _print(loaded.runs, found, lost, remarks)
     context.exit(0 if whole else 1)
-
-
-def _with_changes(path: Path, runs: "Sequence[Run]", found: "Mapping[str, Sequence[Gap]]") -> "dict[str, list[Gap]]":
-    from spanreplay.replay.rebuilding.changed import changed
-    from spanreplay.store.store import Store
-
-    by_hand = changed(Store.open(path), runs)
-    return {run_id: [*(gap for gap in by_hand if gap.run_id == run_id), *listed] for run_id, listed in found.items()}
 
 
 def _gone(error: "NoRunInStore", as_json: bool) -> int:

@@ -74,6 +74,15 @@ def test_content_that_no_record_refers_to_is_noted(spanreplay: CommandLine, monk
     assert json.loads(spanreplay("verify", "--json").out)["remarks"] == []
 
 
+def test_what_a_store_lacks_is_not_told_as_dropped_where_it_was_recorded(spanreplay: CommandLine) -> None:
+    long = replace(tool(1), attributes={**tool(1).attributes, "http.body": "body " * 2000})
+    assert spanreplay("import", spanreplay.file("t.json", long)).code == 0
+    with Store.open(spanreplay.store)._database.writing() as connection:
+        connection.execute("DELETE FROM blobs WHERE bytes > 9000").fetchall()
+    done = spanreplay("verify")
+    assert (done.code, "(changed-in-store)" in done.out, "dropped" in done.out) == (1, True, False)
+
+
 def test_results_at_the_end_that_no_model_was_told_are_noted(spanreplay: CommandLine) -> None:
     asks = {a.GEN_AI_OUTPUT_MESSAGES: asking(("c1", "search", {}))}
     path = spanreplay.file("t.json", agent(1, end=100), chat(2, 1, start=10, attributes=asks), tool(3, 1, start=20, call="c1"))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures.runs.spans import agent, chat, tool
-from spanreplay.replay.rebuilding.changed import changed
+from spanreplay.replay.rebuilding.changed import CHANGED, LOST, changed, with_changes
+from spanreplay.replay.rebuilding.completeness import gaps
 from spanreplay.replay.rebuilding.runs import derive_groups, index, load_run
 from spanreplay.spans.record import LogRecord, Resource, SpanRecord
 from spanreplay.store.integrity import Change, changes, name_changes
@@ -153,3 +154,37 @@ def test_very_long_rows_are_looked_at_without_all_of_them_in_memory(tmp_path: Pa
     with store._database.reading() as connection:
         connection.execute("SET memory_limit = '90MB'")  # in a run with 250 MB in one value, the usual 1 GB
         assert changes(connection, ["r"]) == []
+
+
+@pytest.mark.parametrize("dropped", [0, 2])
+def test_content_in_a_damaged_line_is_lost_and_was_dropped_by_no_sdk(tmp_path: Path, dropped: int) -> None:
+    store = Store.open(tmp_path / "store", create=True)
+    writer = JournalWriter(store.path, process=current_process())
+    for span in (LONG, replace(LONG, span_id="d" * 16)):
+        writer.write_span(replace(span, attributes={"http.body": "body " * 5000}, dropped_attributes=dropped), "recorder")
+    writer.close()
+    (journal,) = (store.path / "journal").iterdir()
+    journal.write_bytes(journal.read_bytes().replace(b"body body", b"body BODY", 1))
+    assert store.compact().crc_errors == 1
+    index(store)
+    run = load_run(store, store.run_ids("")[0])
+    (found,) = with_changes(store, [run], gaps([run], store.traces(run.trace_ids))).values()
+    lost = [gap for gap in found if gap.code == LOST]
+    assert [gap.span_id for gap in lost] == ["c" * 16, "d" * 16]
+    assert all("was lost with its line of the journal" in gap.detail and "runs.duckdb" not in gap.advice for gap in lost)
+    counts = [gap.detail for gap in found if gap.code == "dropped-attributes"]
+    assert counts == ["2 attributes were dropped where it was recorded"] * dropped
+    assert CHANGED not in {gap.code for gap in found}
+
+
+def test_content_that_was_deleted_is_not_told_as_lost_by_the_journal(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "store", create=True)
+    store.add([replace(LONG, attributes={"http.body": "body " * 5000})], origin="import")
+    index(store)
+    with store._database.writing() as connection:
+        connection.execute("DELETE FROM blobs WHERE media = 'text/plain'").fetchall()
+    run = load_run(store, store.run_ids("")[0])
+    (found,) = with_changes(store, [run], gaps([run], store.traces(run.trace_ids))).values()
+    codes = {gap.code: gap.advice for gap in found}
+    assert "restore runs.duckdb" in codes[CHANGED]
+    assert not codes.keys() & {LOST, "dropped-attributes"}

@@ -235,12 +235,17 @@ def _of_span(
         (DROPPED_LINKS, span.dropped_links, "links"),
     ):
         if count:
-            yield Gap(code=code, detail=f"{count} {what} were dropped where it was recorded", advice=_ADVICE[code], **where)
+            yield Gap(code=code, detail=dropped(count, what), advice=_ADVICE[code], **where)
     if span.end_ns is None and seq is None:
         yield Gap(code=NEVER_ENDED, detail="started, and no end was recorded", advice=_ADVICE[NEVER_ENDED], **where)
     parent = span.parent_span_id
     if parent is not None and SpanKey(span.trace_id, parent) not in spans and not span.flags & REMOTE_PARENT:
         yield Gap(code=MISSING_PARENT, detail=f"its parent, span {parent}, is not here", advice=_ADVICE[MISSING_PARENT], **where)
+
+
+def dropped(count: int, what: str) -> str:
+    """For people: how many attributes, events or links the SDK that recorded a span dropped."""
+    return f"{count} {what} were dropped where it was recorded"
 
 
 def _once(listed: Iterable[Gap]) -> list[Gap]:

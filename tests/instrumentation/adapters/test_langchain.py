@@ -134,13 +134,17 @@ def test_how_a_call_ended() -> None:
         ask("fail")
 
 
-@pytest.mark.parametrize("module", ["langgraph.prebuilt.tool_node", "langchain.tools.tool_node"])
-def test_a_call_of_a_tool_that_there_is_none_of_is_malformed(module: str, seams: Any) -> None:
+@pytest.mark.parametrize(("module", "name"), [("langgraph.prebuilt.tool_node", "ToolNode"), ("langchain.tools.tool_node", "_ToolNode")])
+def test_a_call_of_a_tool_that_there_is_none_of_is_malformed(module: str, name: str, seams: Any) -> None:
     class ToolNode:
+        __module__ = module
+
         def _validate_tool_call(self, call: Any) -> Any:
             return None if call["name"] == "search" else ToolMessage("No such tool.", tool_call_id=call["id"], name=call["name"])
 
-    seams.module(module, ToolNode=ToolNode)
+    seams.module(module, **{name: ToolNode})
+    if name == "ToolNode":  # imported there too
+        seams.module("langchain.tools.tool_node", _ToolNode=ToolNode)
     seams.install(adapter)
 
     def look_up() -> list[bool]:

@@ -47,8 +47,8 @@ def _patch_tools(module: ModuleType, patches: Patches) -> None:
 
 
 def _patch_tool_node(module: ModuleType, patches: Patches) -> None:
-    node = getattr(module, "ToolNode", None)
-    if node is not None:  # later releases of langchain have none of their own
+    node = getattr(module, "ToolNode", None) or getattr(module, "_ToolNode", None)  # the latter in langchain 1.0.0
+    if node is not None and node.__module__ == module.__name__:  # later releases of langchain have none of their own
         expect(node, "_validate_tool_call", ["self", "call"])
         patches.replace(node, "_validate_tool_call", _observed_look_up)
 

@@ -63,7 +63,7 @@ class Ends:
             equal = (outcome in ("unknown", step.outcome)) and comparable(result) == comparable(step.result)
             fed_from = None if sub_agent is None or equal else self._runs.of(step)
             if isinstance(fed_from, RecordedRun) and sub_agent is not None:
-                self._misses.enter_skipped(fed_from, fed_from.missing_in(sub_agent), f"the end of step {sub_agent.seq}, {name}")
+                self._misses.enter_skipped(fed_from, fed_from.unasked.inside(sub_agent), f"the end of step {sub_agent.seq}, {name}")
             for difference in differing.of_end(run_id, seq, step, outcome, result, self._comparing):
                 self._ledger.differ(difference)
             for difference in raised.of_end(run_id, seq, step, outcome, error, self._comparing):

@@ -6,7 +6,7 @@ Nothing here changes after it was computed. What a replay takes of the record is
 import json
 from bisect import bisect
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Final
 from weakref import ref
@@ -126,6 +126,11 @@ class RunIndex:
     def in_scope(self, scope: str) -> Sequence[Step]:
         """The steps that were made from one place, in the order they began."""
         return self._in_scope.get(scope, ())
+
+    def alike_in(self, scope: str, kind: str, name: str) -> Iterator[Step]:
+        """Those of a sort among them."""
+        sort = sort_of(kind, name)
+        return (s for s in self.in_scope(scope) if sort_of(s.kind, s.name) == sort)
 
     @cached_property
     def gathered(self) -> frozenset[str]:

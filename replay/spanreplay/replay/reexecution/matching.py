@@ -7,32 +7,23 @@ and the report says ``matched_by=input``. Call ids help nobody here: real traces
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice, takewhile
+from itertools import islice
 from typing import Any, Final
 
-from spanreplay.boundary.step import Step as LiveStep
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reasons import ATTESTED
 from spanreplay.replay.reexecution.comparing import EXACT, Comparing
-from spanreplay.replay.reexecution.forks import FORK, NOT_AWAITED, Forked, comes_later, has_siblings, levels_of, over_at, owner_of, scope_of
+from spanreplay.replay.reexecution.forks import FORK, NOT_AWAITED, Forked, comes_later, has_siblings, owner_of, scope_of
 from spanreplay.replay.reexecution.index import index_of, sort_of
 from spanreplay.replay.reexecution.likening import Likening
 from spanreplay.replay.reexecution.matched import Claim, Found, Like, Missed, stub_grades
 from spanreplay.replay.reexecution.overtaking import Overtaking
+from spanreplay.replay.reexecution.repeats import Repeats
+from spanreplay.replay.reexecution.standing import placed
+from spanreplay.replay.reexecution.unasked import Unasked, over_before
 
 _LIKENED: Final = 50
 """Steps elsewhere that are looked at for one whose input counts as equal."""
-
-
-def _over_before(earlier: Step, step: Step) -> bool:
-    """Had ``earlier``, which needed an answer, ended when ``step`` began?"""
-    return (
-        earlier.seq_end is not None
-        and step.seq_start is not None
-        and earlier.process == step.process
-        and earlier.seq_end < step.seq_start
-        and earlier.outcome not in NOT_AWAITED
-    )
 
 
 def _start(step: Step) -> int:
@@ -65,15 +56,12 @@ class RecordedRun:
         self.covered: set[int] = set()
         self._likening = Likening(run, comparing)
         self._stubs = stub_grades(accept_incomplete=accept_incomplete)
-        self._first_free: dict[str, int] = {}
-        self._first_fork: dict[str, int] = {}
-        """Where in the order of a place's tasks and threads the first stands that may still be waited for."""
         self._claims: dict[int, Claim] = {}
         self._shuffled: set[str] = set()
         """Scopes in which which call comes first is chance: one of them was answered by input."""
         self._overtaking = Overtaking()
-        self._misled: set[int] = set()
-        self._repeated: set[int] = set()
+        self.unasked = Unasked(index, self.free, self._shuffled)
+        self.repeats = Repeats(index, self.used)
 
     @property
     def first_process(self) -> str | None:
@@ -113,7 +101,7 @@ class RecordedRun:
             inside: path of the sub-agent it is made in, and the recorded step that one was matched with.
             forked: tells which tasks and threads the replay has started so far.
         """
-        path = _placed(path, inside)
+        path = placed(path, inside)
         found = self._matched(kind, name, path, asked, inside, forked)
         if isinstance(found, Found) or found.kind == "not_replayable" or found.claim is not None:
             return found
@@ -124,14 +112,14 @@ class RecordedRun:
     ) -> Found | Missed:
         at_path = self.by_path.get(path)
         if at_path is not None and self.free(at_path):
-            skipped = self._skipped(at_path)
+            skipped = self.unasked.before(at_path)
             if self.input_of(at_path) == asked:
                 if skipped is None and forked is not None and inside is None:
-                    skipped = self._unforked(at_path, forked)
+                    skipped = self.unasked.fork_before(at_path, forked)
                 if skipped is not None:
                     return Missed(kind="order", step=skipped, instead=at_path)
                 return self._answering(at_path)
-            later = next((s for s in self._alike_in(scope_of(path), kind, name) if self.free(s) and self.input_of(s) == asked), None)
+            later = next((s for s in self.index.alike_in(scope_of(path), kind, name) if self.free(s) and self.input_of(s) == asked), None)
             overtakes = later is not None and self._is_one_of_many(path, kind, name, forked if inside is None else None)
             if later is not None and overtakes and self._is_gathered(path) and self.may_answer(later):
                 return self._own(later)
@@ -152,54 +140,15 @@ class RecordedRun:
                 return Missed(kind="order", step=skipped)
             if skipped is not None:  # what is asked is recorded nowhere, and something else was to come: one call more
                 return self._unknown(kind, name, path, asked, at_path)
-            again = self._asked_just_before(at_path, asked)
+            again = self.repeats.just_before(at_path, asked)
             if len(again) > 1:  # a loop that goes round once more
                 return self._unknown(kind, name, path, asked, at_path)
-            return Missed(kind="input", step=at_path, skipped=self._skipped_inside(at_path), again=again[0] if again else None)
+            return Missed(kind="input", step=at_path, skipped=self.unasked.in_forks_before(at_path), again=again[0] if again else None)
         return (
             self._elsewhere(kind, name, path, asked)
             or self._turned(kind, name, path, asked)
             or self._unknown(kind, name, path, asked, at_path)
         )
-
-    def _asked_just_before(self, step: Step, asked: str | None) -> list[Step]:
-        """The calls of the sort of ``step`` right before it in its place that have answered just this, the last one first."""
-        alike = [s for s in self._alike_in(scope_of(step.path or ""), step.kind, step.name) if _start(s) < _start(step)]
-        return list(takewhile(lambda s: s.seq in self.used and self.input_of(s) == asked, reversed(alike)))
-
-    def one_more(self, step: LiveStep, asked: str | None, inside: tuple[str, Step] | None) -> Step | None:
-        """The step that has answered the call before this one, by its place, though it is this one that asks for it.
-
-        Where a replay goes on after a difference, a call that is one more than recorded takes the answer of the next one. That comes then,
-        at the place behind its own, and all that follows would be off by one.
-
-        Args:
-            step: the call.
-            asked: its comparable input.
-            inside: see :meth:`match`.
-        """
-        path = _placed(step.path, inside)
-        before = self.by_path.get(f"{path[: path.rindex('#')]}#{step.number - 1}")
-        return before if before is not None and before.seq in self._misled and self.input_of(before) == asked else None
-
-    def mislead(self, step: Step) -> None:
-        """Note that a step answers at its place though the call asks something else."""
-        self._misled.add(step.seq)
-
-    def lead_back(self, step: Step) -> None:
-        """The call has come that it answers."""
-        self._misled.discard(step.seq)
-
-    def once_more(self, step: LiveStep, asked: str | None, inside: tuple[str, Step] | None) -> Step | None:
-        """The step that answers a call a second time, where a replay goes on after a difference: the last there that was asked just this.
-
-        None does so more than once: an agent that asks until the answer is another one ends.
-        """
-        alike = reversed(list(self._alike_in(scope_of(_placed(step.path, inside)), step.call.kind, step.call.name)))
-        found = next((s for s in alike if s.seq in self.used and s.seq not in self._repeated and self.input_of(s) == asked), None)
-        if found is not None:
-            self._repeated.add(found.seq)
-        return found
 
     def _is_gathered(self, path: str) -> bool:
         return FORK in path and scope_of(path) in self.index.gathered
@@ -233,7 +182,7 @@ class RecordedRun:
         """A call that a task or thread makes after another that the record has after it."""
         if not self._overtaking:
             return None
-        alike = self._alike_in(scope_of(path), kind, name)
+        alike = self.index.alike_in(scope_of(path), kind, name)
         step = next((s for s in alike if self.free(s) and self._overtaking.passed(s) and self.input_of(s) == asked), None)
         return None if step is None else Missed(kind="order", step=step, instead=self._overtaking.furthest(step))
 
@@ -242,7 +191,7 @@ class RecordedRun:
         at_path = self.by_path.get(path)
         if at_path is not None and self.free(at_path):
             like = self._likening.judge(at_path, self.input_of(at_path), asked)
-            skipped = None if like is None else self._skipped(at_path)
+            skipped = None if like is None else self.unasked.before(at_path)
             if skipped is not None:
                 return Missed(kind="order", step=skipped, instead=at_path)
             if like is not None:
@@ -263,7 +212,7 @@ class RecordedRun:
 
     def at(self, path: str, inside: tuple[str, Step] | None = None) -> Step | None:
         """The recorded step at the place of a live call; the arguments are those of :meth:`match`."""
-        return self.by_path.get(_placed(path, inside))
+        return self.by_path.get(placed(path, inside))
 
     def same(self, kind: str, name: str, asked: str | None) -> Step | None:
         """A step that asked the same and may answer, from wherever; one that has answered already only where no other is left."""
@@ -284,7 +233,7 @@ class RecordedRun:
         alike = self.index.alike(kind, name)
         repeated = [s for s in alike if self.input_of(s) == asked and not self.free(s)]
         scope = scope_of(path)
-        following = list(islice((s for s in self._free_from(scope) if self.free(s)), 3))
+        following = list(islice(self.unasked.in_scope(scope), 3))
         awaited = next((s for s in following if s.outcome not in NOT_AWAITED), None) if scope not in self._shuffled else None
         nearest = tuple((repeated or following or alike)[:3])
         return Missed(kind="already_used" if repeated else "never_recorded", step=None, next=awaited, nearest=nearest)
@@ -298,7 +247,7 @@ class RecordedRun:
         """
         for seq, claim in self._claims.items():
             place = self.by_path.get(claim.path)
-            if place is not None and self.free(place) and _over_before(place, step):
+            if place is not None and self.free(place) and over_before(place, step):
                 answered = self.index.by_seq[seq]
                 if self._overtaking.passed(place) and scope_of(answered.path or "") == scope_of(claim.path):  # nobody else has come to it
                     return Missed(kind="order", step=place, instead=answered)
@@ -316,75 +265,6 @@ class RecordedRun:
         if not self.may_answer(step):
             return Missed(kind="not_replayable", step=step)
         return Found(step=step, by="path")
-
-    def _alike_in(self, scope: str, kind: str, name: str) -> Iterator[Step]:
-        sort = sort_of(kind, name)
-        return (s for s in self.index.in_scope(scope) if sort_of(s.kind, s.name) == sort)
-
-    def _skipped(self, step: Step) -> Step | None:
-        """Among the calls made one after the other from the same place: one that had ended when ``step`` began, and was not asked for."""
-        scope = scope_of(step.path or "")
-        if step.seq_start is None or scope in self._shuffled:
-            return None
-        for earlier in self._free_from(scope):
-            if earlier.seq_start is None or earlier.seq_start >= step.seq_start:
-                return None
-            if _over_before(earlier, step) and self.free(earlier):
-                return earlier
-        return None
-
-    def _unforked(self, step: Step, forked: Forked) -> Step | None:
-        """The same of tasks and threads: one whose calls had all ended when that of ``step`` was started, and that was not started itself.
-
-        A place starts its tasks in the order of its program, so another order is another program.
-        """
-        for parent, fork in levels_of(scope_of(step.path or "")) if self.index.forks else ():
-            siblings = self.index.forks.get(parent)
-            if siblings is None or fork not in siblings or siblings[fork].first is not step:
-                continue
-            order, at = self.index.fork_order[parent], self._first_fork.get(parent, 0)
-            while at < len(order) and (not self.free(siblings[order[at]].first) or forked(parent, order[at])):
-                at += 1
-            self._first_fork[parent] = at
-            if at < len(order) and order[at] != fork and over_at(siblings[order[at]].last, step.process, siblings[fork].born):
-                return siblings[order[at]].first
-        return None
-
-    def _skipped_inside(self, step: Step) -> tuple[Step, ...]:
-        """The same of the tasks and threads that were started from that place: an input that misses their results differs."""
-        scope = scope_of(step.path or "")
-        below = f"{scope}/" if scope else ""
-        found = (
-            s
-            for s in self.steps
-            if self.free(s) and s.path is not None and s.path.startswith(below) and scope_of(s.path) != scope and _over_before(s, step)
-        )
-        return tuple(islice(found, 10))
-
-    def missing_in(self, agent: Step) -> tuple[Step, ...]:
-        """Steps inside a sub-agent that had ended when it did, and were not asked for."""
-        inside = f"{agent.path}/"
-        return tuple(
-            s
-            for s in self.steps
-            if self.free(s)
-            and s.path is not None
-            and s.path.startswith(inside)
-            and s.outcome not in NOT_AWAITED
-            and s.seq_end is not None
-            and agent.seq_end is not None
-            and s.process == agent.process
-            and s.seq_end < agent.seq_end
-        )
-
-    def _free_from(self, scope: str) -> Iterator[Step]:
-        """The steps of a scope in the order they began, from the first that is still free."""
-        steps = self.index.in_scope(scope)
-        first = self._first_free.get(scope, 0)
-        while first < len(steps) and not self.free(steps[first]):
-            first += 1
-        self._first_free[scope] = first
-        return islice(steps, first, None)
 
     def shuffle(self, step: Step) -> None:
         """From now on it is chance which of the calls comes first that are made from the place of a step."""
@@ -442,10 +322,3 @@ class RecordedRun:
         found = self.index.inside(step.seq)
         self.covered.update(found)
         return found
-
-
-def _placed(path: str, inside: tuple[str, Step] | None) -> str:
-    """The path in the record of a call that is made inside a sub-agent."""
-    if inside is not None and inside[1].path is not None and path.startswith(f"{inside[0]}/"):
-        return inside[1].path + path[len(inside[0]) :]
-    return path

@@ -12,7 +12,7 @@ from spanreplay.replay.reexecution.comparing import Comparing
 from spanreplay.replay.reexecution.ledger import Difference, Ledger
 from spanreplay.replay.reexecution.matched import Missed, unable
 from spanreplay.replay.reexecution.matching import RecordedRun
-from spanreplay.replay.reexecution.standing import sub_agent_of
+from spanreplay.replay.reexecution.standing import placed, sub_agent_of
 from spanreplay.replay.reexecution.stopping import Stops
 
 
@@ -34,15 +34,14 @@ class Misses:
 
     def once_more(self, step: LiveStep, recorded: RecordedRun, missed: Missed, asked: str | None) -> Step | None:
         """The step that answers a second time, where all differences are asked for and the agent makes one call more; that is entered."""
-        inside = sub_agent_of(step)
-        found = recorded.one_more(step, asked, inside)
+        path = placed(step.path, sub_agent_of(step))
+        found = recorded.repeats.one_more(path, step.number, asked)
         if found is not None:  # the call before this one was the one more, and has its answer
-            recorded.lead_back(found)
             self._ledger.enter("one_more", run=recorded.run.run_id, step=found.seq)
             return found
         if missed.kind != "already_used" or missed.claim is not None:
             return None
-        found = recorded.once_more(step, asked, inside)
+        found = recorded.repeats.once_more(path, step.call.kind, step.call.name, asked)
         if found is not None:
             self._ledger.differ(differing.of_call(step, missed.kind, None, recorded, asked, differing.unknown_detail(missed), None))
         return found
@@ -82,7 +81,7 @@ class Misses:
             recorded.shuffle(found)
         self.enter_skipped(recorded, missed.skipped, f"step {found.seq}, {found.kind} {found.name}")
         if recorded.input_of(found) != asked:
-            recorded.mislead(found)
+            recorded.repeats.mislead(found)
             made = differing.of_input(step, found, recorded, recorded.input_of(found), asked, self._comparing, None)
             self.enter(made)
         return found

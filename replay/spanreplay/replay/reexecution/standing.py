@@ -28,6 +28,13 @@ def sub_agent_of(step: LiveStep) -> tuple[str, Step] | None:
     return None if parent is None or not isinstance(parent.recorded, Step) else (parent.path, parent.recorded)
 
 
+def placed(path: str, inside: tuple[str, Step] | None) -> str:
+    """The path in the record of a call that is made inside a sub-agent, see :func:`sub_agent_of`."""
+    if inside is not None and inside[1].path is not None and path.startswith(f"{inside[0]}/"):
+        return inside[1].path + path[len(inside[0]) :]
+    return path
+
+
 def passes(step: LiveStep) -> bool:
     """Whether its body runs in a replay, as its inner calls are answered."""
     return step.call.passed or step.call.kind in PASSED

@@ -4,34 +4,35 @@ The interceptor asks at every call, after it has looked for the recorded step an
 recording; one that may not act is refused; one that a fork changes, or injects a fault into, gets that.
 """
 
-import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
 from spanreplay.boundary.call import Answer
 from spanreplay.boundary.scope import current_scope
 from spanreplay.boundary.step import Step as LiveStep
-from spanreplay.content import codec
 from spanreplay.content.canonical import canonical_json
-from spanreplay.instrumentation.mcp_connections import CONNECT
-from spanreplay.instrumentation.tools import known
 from spanreplay.replay.isolation.reachable import Address
 from spanreplay.replay.model import Run, Step
-from spanreplay.replay.reexecution import closed, faults, overrides
-from spanreplay.replay.reexecution.chosen import chosen, unfit
+from spanreplay.replay.reexecution import closed, faults
+from spanreplay.replay.reexecution.acting import Acting
 from spanreplay.replay.reexecution.contradictions import targets_of
-from spanreplay.replay.reexecution.cut import cut_at, cut_of, is_passed, may_have_acted, run_of
+from spanreplay.replay.reexecution.cut import cut_at, cut_of, may_have_acted, run_of
+from spanreplay.replay.reexecution.deciding import as_given, check_decisions, decision_on, failed
 from spanreplay.replay.reexecution.foreign import ForeignRun
-from spanreplay.replay.reexecution.ledger import CHANGE, Ledger
+from spanreplay.replay.reexecution.ledger import Ledger
 from spanreplay.replay.reexecution.matched import Found, Missed
 from spanreplay.replay.reexecution.matching import RecordedRun
-from spanreplay.replay.reexecution.policy import RESULT, Fault, Policy, PolicyError
+from spanreplay.replay.reexecution.policy import RESULT, Fault, Policy
+from spanreplay.replay.reexecution.standing import passes
 from spanreplay.semconv import attributes as names
 
 _MODEL: Final = "model_call"
 _RELAXED: Final = frozenset({"tool_call", "io", "retrieval", "memory", "mcp", "decision", "human"})
 """Kinds that are answered by what they ask, wherever a live model asks for them."""
+_NOT_MISSED: Final = frozenset({"cancelled", "unknown", "abandoned"})
+"""Outcomes of recorded calls that need not come again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,15 +92,13 @@ class Live:
         """A live call gave something else than the recorded one, if only an id: what models are asked after it may differ too."""
         self._runs = runs
         self._ledger = ledger
-        self._hosts = None if hosts is None else {(host.lower(), port) for host, port in hosts}
+        self._acting = Acting(policy, runs, ledger, hosts)
         self._on_leave = on_leave
         self._cut = cut_of(runs, policy)
         needs_run = policy.only is not None or bool(policy.faults) or policy.at is not None
         self._run = run_of(runs, policy).run_id if needs_run else policy.run
         self._faults = {fault.step: fault for fault in policy.faults}
         self._faulted: dict[str, Fault] = {}
-        self._connected = False
-        """A connection to an MCP server is live."""
 
     # ---- in the replay ------------------------------------------------------------------------------------------
 
@@ -145,11 +144,11 @@ class Live:
         run_id, left = (None, None) if run is None else (run.run.run_id, run.left)
         return self._decide(Standing(run_id, found, matched=found is not None, left=left), step)
 
-    def _decide(self, at: "Standing", step: LiveStep) -> Course | None:
+    def _decide(self, at: Standing, step: LiveStep) -> Course | None:
         again = self._faulted.get(str(step.attributes.get(names.STEP_RETRY_OF)))
         if again is not None:
             return self._inject(again, step, None)
-        if step.call.name in self.policy.refuse and not self._passes(step):
+        if step.call.name in self.policy.refuse and not passes(step):
             raise closed.refused(step, closed.why_closed(step, self.policy, self._runs) or "", self._ledger, expected=at.expected)
         if self.policy.is_fork or self._cut is not None:
             return self._fork(step, at)
@@ -163,10 +162,10 @@ class Live:
         Raises:
             CallRefused: it may not.
         """
-        if step.starts_run or self._passes(step):
+        if step.starts_run or passes(step):
             return None
-        self._allow(step)
-        changed = self._change(step)
+        self._acting.allow(step)
+        changed = self._acting.change(step)
         if changed:
             step.learn({names.STEP_CHANGED: canonical_json(changed)})
         step.let_run()
@@ -183,13 +182,13 @@ class Live:
 
     # ---- forks --------------------------------------------------------------------------------------------------
 
-    def _fork(self, step: LiveStep, at: "Standing") -> Course | None:
+    def _fork(self, step: LiveStep, at: Standing) -> Course | None:
         expected = at.expected
         fault = self._faults.get(expected.seq) if expected is not None and at.run_id == self._run else None
         if not self.gone:
             if self._cut is None or not self._is_past(at):
                 return None
-            if expected is not None and self._passes(step):  # it had begun: what it was doing is looked at, call by call
+            if expected is not None and passes(step):  # it had begun: what it was doing is looked at, call by call
                 return None if at.matched else self._let(step, at)
             self.leave(step, at.run_id, expected)
         elif at.matched and expected is not None and self._is_before(at.run_id, expected):
@@ -199,7 +198,7 @@ class Live:
         if self.policy.finish and at.recorded is not None and expected is not None and may_have_acted(at.recorded.run, expected):
             return self._decided(step, at, expected)
         if self._is_changed_result(step, at.run_id, expected):
-            answer = self._chosen(canonical_json(self.policy.changes[RESULT]), step, expected)
+            answer = as_given(canonical_json(self.policy.changes[RESULT]), step, expected, self._runs, self._ledger)
             self._enter(step, at.run_id, expected, changed={RESULT: self.policy.changes[RESULT]}, given="set")
             return Course(answer=answer)
         if at.matched and step.call.name in self.policy.stub:
@@ -212,13 +211,13 @@ class Live:
             return False
         return self._cut.before(run_id or "", matched.step)
 
-    def _is_past(self, at: "Standing") -> bool:
+    def _is_past(self, at: Standing) -> bool:
         """Is a call, made while everything so far was answered, at or behind the cut?"""
         cut = self._cut
         assert cut is not None  # noqa: S101 — asked by the caller
         if at.expected is not None:
             return not cut.before(at.run_id or "", at.expected)
-        return at.left is not None and not any(cut.before(at.run_id or "", s) for s in at.left(NOT_MISSED))
+        return at.left is not None and not any(cut.before(at.run_id or "", s) for s in at.left(_NOT_MISSED))
 
     def is_over(self, run: Run) -> bool:
         """Whether all of a run is behind the cut, so that it is not to be compared."""
@@ -234,7 +233,7 @@ class Live:
         Raises:
             CallRefused: a decision gives what the tool that it is about does not; nothing has been live by then.
         """
-        self._check_decisions(step)
+        check_decisions(step, self.policy, self._runs, self._ledger)
         self.gone = True
         if self._cut is None and expected is not None:
             run = next((r for r in self._runs if r.run_id == run_id), None)
@@ -243,47 +242,25 @@ class Live:
         self._ledger.enter("left", run=run_id, step=seq, name=f"{step.call.kind} {step.call.name}")
         self._on_leave()
 
-    def _check_decisions(self, step: LiveStep) -> None:
-        for decision in self.policy.decisions:
-            of = next((s for run in self._runs for s in run.steps if decision.is_on(run.run_id, s.seq, self.policy.run)), None)
-            if of is None or decision.choice != "done":
-                continue
-            problems = list(unfit(json.loads(decision.result), known(of.name)))
-            if problems and all(problems):
-                raise closed.refused(step, str(problems[0]), self._ledger, action=CHANGE, expected=of) from problems[0]
-
     def after_leaving(self, step: LiveStep, recorded: RecordedRun | None, expected: Step | None) -> Answer | None:
         """The first difference was met, and it goes on as a fork: what becomes of the call that differs."""
         self.leave(step, None if recorded is None else recorded.run.run_id, expected)
         at = Standing(None if recorded is None else recorded.run.run_id, expected, matched=False, recorded=recorded)
         return None if step.starts_run else self._let(step, at).answer
 
-    def _decided(self, step: LiveStep, at: "Standing", expected: Step) -> Course:
-        run_id = at.run_id or ""
-        decision = next((d for d in self.policy.decisions if d.is_on(run_id, expected.seq, self.policy.run)), None)
-        if decision is None:  # whoever resumes a run has asked for all of them before it began
-            why = f"step {expected.seq} began, may have acted, and never ended; decide: --decide {expected.seq}=done:JSON, =again or =fail"
-            raise closed.refused(step, why, self._ledger)
+    def _decided(self, step: LiveStep, at: Standing, expected: Step) -> Course:
+        decision = decision_on(at.run_id or "", step, expected, self.policy, self._ledger)
         if decision.choice == "again":
             return self._let(step, at)
-        answer = self._chosen(decision.result, step, expected) if decision.choice == "done" else _failed(step)
+        answer = as_given(decision.result, step, expected, self._runs, self._ledger) if decision.choice == "done" else failed(step)
         self._enter(step, at.run_id, expected, changed={"decision": decision.choice}, given="decided")
         return Course(answer=answer)
-
-    def _chosen(self, text: str, step: LiveStep, expected: Step | None) -> Answer:
-        recorded = (s for s in (expected, *(s for run in self._runs for s in run.steps)) if s is not None)
-        same = (s.typed_result for s in recorded if (s.kind, s.name) == (step.call.kind, step.call.name))
-        like = next((text for text in same if text is not None), None)
-        try:
-            return chosen(text, step, like)
-        except PolicyError as error:
-            raise closed.refused(step, str(error), self._ledger, action=CHANGE, expected=expected) from error
 
     # ---- mixes --------------------------------------------------------------------------------------------------
 
     def _is_live(self, step: LiveStep, run_id: str | None, expected: Step | None) -> bool:
         policy, call = self.policy, step.call
-        if self._passes(step):
+        if passes(step):
             return False
         if policy.only is not None and expected is not None and (run_id, expected.seq) == (self._run, policy.only):
             return True
@@ -301,18 +278,19 @@ class Live:
 
     # ---- a live call --------------------------------------------------------------------------------------------
 
-    def _let(self, step: LiveStep, at: "Standing") -> Course:
+    def _let(self, step: LiveStep, at: Standing) -> Course:
         """Let a call run."""
         recorded, expected = at.recorded, at.expected
         if expected is not None:
             step.recorded = expected
-        if self._passes(step):
+        if passes(step):
             if recorded is not None and expected is not None:
                 recorded.used.add(expected.seq)
                 self._ledger.enter("used", run=recorded.run.run_id, step=expected.seq, by="path")
             return Course()
-        self._allow(step, expected)
-        changed = self._change(step, at)
+        self._acting.allow(step, expected)
+        seq, name = None if expected is None else expected.seq, f"{step.call.kind} {step.call.name}"
+        changed = self._acting.change(step, partial(self._ledger.enter, "withdrawn", run=at.run_id, step=seq, name=name))
         if recorded is not None and expected is not None:
             recorded.used.add(expected.seq)
             covered = recorded.cover(expected)
@@ -322,53 +300,6 @@ class Live:
         self.drifted = self.drifted or (step.call.kind == _MODEL and not self.policy.models)
         step.let_run()
         return Course()
-
-    def _allow(self, step: LiveStep, expected: Step | None = None) -> None:
-        why = closed.why_closed(step, self.policy, self._runs)
-        if why is not None:
-            raise closed.refused(step, why, self._ledger, expected=expected)
-        self._connect(step)
-        host = step.call.attributes.get(names.SERVER_ADDRESS)
-        if step.call.kind == _MODEL and isinstance(host, str) and self._hosts is not None and not self.policy.finish:
-            port = step.call.attributes.get(names.SERVER_PORT)
-            if not {(host.lower(), port), (host.lower(), 0)} & self._hosts:
-                why = f"the model is asked at {host}:{port}, where the recorded run asked none; to let it: --allow-host {host}:{port}"
-                raise closed.refused(step, why, self._ledger, action="connect", expected=expected)
-
-    def _connect(self, step: LiveStep) -> None:
-        """A request to an MCP server needs a live connection: one that was answered leads nowhere, and would be waited for for ever."""
-        if step.call.kind == "mcp" and step.call.name == CONNECT:
-            self._connected = True
-        elif not self._connected and names.MCP_METHOD_NAME in step.call.attributes:
-            where = "whose connection was answered from the record; begin at the step that connects, or before"
-            why = f"{step.call.name} is of an MCP server {where}"
-            raise closed.refused(step, why, self._ledger, action="connect")
-
-    def _change(self, step: LiveStep, at: "Standing | None" = None) -> dict[str, Any]:
-        """Have the request of a model call changed on its way; tells what is changed."""
-        wanted = {key: value for key, value in self.policy.changes.items() if key != RESULT}
-        if not wanted or step.call.kind != _MODEL:
-            return {}
-        provider = step.call.attributes.get(names.WIRE_PROVIDER)
-        if not isinstance(provider, str):
-            why = f"{', '.join(wanted)} of {step.call.name} cannot be changed: it is asked in this process, not over HTTP; change the agent"
-            raise closed.refused(step, why, self._ledger, action=CHANGE)
-        try:
-            made = overrides.rewrite(wanted, provider)
-        except PolicyError as error:
-            raise closed.refused(step, str(error), self._ledger, action=CHANGE) from error
-
-        def rewritten(target: str, body: bytes) -> tuple[str, bytes]:
-            try:
-                return made(target, body)
-            except PolicyError as error:
-                if at is not None:
-                    seq = None if at.expected is None else at.expected.seq
-                    self._ledger.enter("withdrawn", run=at.run_id, step=seq, name=f"{step.call.kind} {step.call.name}")
-                raise closed.refused(step, str(error), self._ledger, action=CHANGE) from error
-
-        step.rewrite = rewritten
-        return wanted
 
     def _inject(self, fault: Fault, step: LiveStep, expected: Step | None) -> Course:
         self._faulted[step.span_id] = fault
@@ -380,9 +311,6 @@ class Live:
     def _is_changed_result(self, step: LiveStep, run_id: str | None, expected: Step | None) -> bool:
         changes, at = self.policy.changes, self.policy.at
         return RESULT in changes and expected is not None and run_id == self._run and expected.seq == at and step.call.kind != _MODEL
-
-    def _passes(self, step: LiveStep) -> bool:
-        return step.call.passed or step.call.kind in ("agent", "handoff")
 
     def _enter(
         self,
@@ -416,15 +344,3 @@ class Live:
             return self.policy.target
         recorded = targets_of(self._runs, step.call.name)
         return next(iter(recorded)) if len(recorded) == 1 else None
-
-
-NOT_MISSED: Final = frozenset({"cancelled", "unknown", "abandoned"})
-"""Outcomes of recorded calls that need not come again."""
-
-
-def _failed(step: LiveStep) -> Answer:
-    error = RuntimeError(f"{step.call.name} was interrupted by a crash, and is taken to have failed")
-    return Answer(outcome="error", error=codec.encode_exception(error).text)
-
-
-__all__ = ["Course", "Live", "is_passed"]

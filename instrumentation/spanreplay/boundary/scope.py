@@ -19,6 +19,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
+from spanreplay.boundary.comprehensions import plain
+
 if TYPE_CHECKING:
     from spanreplay.boundary.session import RunContext, Session
     from spanreplay.boundary.step import Step
@@ -139,7 +141,7 @@ class Scope:
 
 @lru_cache(maxsize=1024)
 def _fork_label(name: str) -> str:
-    return "~" + name.translate(_ESCAPES)
+    return "~" + plain(name).translate(_ESCAPES)
 
 
 @lru_cache(maxsize=1024)

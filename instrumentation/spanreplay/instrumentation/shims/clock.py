@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from spanreplay.boundary.boundary import here
 from spanreplay.boundary.clock_reads import ClockReads, Reader
+from spanreplay.boundary.comprehensions import plain
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.session import Session
 from spanreplay.instrumentation.patching import Patches
@@ -165,7 +166,7 @@ def reading(frame: FrameType | None) -> tuple[Scope | None, str]:
     scope = here()
     if scope is None or in_body(scope):
         return None, ""
-    return scope, f"{frame.f_code.co_filename.rpartition(os.sep)[2]}:{frame.f_code.co_qualname}"
+    return scope, f"{frame.f_code.co_filename.rpartition(os.sep)[2]}:{plain(frame.f_code.co_qualname)}"
 
 
 def in_body(scope: Scope) -> bool:

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary, WeakSet, ref
 
 from spanreplay.boundary import loops
 from spanreplay.boundary import scope as scopes
+from spanreplay.boundary.comprehensions import plain
 from spanreplay.boundary.orders import Channel, Wait, channel_of
 from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.session import Session
@@ -137,7 +138,7 @@ def _function() -> str:
     frame = sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _BETWEEN:
         frame = frame.f_back
-    return frame.f_code.co_qualname
+    return plain(frame.f_code.co_qualname)
 
 
 _inside: ContextVar[tuple[Deadline, ...]] = ContextVar("spanreplay.deadlines", default=())

@@ -23,6 +23,7 @@ import wrapt
 
 from spanreplay.boundary.boundary import here
 from spanreplay.boundary.clock_reads import Reader
+from spanreplay.boundary.comprehensions import plain
 from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation.patching import Patches, looking_once
 from spanreplay.instrumentation.shims.loop_time import LoopTime
@@ -96,7 +97,7 @@ def _told(family: Family, now_ns: Callable[[], int], code: CodeType) -> int | No
         scope = here()
         if scope is None:
             return None
-        now, function = now_ns(), f"{code.co_filename.rpartition(os.sep)[2]}:{code.co_qualname}"
+        now, function = now_ns(), f"{code.co_filename.rpartition(os.sep)[2]}:{plain(code.co_qualname)}"
         return next((told for teller in reversed(_tellers) if (told := teller(family, now, scope, function)) is not None), None)
     except Exception:  # noqa: BLE001 — telemetry never breaks the agent
         return None

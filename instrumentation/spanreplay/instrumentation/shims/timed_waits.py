@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from spanreplay.boundary import loops
 from spanreplay.boundary import scope as scopes
+from spanreplay.boundary.comprehensions import plain
 from spanreplay.boundary.orders import channel_of
 from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation.patching import Patches
@@ -84,7 +85,7 @@ def _look(name: str, frame: FrameType | None) -> _Look | None:
         return None
     if not is_own(frame) and not frame.f_code.co_filename.endswith(_LIMITING):
         return None
-    what = f"{name} {frame.f_code.co_qualname}"
+    what = f"{name} {plain(frame.f_code.co_qualname)}"
     return _Look(scope, what) if scope.next(f"!{what}") < _MOST else None
 
 

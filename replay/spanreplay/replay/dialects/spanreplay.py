@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple, get_args
 
 from spanreplay.boundary.call import INTENT_EFFECTS, Kind, OutcomeName
+from spanreplay.boundary.comprehensions import plain
 from spanreplay.replay.model import Grade, Json, Reason, Wire
 from spanreplay.replay.reading.dialect import RunDraft, StepDraft
 from spanreplay.replay.reading.evidence import proof, typed_view
@@ -94,11 +95,11 @@ def _step(span: SpanRecord, fields: Fields, kind: Kind) -> StepDraft:
         resources=_list(fields.json(a.STEP_RESOURCES)),
         versions=step_versions(span, fields),
         attempt=fields.integer(a.STEP_ATTEMPT) or 1,
-        path=fields.text(a.STEP_PATH),
+        path=_names(fields, a.STEP_PATH),
         process=fields.identifier(a.PROCESS_ID),
         seq_fork=fields.integer(a.STEP_FORK),
-        clock_reads=fields.text(a.STEP_CLOCK),
-        orders=fields.text(a.STEP_ORDER),
+        clock_reads=_names(fields, a.STEP_CLOCK),
+        orders=_names(fields, a.STEP_ORDER),
         passed=span.attributes.get(a.STEP_PASSED) is True,
         seq_start=fields.integer(a.STEP_SEQ_START),
         seq_end=fields.integer(a.STEP_SEQ_END),
@@ -119,6 +120,11 @@ def _step(span: SpanRecord, fields: Fields, kind: Kind) -> StepDraft:
         retry_of_span=fields.identifier(a.STEP_RETRY_OF),
         response_id=fields.identifier(a.GEN_AI_RESPONSE_ID),
     )
+
+
+def _names(fields: Fields, name: str) -> str | None:
+    """A text in which functions are named, as every version of Python names them."""
+    return plain(fields.text(name) or "") or None
 
 
 def _answered_from(fields: Fields) -> tuple[str, int] | None:
@@ -259,7 +265,7 @@ def _with_run(draft: StepDraft, span: SpanRecord, fields: Fields) -> StepDraft:
         versions=draft.versions,
         grade=draft.grade,
         reasons=draft.reasons,
-        path=fields.text(a.RUN_PATH),
+        path=_names(fields, a.RUN_PATH),
         command_id=fields.identifier(a.RUN_COMMAND_ID),
         is_command=fields.true(a.RUN_COMMAND),
         exit_code=fields.integer(a.RUN_EXIT_CODE),
@@ -271,8 +277,8 @@ def _with_run(draft: StepDraft, span: SpanRecord, fields: Fields) -> StepDraft:
         seed=fields.text(a.RUN_SEED),
         random_seeded=fields.true(a.RUN_RANDOM_SEEDED),
         hash_seed=fields.text(a.RUN_HASH_SEED),
-        clock_reads=tuple(text for text in (fields.text(a.STEP_CLOCK), fields.text(a.RUN_CLOCK)) if text is not None),
-        orders=tuple(text for text in (fields.text(a.STEP_ORDER), fields.text(a.RUN_ORDER)) if text is not None),
+        clock_reads=tuple(text for text in (_names(fields, a.STEP_CLOCK), _names(fields, a.RUN_CLOCK)) if text is not None),
+        orders=tuple(text for text in (_names(fields, a.STEP_ORDER), _names(fields, a.RUN_ORDER)) if text is not None),
         code=fields.json(a.RUN_CODE),
         state=fields.json(a.RUN_STATE),
         variables=fields.json(a.RUN_VARIABLES),

@@ -246,8 +246,8 @@ def on_the_thread_without_fast() -> Ratio:
 def _searching(*, fast: bool) -> Redactor:
     """A redactor that searches texts in one way from the first on; in an application it is the slower one for the first 4 MB."""
     redactor = Redactor(RedactionPolicy.default())
-    redactor._hints = Hints(redactor._hints.known, after=0 if fast else 1 << 62)
-    assert not fast or redactor._hints.has_automaton
+    redactor._search.hints = Hints(redactor._search.hints.known, after=0 if fast else 1 << 62)
+    assert not fast or redactor._search.hints.has_automaton
     return redactor
 
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from spanreplay.content._automaton import Automaton
 from spanreplay.content._fields import NamedFinder
 from spanreplay.content._hints import Hint, Hints, preceded
-from spanreplay.content._tokens import TOKENS, TokenFinder
+from spanreplay.content._token_forms import TOKENS
+from spanreplay.content._tokens import TokenFinder
 from spanreplay.content.redaction import RedactionPolicy, Redactor
 
 POLICY: Final = RedactionPolicy(salt="00", members=(*RedactionPolicy(salt="").members, "contrase\u00f1a", "\u00e9", "x-\u00fc", "a", "?k"))
@@ -108,7 +109,7 @@ def test_whatever_is_found_has_a_hint(hints: Hints, text: str, more: int, in_jso
 @given(st.sampled_from(WORDS), TEXTS, st.sampled_from((0, 10_000)), st.booleans())
 def test_whether_a_value_has_a_secret_is_found_out_as_it_is_taken_out(hints: Hints, name: str, text: str, more: int, learns: bool) -> None:
     redactor = Redactor(POLICY)
-    redactor._hints = hints
+    redactor._search.hints = hints
     if learns:
         redactor.learn(text[:12])
     for value in (text, text + "://a:b@", text + " " * more):

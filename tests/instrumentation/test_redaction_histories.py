@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanreplay.content import _histories, redaction
+from spanreplay.content import _answers, _histories, redaction
 from spanreplay.content.redaction import RedactionPolicy, Redactor
 
 _POLICY = RedactionPolicy(salt="5a17")
@@ -56,7 +56,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redaction, "LONG", 8)
     monkeypatch.setattr(_histories, "LONG", 8)
     monkeypatch.setattr(_histories, "_LEAST", 4)
-    monkeypatch.setattr(redaction, "_CACHE_TEXT", 0)
+    monkeypatch.setattr(_answers, "_TEXT", 0)
 
 
 _TEXTS = st.lists(st.sampled_from(_PIECES), min_size=2, max_size=14).map("".join)
@@ -79,13 +79,13 @@ def test_a_text_that_grows_is_redacted_as_a_whole_is(grown: list[str], last: str
 
 def test_only_what_is_new_is_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    real = Redactor._spans
+    real = Redactor._found
 
-    def spans(self: Redactor, text: str, learnt: tuple[str, ...], *, is_cut: bool = False) -> object:
+    def found(self: Redactor, text: str, learnt: tuple[str, ...], *, is_cut: bool = False) -> object:
         seen.append(len(text))
         return real(self, text, learnt, is_cut=is_cut)
 
-    monkeypatch.setattr(Redactor, "_spans", spans)
+    monkeypatch.setattr(Redactor, "_found", found)
     chance, redactor = random.Random(1), Redactor(_POLICY)
     talks: list[list[dict[str, str]]] = [[{"role": "system", "content": "x" * 500}] for _ in range(3)]
     for _ in range(30):

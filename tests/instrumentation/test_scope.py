@@ -3,14 +3,19 @@
 import asyncio
 import os
 import threading
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spanreplay.boundary import scope as scopes
 from spanreplay.boundary.scope import Scope, step_label
 from spanreplay.boundary.session import RunContext, Session
+from spanreplay.instrumentation import tool
+from support.taped import recorded
 
 
 def root() -> Scope:
@@ -106,3 +111,42 @@ def test_a_callback_of_the_loop_has_no_task_and_a_scope_all_the_same() -> None:
     finally:
         scopes.leave(token)
     assert seen == [top]
+
+
+def test_what_is_waited_for_with_a_limit_has_one_place_in_every_python() -> None:
+    """A task of its own, or none, as this version of ``asyncio.wait_for`` has it."""
+
+    @tool(effect="read")
+    async def ask() -> None:
+        pass
+
+    class Later:
+        def __await__(self) -> Generator[Any, None, None]:
+            return ask().__await__()
+
+    async def twice() -> None:
+        await ask()
+        await ask()
+
+    async def agent() -> None:
+        await asyncio.wait_for(twice(), 60)
+        await asyncio.wait_for(twice(), None)
+        await asyncio.wait_for(asyncio.create_task(twice()), 60)
+        await asyncio.wait_for(Later(), 60)
+        await asyncio.gather(*(asyncio.wait_for(twice(), 60) for _ in range(2)))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(twice(), 0)
+        await asyncio.wait_for(twice(), 60)
+        await ask()
+
+    here = "test_what_is_waited_for_with_a_limit_has_one_place_in_every_python.<locals>"
+    call, task, waits = "tool_call:ask", f"~{here}.twice", "~wait_for"
+    assert recorded(agent).paths == [
+        *[f"{task}#0/{call}#{number}" for number in range(2)],
+        *[f"{call}#{number}" for number in range(2)],
+        *[f"{task}#1/{call}#{number}" for number in range(2)],
+        f"~_wrap_awaitable#0/{call}#0",
+        *[f"{waits}#{n}/{task}#0/{call}#{number}" for n in range(2) for number in range(2)],
+        *[f"{task}#3/{call}#{number}" for number in range(2)],
+        f"{call}#2",
+    ]

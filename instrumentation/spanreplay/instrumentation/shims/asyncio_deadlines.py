@@ -9,9 +9,12 @@ from typing import Any, Final
 from spanreplay.boundary import scope as scopes
 from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims import deadlines
+from spanreplay.instrumentation.shims.tasks import name_of
 
 _AT_ONCE_S: Final = 1.0
 """Within which a deadline expires that is now."""
+_AWAITABLE: Final = "_wrap_awaitable"
+"""What Python 3.11 makes a task of where no coroutine is waited for."""
 _patches = Patches()
 
 
@@ -138,13 +141,32 @@ async def _in_time(original: Callable[..., Any], given: "asyncio.Future[Any]", s
         deadlines.leave(deadline)
 
 
+# ---- asyncio.wait_for of later ones, which awaits in the task itself what that made a task of ----------------------
+
+
+def _placing(original: Callable[..., Any]) -> Callable[..., Any]:
+    """The calls of what is waited for have the places that they have in Python 3.11."""
+
+    @functools.wraps(original)
+    async def wait_for(fut: Awaitable[Any], timeout: float | None) -> Any:  # noqa: ASYNC109 — its own
+        scope = scopes.current_scope() if scopes.process.active else None
+        if scope is None or timeout is None or timeout <= 0 or asyncio.isfuture(fut):
+            return await original(fut, timeout)
+        token = scopes.enter(scope.fork(name_of(fut) if asyncio.iscoroutine(fut) else _AWAITABLE))
+        try:
+            return await original(fut, timeout)
+        finally:
+            scopes.leave(token)
+
+    return wait_for
+
+
 def install() -> None:
     """Patch asyncio."""
     _patches.replace(asyncio.Timeout, "__aenter__", _entering)
     _patches.replace(asyncio.Timeout, "__aexit__", _leaving_in_time)
     _patches.replace(asyncio.Timeout, "_on_timeout", _expiring)
-    if sys.version_info < (3, 12):
-        _patches.rebind(asyncio.tasks, "wait_for", _limiting, everywhere=True)
+    _patches.rebind(asyncio.tasks, "wait_for", _limiting if sys.version_info < (3, 12) else _placing, everywhere=True)
 
 
 def uninstall() -> None:

@@ -42,7 +42,7 @@ def _forking(original: Callable[..., Any]) -> Callable[..., Any]:
             scope = of_callback(scope)
         if kwargs.get("context") is not None:  # the caller's own context: not ours to write to
             return _in_context(original, scope, self, coro, kwargs)
-        child = scope.fork(_name_of(coro))
+        child = scope.fork(name_of(coro))
         token = in_force.set(child)
         try:
             return _watched(original(self, coro, **kwargs), coro, child)
@@ -55,7 +55,7 @@ def _forking(original: Callable[..., Any]) -> Callable[..., Any]:
 def _in_context(original: Callable[..., Any], scope: Scope, loop: Any, coro: Any, kwargs: dict[str, Any]) -> Any:
     if not loop.is_running():  # the main task of asyncio.run
         return original(loop, coro, **kwargs)
-    child = scope.fork(_name_of(coro))
+    child = scope.fork(name_of(coro))
     task = original(loop, coro, **kwargs)
     scopes.of_task[task] = child
     return _watched(task, coro, child)
@@ -68,7 +68,8 @@ def _watched(task: Any, coro: Any, scope: Scope) -> Any:
     return named(task, scope.path)
 
 
-def _name_of(coro: Any) -> str:
+def name_of(coro: Any) -> str:
+    """What the scope of a task is called that runs this."""
     try:
         return coro.__qualname__  # type: ignore[no-any-return]
     except AttributeError:
@@ -94,7 +95,7 @@ def _spawning(original: Callable[..., Any]) -> Callable[..., Any]:
         scope = scopes.current_scope() if scopes.process.active and _is_eager() else None
         if scope is None:
             return original(self, coro, *args, **kwargs)
-        token = scopes.enter(scope.fork(_name_of(coro)))
+        token = scopes.enter(scope.fork(name_of(coro)))
         try:
             return original(self, coro, *args, **kwargs)
         finally:

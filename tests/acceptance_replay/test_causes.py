@@ -3,7 +3,6 @@
 import http.server
 import json
 import sys
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from acceptance.commands import Desk
+from support.loopback import LoopbackServer
 from support.repository import Repository
 from support.size import FULL
 
@@ -130,17 +130,12 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
     packages = str(desk.root / "packages")
-    url = f"http://127.0.0.1:{server.server_address[1]}"
-    desk.environment.update({"MODEL_URL": url, "PYTHONPATH": packages, "PYTHONDONTWRITEBYTECODE": "1", "GIT_CONFIG_GLOBAL": "/dev/null"})
-    done = desk.record([sys.executable, "agent.py"])
+    desk.environment.update({"PYTHONPATH": packages, "PYTHONDONTWRITEBYTECODE": "1", "GIT_CONFIG_GLOBAL": "/dev/null"})
+    with LoopbackServer(Model) as server:
+        desk.environment["MODEL_URL"] = server.url
+        done = desk.record([sys.executable, "agent.py"])
     assert done.out == "It is lost.\n", str(done)
-    server.shutdown()
-    server.server_close()
-    thread.join()
     return made
 
 

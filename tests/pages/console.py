@@ -12,11 +12,12 @@ import re
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from support.loopback import LoopbackServer
 
 ROOT = Path(__file__).parent.parent.parent
 _BLOCK = re.compile(r"^```(console|python)(?: title=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -134,15 +135,8 @@ class _Model(http.server.BaseHTTPRequestHandler):
 @contextmanager
 def model_server() -> Iterator[int]:
     """The scripted model and an OTLP endpoint on one loopback port."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Model)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with LoopbackServer(_Model) as server:
         yield server.server_address[1]
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def run(page: str, folder: Path, commands: Path | None = None) -> Iterator[tuple[Command, str]]:

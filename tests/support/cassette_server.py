@@ -10,13 +10,15 @@ import socket
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
 import yaml
+
+from support.loopback import LoopbackServer
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MODEL_PATHS: Final = ("/chat/completions", "/responses", "/messages", ":generateContent", ":streamGenerateContent")
@@ -97,9 +99,7 @@ class CassetteServer:
         self.requests: list[tuple[str, str]] = []
         self._left: dict[str, list[Recorded]] = {}
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._server = LoopbackServer(self._handler())
         self.port: int = self._server.server_address[1]
 
     def serve(self, name: str, responses: Sequence[Recorded]) -> None:
@@ -124,13 +124,11 @@ class CassetteServer:
         return len(self._left[name])
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._server.__enter__()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self._server.__exit__(kind, error, trace)
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         owner = self

@@ -1,16 +1,16 @@
 """An MCP server on loopback that answers as a recorded one did: each method with its recorded results, the last one again and again."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
 from support.cassette_server import body_of
+from support.loopback import LoopbackServer
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Results = dict[str, list[Any]]
@@ -81,13 +81,5 @@ def handler(results: Results) -> type[BaseHTTPRequestHandler]:
 @contextmanager
 def serving(kind: type[BaseHTTPRequestHandler]) -> Iterator[int]:
     """A server on a free port of 127.0.0.1, which is given."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with LoopbackServer(kind) as server:
         yield server.server_address[1]
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

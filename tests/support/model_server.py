@@ -5,9 +5,11 @@ import json
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, Self
+
+from support.loopback import LoopbackServer
 
 
 class Drop:
@@ -53,14 +55,12 @@ class ModelServer:
         self._script: list[Scripted] = []
         self._lock = threading.Lock()
         self._closing = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._server = LoopbackServer(self._handler())
 
     @property
     def url(self) -> str:
         """Address of the server, without a path."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return self._server.url
 
     def script(self, *responses: Scripted) -> None:
         """Give these responses from now on."""
@@ -73,14 +73,12 @@ class ModelServer:
             return self._script.pop(0) if len(self._script) > 1 else self._script[0]
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._server.__enter__()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._closing.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self._server.__exit__(kind, error, trace)
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         model_server = self

@@ -22,6 +22,7 @@ from spanreplay.semconv import attributes as a
 from spanreplay.spans import otlp_proto
 from spanreplay.spans.record import LogRecord, SpanRecord
 from support.command_line import CommandLine
+from support.loopback import LoopbackServer
 
 PROTOBUF = "application/x-protobuf"
 OK = (200, {"Content-Type": PROTOBUF}, b"")
@@ -66,18 +67,12 @@ def http_receiver() -> Iterator[Receiver]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    receiver.endpoint = f"http://127.0.0.1:{server.server_address[1]}"
-    try:
-        yield receiver
-    finally:
-        receiver.done.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with LoopbackServer(Handler) as server:
+        receiver.endpoint = server.url
+        try:
+            yield receiver
+        finally:
+            receiver.done.set()
 
 
 @pytest.fixture

@@ -80,6 +80,7 @@ ACTS = {
     "kill": lambda: os.kill(victim, signal.SIGKILL),
     "killpg": lambda: os.killpg(os.getpgid(victim), signal.SIGTERM),
     "pidfd": lambda: signal.pidfd_send_signal(os.pidfd_open(victim), signal.SIGKILL),
+    "remote_exec": lambda: sys.audit("sys.remote_exec", victim, str(outside / "old")),  # as Python 3.14 announces it
     "open w": lambda: open(outside / "new", "w"),
     "open a": lambda: open(old, "a"),
     "open r+": lambda: open(old, "r+b"),

@@ -234,6 +234,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "os.kill": _kill,
     "os.killpg": _killpg,
     "resource.prlimit": _limits,
+    "sys.remote_exec": _controls(0),  # Python 3.14
     "syslog.syslog": _plain("syslog", 1),
     # Not audit events: functions that raise none and are wrapped instead, see hook.py.
     "_posixsubprocess.fork_exec": _process(0),

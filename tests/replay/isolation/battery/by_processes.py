@@ -153,14 +153,14 @@ def multiprocessing_fork(w: World) -> None:
 def multiprocessing_spawn(w: World) -> None:
     child = multiprocessing.get_context("spawn").Process(target=make, args=(str(w.out / "made"),))
     child.start()
-    child.join(8)
+    child.join(18)  # on a busy machine
 
 
 @act()
 def multiprocessing_forkserver(w: World) -> None:
     child = multiprocessing.get_context("forkserver").Process(target=make, args=(str(w.out / "made"),))
     child.start()
-    child.join(8)
+    child.join(18)  # on a busy machine
 
 
 @act()

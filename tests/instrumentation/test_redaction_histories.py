@@ -116,5 +116,5 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(300):
         redactor.text(f'{{"n": {number}, "messages": [{{"role": "a", "content": "{"x" * 90}"}}, {{"role": "b"}}]}}')
         histories = redactor._answers.histories
-        held = sum(len(known.text) for alike in histories._known.values() for known in alike)
+        held = sum(len(piece.text) for alike in histories._known.values() for pieces, _ in alike for piece in pieces)
         assert held == histories._held <= 5_000

@@ -83,7 +83,7 @@ _B: Final = (
     Hint(
         r"b(?:earer|asic)[\t-\r ]",
         rf"bearer{_GAP}{{1,12}}(?:[a-z._~+/=\\-]{{0,23}}[0-9]|[a-z0-9._~+/=\\-]{{20}})"
-        rf"|basic{_GAP}{{1,12}}(?:[a-z0-9+/]{{4}})*(?:[a-z0-9+/]{{4}}|[a-z0-9+/]{{3}}=|[a-z0-9+/]{{2}}==)(?:[^a-z0-9+/]|$)",
+        rf"|basic{_GAP}{{1,12}}(?:[a-z0-9+/]{{4}})*(?:[a-z0-9+/]{{4}}(?:[^a-z0-9+/]|$)|[a-z0-9+/]{{3}}=|[a-z0-9+/]{{2}}==)",
     ),
 )
 """What the checks ask of a token, too: prose has these words often, source code the names below."""

@@ -5,7 +5,6 @@ full size, which is the size that is claimed: 200 tasks and 100 replays.
 """
 
 import json
-import shutil
 import subprocess
 import sys
 import threading
@@ -18,6 +17,7 @@ import pytest
 from instrumentation import concurrent_agents
 from spanreplay.instrumentation import tool
 from support.environments import environment
+from support.newer_python import newer_python
 from support.size import FULL
 from support.taped import recorded, replayed, told
 
@@ -99,18 +99,10 @@ def test_at_the_claimed_size(case: str) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("case", EAGER)
 def test_eager_tasks_of_a_newer_python(case: str) -> None:
-    run(str(environment("concurrency-3.12", FILE.with_name("concurrency.txt"), python=newer_python()) / "bin" / "python"), case, REPLAYS)
-
-
-def newer_python() -> str:
-    """A Python with eager tasks; skips where there is none."""
-    if sys.version_info >= (3, 12):
-        return sys.executable
-    uv = shutil.which("uv", path=str(Path(sys.executable).parent)) or shutil.which("uv")
-    found = subprocess.run([uv, "python", "find", "--no-python-downloads", "3.12"], capture_output=True, text=True) if uv else None
-    if found is None or found.returncode != 0:
+    python = sys.executable if sys.version_info >= (3, 12) else newer_python()
+    if python is None:
         pytest.skip("eager tasks came with Python 3.12, and there is none here")
-    return found.stdout.strip()
+    run(str(environment("concurrency-newer", FILE.with_name("concurrency.txt"), python=python) / "bin" / "python"), case, REPLAYS)
 
 
 def test_where_several_equal_calls_could_answer_the_report_asks_for_a_scope() -> None:

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spanreplay.boundary.call import StepStarted
+from spanreplay.content.digests import text_digest
 from spanreplay.spans.record import Resource, Scope
 from spanreplay.store.brought import joined, parted, reference
 from spanreplay.store.encoding import digest_of
@@ -37,6 +39,23 @@ def writer(store: Store) -> Iterator[JournalWriter]:
 def write(writer: JournalWriter, number: int, attributes: dict[str, Any]) -> None:
     place = plain_place(int(TRACE, 16), number, None, "chat", 1, number, 1) + plain_end(number + 1, 0)
     assert writer.write_plain(place, "", attributes, None, Resource(), Scope(name="s"))
+
+
+def write_step(writer: JournalWriter, number: int, begun: dict[str, Any], ended: dict[str, Any]) -> None:
+    step = StepStarted(
+        trace_id=TRACE,
+        span_id=f"{number:016x}",
+        parent_span_id=None,
+        trace_flags=1,
+        trace_state="",
+        name="chat",
+        client=True,
+        start_ns=number,
+        attributes=begun,
+        intent=False,
+    )
+    writer.open_step(step, kind=3, resource=Resource(), scope=Scope(name="s"))
+    writer.close_span(TRACE, step.span_id, end_ns=number + 1, status=0, status_message="", attributes=ended)
 
 
 def records(store: Store) -> list[tuple[int, dict[str, Any]]]:
@@ -89,6 +108,30 @@ def test_a_text_met_first_is_not_digested_and_one_met_often_is_written_twice(
     kinds = [record["t"] for _, record in records(store)]
     assert kinds == ["process", "blob", "span", "blob", "span", "span", "span", "span"]
     assert [record["attrs"] for _, record in records(store) if record["t"] == "span"] == [{"a": {"$blob": digest_of(text.encode())}}] * 5
+
+
+@pytest.mark.parametrize("digested", [False, True], ids=["", "of texts that a span has the digests of"])
+def test_long_texts_of_steps_come_back_however_often_they_are_said(store: Store, writer: JournalWriter, digested: bool) -> None:
+    said = [LOOKS_SO, "é" * 600, "two\nlines" * 100, "\ud800" * 600, "a" * 20_000]
+    steps: dict[int, dict[str, Any]] = {}
+    for number in range(1, 6):
+        told = {f"a{place}": text for place, text in enumerate(said)} | {"own": f"{number}" * 700}
+        if digested:
+            for text in told.values():
+                text_digest(text)
+        steps[number] = told
+        write_step(writer, number, told, {f"b{place}": text for place, text in enumerate(said[:number])})
+    store.compact()
+    found = {int(span.span_id, 16): dict(span.attributes) for span in store.traces([TRACE])}
+    assert found == {n: told | {f"b{place}": text for place, text in enumerate(said[:n])} for n, told in steps.items()}
+
+
+def test_the_agent_does_not_wait_for_the_digest_of_what_a_step_says_first(
+    store: Store, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spanreplay.store.journal_content.sha256", lambda _: pytest.fail("digested"))
+    write_step(writer, 1, {"a": "x" * 600}, {"b": "y" * 600})
+    assert [record["t"] for _, record in records(store)] == ["process", "blob", "open", "blob", "close"]
 
 
 def test_texts_that_look_alike_are_kept_apart(store: Store, writer: JournalWriter) -> None:

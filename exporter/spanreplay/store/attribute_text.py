@@ -135,7 +135,7 @@ class AttributeText:
 
     def _piece(self, name: str, key: str, value: str) -> str:
         if len(value) >= BLOB_BYTES:
-            return f'{name}{{"$blob":"{self._keep(value)}"}}'
+            return name + self._refer(value)
         if not value.isascii():
             return name + to_json(encode_value(value, self._keep, 1))
         if len(self._pieces) >= _PIECES:

@@ -38,8 +38,11 @@ _FIRST: Final = (
 """What a span with little room keeps, the most important first."""
 _ATOMS: Final = frozenset({str, bool, int, float})
 _known: Final[dict[type, bool]] = {}
+_SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
 _tracer: tuple[TracerProvider, Tracer] | None = None
 """With its provider itself, not its id: a later provider may have the same one."""
+_asked = False
+"""Whether the API has said once that there is no provider, which is when it looks for the name of one among the environment variables."""
 
 
 _ids: Final = Random()  # noqa: S311 — names, no secrets
@@ -57,12 +60,21 @@ def _current_tracer() -> Tracer:
     return _tracer[1]
 
 
+def _is_nobodys() -> bool:
+    """Whether nobody has set a tracer provider: the spans of the API's own are nobody's."""
+    global _asked  # noqa: PLW0603 — asking the API each time costs more than the rest of a place in a trace
+    if _asked and getattr(trace, "_TRACER_PROVIDER", trace) is None:
+        return True
+    _asked = type(trace.get_tracer_provider()) is ProxyTracerProvider
+    return _asked
+
+
 def start_span(name: str, parent_context: Context, parent: SpanContext, *, client: bool, start_ns: int) -> Span | None:
     """A span of whatever tracer provider there is; ``None`` where there is none.
 
     Raises whatever the provider and its processors raise.
     """
-    if type(trace.get_tracer_provider()) is ProxyTracerProvider:  # nobody has set one: its spans are nobody's
+    if _is_nobodys():
         return None
     kind = SpanKind.CLIENT if client else SpanKind.INTERNAL
     span = _current_tracer().start_span(name, context=parent_context, kind=kind, start_time=start_ns)
@@ -139,9 +151,4 @@ def own_context(parent: SpanContext, run: "RunContext | None") -> SpanContext:
     else:
         state = run.state if run is not None else {}
         trace_id = state.get("trace_id") or state.setdefault("trace_id", _ids.getrandbits(128) or 1)
-    return SpanContext(
-        trace_id=trace_id,
-        span_id=_ids.getrandbits(64) or 1,
-        is_remote=False,
-        trace_flags=parent.trace_flags if parent.is_valid else TraceFlags(TraceFlags.SAMPLED),
-    )
+    return SpanContext(trace_id, _ids.getrandbits(64) or 1, False, parent.trace_flags if parent.is_valid else _SAMPLED)

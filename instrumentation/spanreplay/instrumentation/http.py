@@ -18,13 +18,14 @@ from spanreplay.content.codec import Encoded
 from spanreplay.content.redaction import Redactor
 from spanreplay.instrumentation import http_attempts, http_telemetry, http_vendors
 from spanreplay.instrumentation.http_body import MAX_BODY, Kept, content_decoded, header, headers_json
-from spanreplay.instrumentation.http_exchange import Exchange, RanOut, end_collected, is_watched, never, opening
+from spanreplay.instrumentation.http_exchange import Exchange, Opening, RanOut, end_collected, is_watched, never
 from spanreplay.instrumentation.http_request import Head, learn_credentials, matching_form
 from spanreplay.instrumentation.provider import Provider, recognise, registry, trimmed
 from spanreplay.semconv import attributes as names
 
 _CONTAINERS: Final = frozenset({"agent", "handoff"})
 """Kinds whose bodies are the agent's own code. Any other step is answered whole in a replay, and what it sends belongs to it."""
+_UPLOADS: Final = ("multipart/", "application/octet-stream", "image/", "audio/", "video/")
 
 
 class Course(Enum):
@@ -70,8 +71,7 @@ def _may_be_a_model_call(head: Head) -> bool:
 
 def _unread_by_us(scope: Scope, head: Head) -> bool:
     """Inside another step only model calls are of interest, and these are JSON: an upload need not be read into memory."""
-    kind = head.content_type.lower()
-    return _owner(scope) is not None and kind.startswith(("multipart/", "application/octet-stream", "image/", "audio/", "video/"))
+    return _owner(scope) is not None and head.content_type.lower().startswith(_UPLOADS)
 
 
 def _owner(scope: Scope) -> Step | None:
@@ -148,7 +148,7 @@ def _opened(scope: Scope, head: Head, call: Call, known: tuple[Provider, object]
     extra: dict[str, Any] = {names.STEP_ATTEMPT: attempt}
     if retry_of is not None:
         extra[names.STEP_RETRY_OF] = retry_of
-    with opening() as may_be:
+    with Opening() as may_be:
         step = boundary.begin(scope, call, extra) if may_be else None
         if step is None:
             return Course.THROUGH

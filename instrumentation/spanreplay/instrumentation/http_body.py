@@ -36,7 +36,8 @@ class TextRedactor(Protocol):
 
 def header(headers: Headers, name: str) -> str:
     """The value of a header, all its values joined by ``, ``; empty when there is none. ``name`` is lower-case."""
-    return ", ".join([value for key, value in headers if len(key) == len(name) and key.lower() == name])
+    size = len(name)
+    return ", ".join([value for key, value in headers if len(key) == size and key.lower() == name])
 
 
 def headers_json(headers: Headers) -> str:

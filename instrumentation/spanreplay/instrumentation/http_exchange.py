@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from types import FrameType
 from typing import Any, Final, TypeAlias
@@ -272,14 +272,14 @@ class Exchange:
         lossy = self._size > MAX_BODY
         if not lossy:
             kept = Kept(body, headers, redactor, view)
-            chunks = [[len(data), since] for data, since in self._chunks]
+            chunks = [f"[{len(data)},{since}]" for data, since in self._chunks]
             if kept.changed:
                 headers = without_encoding(headers)
-                chunks = [[kept.size, chunks[-1][1]]]
+                chunks = [f"[{kept.size},{self._chunks[-1][1]}]"]
             lossy = kept.lossy
             attributes[names.WIRE_RESPONSE_BODY] = kept.text
             attributes[names.WIRE_RESPONSE_BODY_ENCODING] = kept.encoding
-            attributes[names.WIRE_RESPONSE_CHUNKS] = canonical_json(chunks)
+            attributes[names.WIRE_RESPONSE_CHUNKS] = f"[{','.join(chunks)}]"
         if lossy:
             attributes[names.STEP_LOSSY] = canonical_json([names.WIRE_RESPONSE_BODY])
         attributes[names.WIRE_RESPONSE_HEADERS] = headers_json(redactor.headers(headers)[0])
@@ -324,15 +324,20 @@ class _Ending:
     begun = False
 
 
-@contextlib.contextmanager
-def opening() -> Iterator[bool]:
-    """While an exchange is opened: gives whether it may still be."""
-    me = os.getpid(), threading.get_ident()
-    _opening.add(me)
-    try:
-        yield not _Ending.begun
-    finally:
-        _opening.discard(me)
+class Opening:
+    """A context manager, while an exchange is opened: gives whether it may still be."""
+
+    __slots__ = ("_me",)
+
+    def __enter__(self) -> bool:
+        """Begin."""
+        self._me = os.getpid(), threading.get_ident()
+        _opening.add(self._me)
+        return not _Ending.begun
+
+    def __exit__(self, *_: object) -> None:
+        """It is open."""
+        _opening.discard(self._me)
 
 
 def end_left() -> None:

@@ -88,7 +88,8 @@ def is_suppressed() -> bool:
 
     Exporters do; and instrumentation that has made its own span of a model call, so that the client below makes no second one.
     """
-    return any(otel_context.get_value(key) for key in _SUPPRESSED)
+    current = otel_context.get_current()
+    return any(current.get(key) for key in _SUPPRESSED)
 
 
 def is_telemetry(head: Head) -> bool:

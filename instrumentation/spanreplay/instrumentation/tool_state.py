@@ -43,6 +43,8 @@ class ToolState:
             invoke: runs the tool.
             holder: the state that the tool is handed.
         """
+        if holder is None and scope.session.mode == "record":  # there is nothing that could have been changed
+            return self.result_of(boundary.call(scope, made, invoke))
 
         def body() -> Any:
             before = self.of(holder)
@@ -55,6 +57,8 @@ class ToolState:
 
     async def acall(self, scope: Scope, made: Call, invoke: Callable[[], Awaitable[Any]], holder: Any) -> Any:
         """Make an asynchronous call, as :meth:`call` does."""
+        if holder is None and scope.session.mode == "record":  # there is nothing that could have been changed
+            return self.result_of(await boundary.acall(scope, made, invoke))
 
         async def body() -> Any:
             before = self.of(holder)

@@ -24,10 +24,14 @@ def _entering_scope(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def enter(self: Any) -> Any:
         limited = self.deadline != math.inf  # as that of a group of tasks is
-        deadlines.begin(self, lambda one: setattr(one, "deadline", deadlines.loop_time()), limited=limited)
+        deadlines.begin(self, _expire, limited=limited)
         return original(self)
 
     return enter
+
+
+def _expire(one: Any) -> None:
+    one.deadline = deadlines.loop_time()
 
 
 def _cancelling(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ there, as in ``wait_for(task)``.
 import asyncio
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any, Final
 from weakref import WeakKeyDictionary, WeakSet, ref
@@ -145,6 +145,8 @@ _inside: ContextVar[tuple[Deadline, ...]] = ContextVar("spanreplay.deadlines", d
 """Those that expired when they were recorded; tasks started inside of them are so too."""
 entered: Final["WeakKeyDictionary[Any, Deadline]"] = WeakKeyDictionary()
 """By what the program has entered."""
+_entered: Final[Mapping[Any, Any]] = vars(entered)["data"]
+"""What it is kept in: most programs enter no deadline, and looking one up in a weak dictionary costs more than all the rest."""
 _to_expire: Final["WeakSet[Deadline]"] = WeakSet()
 """Those that the program is inside of and that expired when they were recorded."""
 
@@ -174,12 +176,20 @@ def enter(expire: Callable[[], object]) -> Deadline | None:
     Args:
         expire: lets it expire now.
     """
+    place = _place()
+    return None if place is None else _enter(*place, expire)
+
+
+def _place() -> tuple[Scope, Channel] | None:
+    """Where a deadline is entered, and the channel of those that are entered there; ``None`` where nothing is recorded or told."""
     scope = scopes.current_scope() if scopes.process.active else None
     if scope is None or (scope.session.orders is None and scope.session.told_orders is None):
         return None
     channel = channel_of(scope, _NAME)
-    if channel is None:
-        return None
+    return None if channel is None else (scope, channel)
+
+
+def _enter(scope: Scope, channel: Channel, expire: Callable[[], object]) -> Deadline:
     deadline = Deadline(scope, channel, expire)
     if deadline.place is not None:
         _inside.set((*_inside.get(), deadline))
@@ -204,16 +214,18 @@ def begin(block: Any, act: Callable[[Any], object], *, limited: bool) -> None:
         act: given it, lets its deadline expire now.
         limited: it has a deadline.
     """
-    entered.pop(block, None)
+    if _entered:
+        entered.pop(block, None)
+    place = _place() if limited else None
+    if place is None:
+        return
     known = ref(block)
 
     def expire() -> object:
         there = known()
         return None if there is None else act(there)
 
-    deadline = enter(expire) if limited else None
-    if deadline is not None:
-        entered[block] = deadline
+    entered[block] = _enter(*place, expire)
 
 
 def leaving(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -221,7 +233,8 @@ def leaving(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def left(self: Any, *raised: Any) -> Any:
-        leave(entered.pop(self, None))
+        if _entered:
+            leave(entered.pop(self, None))
         return original(self, *raised)
 
     return left

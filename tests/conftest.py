@@ -40,7 +40,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=not FULL)
 def _copied_stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """New stores of this process are copies of one; at full size, and in other processes, each is made."""
+    """New stores of this process are copies of one, and not synced; at full size, and in processes started anew, each is made."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(database, "_open_for_writing", store_template.copying(tmp_path_factory.mktemp("template") / "store"))
         yield

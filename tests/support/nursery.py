@@ -20,6 +20,7 @@ TESTS: Final = Path(__file__).resolve().parents[1]
 _NOT_INHERITED: Final = ("SPANREPLAY_", "OTEL_", "OPENAI_", "ANTHROPIC_", "TRACEPARENT", "LOGFIRE_", "PYTHON")
 _NEEDED: Final = ("duckdb", "spanreplay.cli.*", "spanreplay.replay.reexecution.*", "spanreplay.replay.dialects.*", "spanreplay.recording.*")
 """What nearly every command imports, and none of what starts a recording."""
+_COPIED: Final = () if FULL else ("support.copied_stores",)
 
 
 class Nursery:
@@ -46,7 +47,8 @@ class Nursery:
         if not self._address:
             folder = self._open.enter_context(tempfile.TemporaryDirectory())
             address = f"{folder}/socket"
-            environment = {**{n: v for n, v in os.environ.items() if not n.startswith(_NOT_INHERITED)}, "PYTHONPATH": str(TESTS)}
+            inherited = {n: v for n, v in os.environ.items() if not n.startswith(_NOT_INHERITED)}
+            environment = {**inherited, "PYTHONPATH": str(TESTS), "NURSERY_FOLDER": folder}
             line = [sys.executable, str(Path(__file__).with_name("nursery_process.py")), address, *self._modules]
             process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
             self._open.enter_context(process)
@@ -63,7 +65,7 @@ class Nursery:
 
 @cache
 def _nursery() -> Nursery:
-    made = Nursery(*_NEEDED)
+    made = Nursery(*_NEEDED, *_COPIED)
     atexit.register(made.close)
     return made
 

@@ -4,7 +4,7 @@ Pure: JSON in, calls out; no SDK is needed. The protocol: <https://modelcontextp
 part of the GenAI conventions.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from spanreplay.boundary.step import Step
 from spanreplay.content import codec
 from spanreplay.instrumentation import framework
 from spanreplay.instrumentation.framework import Offered
+from spanreplay.instrumentation.mcp_told import Message, Told
 from spanreplay.semconv import attributes as names
 
 LAYER: Final = "mcp"
@@ -25,6 +26,7 @@ _READS: Final = ("initialize", "server/discover", "ping", "completion/complete",
 _SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 """Key in ``_meta`` under which a server names itself since revision 2026-07-28."""
 _MOST_TOOLS: Final = 10_000
+_MOST_EARLY: Final = 10_000
 _TIMED_OUT: Final = frozenset({-32001, 408})
 """Codes of the Python SDK's own errors for an answer that did not come in time, versions 2 and 1."""
 
@@ -42,6 +44,21 @@ class Server:
     """A replay has answered one of its requests, so that nobody is there."""
     open: list[Step] = field(default_factory=list)
     """Requests that wait for their answer."""
+    early: list[Message] = field(default_factory=list)
+    """What it told while no request waited: kept with the next one."""
+
+    def told(self, tell: Callable[[Message], object]) -> Told:
+        """For a request that is made now: keeps what the server tells until it has answered, and what it told before."""
+        early, self.early = self.early, []
+        return Told(tell, early)
+
+    def hear(self, message: Message) -> None:
+        """Keep what the server tells with the request made last, else with the next one; inside a framework's step it belongs to that."""
+        held = self.open[-1].call.held if self.open else None
+        if isinstance(held, Told):
+            held.messages.append(message)
+        elif not self.open and len(self.early) < _MOST_EARLY:
+            self.early.append(message)
 
     def attributes(self) -> dict[str, AttributeValue]:
         """The server's name, its version and that of the protocol, as far as they are known."""

@@ -7,7 +7,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import anyio
 import pytest
@@ -45,6 +45,13 @@ class JSONRPCDispatcher:
         if method == "tools/call":
             if params["name"] == "ask":
                 await self.session._on_request(None, "sampling/createMessage", {"messages": []})
+            if params["name"] == "tell":
+                await self.session._on_notify(None, "notifications/message", {"level": "info", "data": "begun"})
+                await (opts or {})["on_progress"](1.0, 2.0, "half")
+                await self.session._on_notify(None, "notifications/tools/list_changed", None)
+                if params["arguments"]:
+                    late = self.session._on_notify(None, "notifications/message", {"level": "info", "data": "between two calls"})
+                    asyncio.get_running_loop().create_task(late)
             if params["name"] == "slow":
                 raise MCPError(-32001, "timed out")
             return {"content": [{"type": "text", "text": params["name"]}], "isError": params["name"] == "fail"}
@@ -58,6 +65,13 @@ class ClientSession:
     def __init__(self, dispatcher: Any) -> None:
         self._dispatcher = dispatcher
         dispatcher.session = self
+        self.told: list[Any] = []
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def _on_notify(self, dctx: Any, method: str, params: Any) -> None:
+        self.told.append((method, params))
 
     async def _on_request(self, dctx: Any, method: str, params: Any) -> dict[str, Any]:
         return {"role": "assistant"}
@@ -106,7 +120,7 @@ def client(sdk: dict[str, ModuleType], calls: Any) -> Any:
         server = SimpleNamespace(command="/usr/bin/node", args=["station.js", "--api-key", "s3cret-s3cret"], env={"A": "1"}, cwd=None)
         async with sdk["mcp.client.stdio"].stdio_client(server) as (_, writing):
             dispatcher = JSONRPCDispatcher(writing)
-            ClientSession(dispatcher)
+            await ClientSession(dispatcher).__aenter__()
             await dispatcher.send_raw_request("initialize", {"protocolVersion": "2025-11-25", "_meta": {"progressToken": 7}})
             await dispatcher.notify("notifications/initialized", None)
             await dispatcher.send_raw_request("tools/list", None)
@@ -257,3 +271,33 @@ def test_odd_results_say_nothing(odd: Any) -> None:
     for method in ("initialize", "tools/list", "ping"):
         server.learn(method, odd)
     assert (server.tools, server.attributes()) == ({}, {})
+
+
+def test_what_a_server_tells_while_it_works_is_told_again(sdk: dict[str, ModuleType]) -> None:
+    async def calls(dispatcher: Any) -> Any:
+        async def failing(*told: Any) -> None:
+            dispatcher.session.told.append(told)
+            raise ValueError("an agent's callback may fail")
+
+        async def quiet(*told: Any) -> None:
+            dispatcher.session.told.append(told)
+
+        for arguments in ({"late": True}, {}):
+            await dispatcher.send_raw_request("tools/call", {"name": "tell", "arguments": arguments}, {"on_progress": quiet})
+            await asyncio.sleep(0)
+        with contextlib.suppress(ValueError):  # this dispatcher lets it through, that of the SDK does not
+            await dispatcher.send_raw_request("tools/call", {"name": "tell", "arguments": {}}, {"on_progress": failing})
+        return dispatcher.session.told
+
+    live: list[Any] = []
+
+    async def agent() -> None:
+        live.append(await client(sdk, calls)())
+
+    tape = recorded(agent)
+    once = [("notifications/message", {"level": "info", "data": "begun"}), (1.0, 2.0, "half"), ("notifications/tools/list_changed", None)]
+    late = ("notifications/message", {"level": "info", "data": "between two calls"})
+    assert live == [[*once, late, *once, *once[:2]]]
+    again = replayed(tape, client(sdk, calls))
+    assert again.value == live[0]
+    assert again.verdict.equal

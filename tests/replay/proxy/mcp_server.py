@@ -36,6 +36,10 @@ def main() -> None:
             continue
         if message["method"] == "tools/call" and message["params"]["name"] == "ask":
             print(json.dumps({"jsonrpc": "2.0", "id": "s1", "method": "roots/list"}), flush=True)
+        if message["method"] == "tools/call" and message["params"]["name"] == "tell":
+            token = message["params"]["_meta"]["progressToken"]
+            for method, params in (("message", {"level": "info", "data": "begun"}), ("progress", {"progressToken": token, "progress": 1})):
+                print(json.dumps({"jsonrpc": "2.0", "method": f"notifications/{method}", "params": params}), flush=True)
         print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer(message)}), flush=True)
 
 

@@ -134,6 +134,22 @@ def test_what_the_server_asks_is_passed_on_and_named(argv: list[str]) -> None:
     assert [(u["what"], u["target"]) for u in run.untaped] == [("request of an MCP server passed on", "roots/list")]
 
 
+def test_what_the_server_tells_is_told_again_by_the_token_of_now(argv: list[str]) -> None:
+    def talk(token: str) -> list[tuple[str, Any]]:
+        call = {"name": "tell", "arguments": {}, "_meta": {"progressToken": token}}
+        return [("tools/list", {}), ("tools/call", call), ("tools/call", call)]
+
+    live: list[Any] = []
+    tape = recorded(lambda: live.append(agent(argv, *talk("first"))))
+    ((answers, told),) = live
+    assert [message["params"].get("progressToken") for message in told] == [None, "first"] * 2
+    again = replayed(tape, agent, [], *talk("second"))
+    assert again.verdict.equal
+    assert again.value[0] == answers
+    assert [message["params"].get("progressToken") for message in again.value[1]] == [None, "second"] * 2
+    assert again.value[1][::2] == told[::2]
+
+
 def test_where_the_server_ends_the_client_sees_it_in_a_replay_too() -> None:
     argv = [sys.executable, "-S", "-c", "import sys; sys.stdin.readline()"]
     asked = ("tools/call", {"name": "late", "arguments": {}})

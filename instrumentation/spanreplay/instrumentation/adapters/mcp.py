@@ -8,10 +8,10 @@ transports are connections, see :mod:`spanreplay.instrumentation.mcp_connections
 import functools
 import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from types import ModuleType
 from typing import Any, Final
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from spanreplay.boundary import boundary
 from spanreplay.boundary import scope as scopes
@@ -21,12 +21,15 @@ from spanreplay.instrumentation import mcp_connections, mcp_requests
 from spanreplay.instrumentation.hooks import Hooks, UnsupportedError, expect
 from spanreplay.instrumentation.mcp_connections import Connection, Nowhere, Place, by_stream, within
 from spanreplay.instrumentation.mcp_requests import FROM_SERVER, Server
+from spanreplay.instrumentation.mcp_told import Message, heard
 from spanreplay.instrumentation.patching import Patches
 
 NAME: Final = "mcp"
 
 _servers: Final[WeakKeyDictionary[Any, Server]] = WeakKeyDictionary()
 """By the dispatcher, or in version 1 the session, that talks to them."""
+_sessions: Final[WeakValueDictionary[int, Any]] = WeakValueDictionary()
+"""The session above each dispatcher, by that one's identity."""
 
 
 def _server(owner: Any) -> Server:
@@ -55,9 +58,28 @@ def _observed_raw(original: Callable[..., Any]) -> Callable[..., Any]:
         scope = here()
         if scope is None or method in FROM_SERVER:
             return await original(self, method, params, opts, **options)
-        return await _sent(scope, _server(self), method, params, lambda: original(self, method, params, opts, **options))
+        server, given = _server(self), opts or {}
+        on_progress = given.get("on_progress")
+
+        async def invoke() -> Any:
+            kept = opts if on_progress is None else {**given, "on_progress": heard(here(), on_progress)}
+            return await original(self, method, params, kept, **options)
+
+        async def again(message: Message) -> None:
+            session = _sessions.get(id(self))
+            if "progress" not in message:
+                await _told_2(session, message)
+            elif on_progress is not None:
+                await on_progress(*message["progress"])
+
+        return await _sent(scope, server, method, params, invoke, again)
 
     return send_raw_request
+
+
+async def _told_2(session: Any, message: Message) -> None:
+    if session is not None:
+        await session._on_notify(None, message["method"], message.get("params"))
 
 
 def _patch_session_1(module: ModuleType, patches: Patches) -> None:
@@ -76,13 +98,23 @@ def _observed_typed(original: Callable[..., Any]) -> Callable[..., Any]:
         if method in FROM_SERVER:
             return await original(self, request, result_type, *args, **options)
         live: list[Any] = []
+        on_progress = options.get("progress_callback")
 
         async def invoke() -> Any:
+            kept = {} if on_progress is None else {"progress_callback": heard(here(), on_progress)}
             with _answered_in(self):
-                live.append(await original(self, request, result_type, *args, **options))
+                live.append(await original(self, request, result_type, *args, **options | kept))
             return _plain(live[0])
 
-        raw = await _sent(scope, _server(self), method, asked.get("params"), invoke)
+        async def again(message: Message) -> None:
+            if "progress" not in message:
+                told = self._receive_notification_type.model_validate(message)
+                await self._received_notification(told)
+                await self._handle_incoming(told)
+            elif on_progress is not None:
+                await on_progress(*message["progress"])
+
+        raw = await _sent(scope, _server(self), method, asked.get("params"), invoke, again)
         return live[0] if live else result_type.model_validate(raw)
 
     return send_request
@@ -133,9 +165,17 @@ def _plain(model: Any) -> dict[str, Any]:
 
 
 async def _sent(
-    scope: Scope, server: Server, method: str, params: Mapping[str, Any] | None, invoke: Callable[[], Awaitable[dict[str, Any]]]
+    scope: Scope,
+    server: Server,
+    method: str,
+    params: Mapping[str, Any] | None,
+    invoke: Callable[[], Awaitable[dict[str, Any]]],
+    again: Callable[[Message], Awaitable[None]],
 ) -> dict[str, Any]:
     call = mcp_requests.call_of(scope, server, method, params)
+    recorded: list[Message] = []
+    if call is not None:
+        call.held = server.told(recorded.append)
     ran = False
 
     async def sent() -> dict[str, Any]:
@@ -145,7 +185,12 @@ async def _sent(
             raise ConnectionError(f"{method}: the connection to this MCP server was answered from the record, so nobody is there")
         return await _while_open(server, invoke)
 
-    raw = await (sent() if call is None else boundary.acall(scope, call, sent))
+    try:
+        raw = await (sent() if call is None else boundary.acall(scope, call, sent))
+    finally:
+        for message in recorded:
+            with suppress(Exception):  # the SDK goes on where a callback fails, too
+                await again(message)
     server.answered = server.answered or not ran
     server.learn(method, raw)
     return raw
@@ -171,10 +216,50 @@ def _patch_client(module: ModuleType, patches: Patches) -> None:
     session = module.ClientSession
     if hasattr(session, "_on_request"):
         expect(session, "_on_request", ["self", "dctx", "method", "params"])
+        expect(session, "_on_notify", ["self", "dctx", "method", "params"])
+        expect(session, "__aenter__", ["self"])
         patches.replace(session, "_on_request", _observed_inbound)
+        patches.replace(session, "_on_notify", _observed_told)
+        patches.replace(session, "__aenter__", _opened)
     else:
         expect(session, "_received_request", ["self", "responder"])
+        expect(session, "_received_notification", ["self", "notification"])
         patches.replace(session, "_received_request", _observed_inbound_1)
+        patches.replace(session, "_received_notification", _observed_told_1)
+
+
+def _opened(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    async def __aenter__(self: Any) -> Any:  # noqa: N807
+        _sessions[id(self._dispatcher)] = self
+        return await original(self)
+
+    return __aenter__
+
+
+def _observed_told(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    async def _on_notify(self: Any, dctx: Any, method: str, params: Any) -> Any:
+        _hear(self._dispatcher, {"method": method, "params": params})
+        return await original(self, dctx, method, params)
+
+    return _on_notify
+
+
+def _observed_told_1(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    async def _received_notification(self: Any, notification: Any) -> Any:
+        if scopes.process.active:
+            _hear(self, _plain(notification))
+        return await original(self, notification)
+
+    return _received_notification
+
+
+def _hear(owner: Any, message: Message) -> None:
+    server = _servers.get(owner) if scopes.process.active else None
+    if server is not None and not server.answered:
+        server.hear(message)
 
 
 def _observed_inbound(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,8 +1,9 @@
 """The MCP proxy: stands between a client and a server that it starts, on standard input and output, and makes each request a step.
 
 In a replay there is no server: every request is answered from the record. Transport: one JSON-RPC message a line,
-<https://modelcontextprotocol.io/specification/2025-06-18/basic/transports#stdio>. Notifications pass; what the server asks (sampling,
-elicitation, roots) passes too and is named, as it cannot be asked in a replay. Where the server ends, so does the proxy: the client sees it
+<https://modelcontextprotocol.io/specification/2025-06-18/basic/transports#stdio>. What the server tells (progress, log messages)
+passes, and is told again by a replay before the answer to the request that it came with; what it asks (sampling, elicitation, roots) passes
+too and is named, as it cannot be asked in a replay. Where the server ends, so does the proxy: the client sees it
 as it would without one.
 """
 
@@ -23,6 +24,7 @@ from spanreplay.boundary.scope import Scope
 from spanreplay.boundary.step import Step
 from spanreplay.instrumentation import mcp_requests
 from spanreplay.instrumentation.mcp_requests import Server
+from spanreplay.instrumentation.mcp_told import Message, Told
 from spanreplay.instrumentation.shims import untaped
 from spanreplay.replay.proxy.lines import Lines
 
@@ -32,6 +34,7 @@ ASKED_BY_SERVER: Final = "request of an MCP server passed on"
 
 _PATIENCE_S: Final = 5
 _INTERNAL: Final = -32603
+_PROGRESS: Final = "notifications/progress"
 
 
 class ServerEndedError(ConnectionError):
@@ -63,6 +66,8 @@ class _Waiting:
 
     step: Step | None
     method: str
+    token: object = None
+    """By which the server tells of its progress."""
     came: threading.Event = field(default_factory=threading.Event)
     line: bytes | None = None
     message: dict[str, Any] | None = None
@@ -154,9 +159,12 @@ class McpProxy:
 
     def _request(self, line: bytes, request_id: Any, method: str, params: dict[str, Any] | None) -> None:
         scope, step, answer = self._scope, None, None
+        meta = (params or {}).get("_meta")
+        token = meta.get("progressToken") if isinstance(meta, dict) else None
         try:
             call = None if scope is None else mcp_requests.call_of(scope, self._server, method, params)
             if scope is not None and call is not None:
+                call.held = self._server.told(lambda message: self._tell(message, token))
                 step = boundary.begin(scope, call)
             answer = None if step is None else step.ask()
         except ControlSignal as stop:
@@ -165,7 +173,7 @@ class McpProxy:
         if step is not None and answer is not None:
             self._work(self._answer, step, answer, request_id, method)
             return
-        waiting = self._waiting[_key(request_id)] = _Waiting(step, method)
+        waiting = self._waiting[_key(request_id)] = _Waiting(step, method, token)
         self._send(line)
         self._work(self._await, waiting)
 
@@ -223,6 +231,23 @@ class McpProxy:
         if waiting.line is not None:
             self._write(waiting.line)
 
+    def _tell(self, message: Message, token: object) -> None:
+        """Tell the client what the server told it while the request was open that now has this token."""
+        params = message.get("params")
+        if message.get("method") == _PROGRESS:
+            params = {**(params or {}), "progressToken": token}
+        self._write(_line({"method": message.get("method"), "params": params} if params else {"method": message.get("method")}))
+
+    def _hear(self, method: str, params: Any) -> None:
+        """Keep what the server tells with the request that it belongs to: the one with its token, else the last one, else the next."""
+        token = params.get("progressToken") if method == _PROGRESS and isinstance(params, dict) else None
+        waiting = [left for left in list(self._waiting.values()) if token is None or left.token == token]
+        held = waiting[-1].step.call.held if waiting and waiting[-1].step is not None else None
+        if isinstance(held, Told):
+            held.messages.append({"method": method, "params": params})
+        elif token is None:
+            self._server.hear({"method": method, "params": params})
+
     def _listen(self) -> None:
         assert self._child is not None  # noqa: S101 — started before this
         assert self._child.stdout is not None  # noqa: S101 — a pipe
@@ -236,6 +261,8 @@ class McpProxy:
                 continue
             if isinstance(method, str) and "id" in message:
                 untaped.note(ASKED_BY_SERVER, method)
+            elif isinstance(method, str):
+                self._hear(method, message.get("params"))
             self._write(line)
         self._has_ended = not self._has_left
         for left in list(self._waiting.values()):
@@ -243,12 +270,16 @@ class McpProxy:
         self._lines.leave()
 
     def _reply(self, request_id: Any, **answered: Any) -> None:
-        self._write(json.dumps({"jsonrpc": "2.0", "id": request_id, **answered}, ensure_ascii=False).encode() + b"\n")
+        self._write(_line({"id": request_id, **answered}))
 
     def _write(self, line: bytes) -> None:
         with self._lock, suppress(OSError, ValueError):
             self._writes.write(line if line.endswith(b"\n") else line + b"\n")
             self._writes.flush()
+
+
+def _line(message: dict[str, Any]) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False).encode() + b"\n"
 
 
 def _key(request_id: Any) -> str:

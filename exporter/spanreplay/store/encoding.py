@@ -38,6 +38,7 @@ BLOB_BYTES: Final = 512
 MAX_DEPTH: Final = 100
 _NATURAL_INT_BITS: Final = 4096
 _LARGE_INT: Final = 2**63
+_NESTED: Final = (dict, list)
 
 
 _to_text: Final = encoder(allow_nan=False)
@@ -210,7 +211,7 @@ def blob_refs(form: Json) -> set[str]:
             elif tag in ("$bytes", "$map"):
                 stack.append(item[tag])
             elif tag is None:
-                stack.extend(item.values())
+                stack += [value for value in item.values() if isinstance(value, _NESTED)]
     return found
 
 
@@ -234,8 +235,8 @@ def decode_value(form: Json, content: Mapping[str, Content]) -> Value:
     if not isinstance(form, dict):
         return form  # type: ignore[no-any-return]
     tag = _tag(form)
-    if tag is None:
-        return {key: decode_value(value, content) for key, value in form.items()}
+    if tag is None:  # most values are what they are, and a call takes longer than to see it
+        return {key: decode_value(value, content) if isinstance(value, _NESTED) else value for key, value in form.items()}
     inner = form[tag]
     try:
         return _DECODERS[tag](inner, content)

@@ -267,11 +267,8 @@ class FormReader:
         if not value:
             return {}, dropped
         late = self._late_of(value) if self._late else {}
-        if not late:
-            return self._decoded(value, dropped)
-        others, dropped = self._decoded({key: item for key, item in value.items() if key not in late}, dropped)
-        both = {**late, **others}
-        return LateAttributes({key: both[key] for key in value if key in both}), dropped
+        found, dropped = self._decoded({**value, **late} if late else value, dropped)
+        return LateAttributes(found) if late else found, dropped
 
     def _late_of(self, value: Json) -> dict[str, Joined]:
         found = ((key, self._late.get(item["$blob"])) for key, item in value.items() if type(item) is dict and "$blob" in item)

@@ -13,7 +13,7 @@ from spanreplay.store.errors import DamagedStoreError
 from spanreplay.store.extents import stretches
 from spanreplay.store.form import RESOURCE, Form, FormReader
 from spanreplay.store.late import whole
-from spanreplay.store.span_rows import COLUMNS, HOT_INTEGERS, HOT_TEXTS, version_of
+from spanreplay.store.span_rows import COLUMNS, HOT_INTEGERS, HOT_TEXTS, digest_found, version_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -73,7 +73,12 @@ def load_logs(connection: "Connection", trace_ids: Sequence[str], damaged: list[
     )
     with _damage_named("log records"):
         check = _checker(connection)
-        forms = _undamaged(rows, lambda row: check("a log record", json.loads(row["record"]), row["digest"]), damaged)
+
+        def read(row: dict[str, Any]) -> Form:
+            form: Form = json.loads(row["record"])
+            return check("a log record", form, row["digest"], digest_of(to_sorted_json(form).encode("ascii")))
+
+        forms = _undamaged(rows, read, damaged)
         reader = _reader(connection, forms, damaged)
         return [reader.log(form) for form in forms]
 
@@ -108,11 +113,13 @@ def _select(connection: "Connection", statement: str, parameters: Sequence[Any])
 def _read_spans(connection: "Connection", rows: Iterable[dict[str, Any]], damaged: list[str] | None = None) -> list[SpanRecord]:
     with _damage_named("spans"):
         check = _checker(connection)
-        forms = _undamaged(
-            rows,
-            lambda row: check(f"span {row['span_id']} of trace {row['trace_id']}", version_of(row, current=True).form, row["digest"]),
-            damaged,
-        )
+
+        def read(row: dict[str, Any]) -> Form:
+            version = version_of(row, current=True)
+            found = digest_found(version, row["attributes"])
+            return check(f"span {row['span_id']} of trace {row['trace_id']}", version.form, row["digest"], found)
+
+        forms = _undamaged(rows, read, damaged)
         reader = _reader(connection, forms, damaged)
         return [reader.span(form) for form in forms]
 
@@ -122,12 +129,11 @@ def digests_hold(connection: "Connection") -> bool:
     return connection.execute("SELECT 1 FROM meta WHERE key = 'digests' AND value = 'exact'").fetchall() != []
 
 
-def _checker(connection: "Connection") -> Callable[[str, Form, str | None], Form]:
+def _checker(connection: "Connection") -> Callable[[str, Form, str | None, str], Form]:
     """Gives back a form that is what its digest says: texts that are too short to be kept by their own digests are verified so."""
     exact = cache(lambda: digests_hold(connection))  # asked only where one differs, which hardly ever is
 
-    def check(what: str, form: Form, digest: str | None) -> Form:
-        found = digest_of(to_sorted_json(form).encode("ascii"))
+    def check(what: str, form: Form, digest: str | None, found: str) -> Form:
         if digest != found and exact():
             raise DamagedStoreError(f"{what} has been changed: its digest is {digest}, and what is there has {found}. {_RESTORE}")
         return form

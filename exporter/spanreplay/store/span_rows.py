@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from spanreplay.semconv import attributes as names
-from spanreplay.store.encoding import Json, WrittenMap, digest_of, map_pairs, to_readable_json, to_sorted_json
+from spanreplay.store.encoding import Json, WrittenMap, digest_of, map_pairs, to_readable_json, to_sorted_json, written_map
 from spanreplay.store.form import (
     ATTRIBUTES,
     DROPPED,
@@ -280,6 +280,22 @@ def hot_values(attributes: Mapping[str, Json], shape: Shape) -> list[Any]:
         elif found[column] is None and isinstance(value, str):
             found[column] = value
     return found
+
+
+def digest_found(version: Version, attributes: str | None) -> str:
+    """The digest of what a version made of a row says now; its :attr:`~Version.digest` is what it was when it was written.
+
+    Args:
+        version: as :func:`version_of` made it.
+        attributes: their JSON in the row. To put that in order takes a tenth of the time that making it anew takes.
+    """
+    form = version.form
+    if attributes is not None and isinstance(form.get(ATTRIBUTES), dict):
+        in_order = _sorted_json({**form, ATTRIBUTES: written_map(form[ATTRIBUTES], attributes)})
+        found = digest_of(in_order.encode("ascii"))
+        if found == version.known_digest:
+            return found
+    return digest_of(to_sorted_json(form).encode("ascii"))
 
 
 def _sorted_json(form: Form, shape: Shape | None = None) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from spanreplay.boundary import loops
 from spanreplay.boundary.writing import Writing, lossy_in, put_lossy
 from spanreplay.content.codec import Encoded
 from spanreplay.semconv import attributes as names
@@ -50,6 +51,9 @@ def put_end(
         attributes[names.STEP_ITEMS] = writing.typed(names.STEP_ITEMS, "[" + ",".join(i.text for i in kept) + "]")
         if any(i.lossy for i in kept):
             put_lossy(attributes, names.STEP_ITEMS)
+    turn = None if step.session.sink is None else loops.turn_number()
+    if turn is not None:
+        attributes[names.STEP_TURN] = turn
     if names.STEP_LOSSY in attributes:
         put_lossy(attributes, *lossy_in(step.attributes))
 

@@ -111,6 +111,8 @@ class Step:
     seq_start: int | None = None
     seq_end: int | None = None
     """Place in the process's monotonic order at start and at end."""
+    turn: int | None = None
+    """In which turn of its event loop it ended, see :func:`spanreplay.boundary.loops.turn_number`; ``None`` where that is not known."""
     typed_input: str | None = None
     """Typed JSON text of the arguments (tool, io, human, …); what a match compares."""
     typed_result: str | None = None

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from spanreplay.boundary.loops import NEAR
 from spanreplay.instrumentation import agent_run, tool
 from spanreplay.replay.reexecution import bursts, turns
 from spanreplay.replay.reexecution.index import index_of
+from support.handmade import step
 from support.size import FULL
 from support.taped import Tape, recorded, replayed, told
 
@@ -94,10 +96,8 @@ def agent(form: Callable[[], Awaitable[list[object]]]) -> Callable[[], Awaitable
 
 @pytest.fixture(autouse=True)
 def _whatever_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No long waits, and what ends in one turn of a loop does so also where the processor is taken away in the middle of it."""
+    """A sibling that a busy machine lets wait is not given up."""
     monkeypatch.setattr(turns, "WAIT_S", 10.0)
-    monkeypatch.setattr(bursts, "_ONE_TURN_NS", 10**10)
-    monkeypatch.setattr(bursts, "_AT_ONCE_NS", 10**10)
 
 
 def sleeps(monkeypatch: pytest.MonkeyPatch, first: Sequence[int], then: Sequence[int] = (0,) * N) -> None:
@@ -108,9 +108,9 @@ def sleeps(monkeypatch: pytest.MonkeyPatch, first: Sequence[int], then: Sequence
 def outcomes(tape: Tape) -> dict[int, str | None]:
     """Of the calls of the tasks that were begun."""
     found: dict[int, str | None] = {}
-    for step in tape.runs()[-1].steps:
-        if step.name == "look":
-            found[step.input["arguments"]["i"]] = step.outcome
+    for made in tape.runs()[-1].steps:
+        if made.name == "look":
+            found[made.input["arguments"]["i"]] = made.outcome
     return found
 
 
@@ -232,6 +232,34 @@ def test_many_siblings_whose_sleeps_are_chance_replay_equal(number: int, monkeyp
             result = replayed(tape, agent(form))
             assert told(result) == []
             assert result.verdict.order_relaxed == 0
+
+
+@pytest.mark.parametrize(
+    ("turns_after", "ms", "outcome", "are"),
+    [
+        (0, 900, "ok", True),
+        (2, 900, "ok", True),
+        (3, 0, "ok", False),
+        (None, 1, "ok", True),
+        (None, 9, "ok", False),
+        (NEAR - 1, 900, "cancelled", True),
+        (NEAR, 900, "cancelled", False),
+        (None, 40, "cancelled", True),
+        (None, 900, "cancelled", False),
+    ],
+)
+def test_turns_of_the_loop_tell_what_ended_together_and_the_time_where_an_older_version_recorded_none(
+    turns_after: int | None, ms: int, outcome: str, are: bool
+) -> None:
+    turn, later = (None, None) if turns_after is None else (64, 64 + turns_after)
+    beside = {"outcome": outcome, "ended_ns": ms * 10**6, "turn": later}
+    steps = (
+        step(1, "~a#0/tool_call:t#0", "1", end=20, typed_error="{}", outcome="error", ended_ns=0, turn=turn),
+        step(2, "~a#1/tool_call:t#0", "2", seq_start=11, end=21, **beside),
+        step(3, "~a#2/tool_call:t#0", "3", seq_start=12, end=22, **beside),
+    )
+    found = bursts.bursts(steps, steps)
+    assert [len(burst.steps) for burst in found] == ([] if not are else [1] if outcome == "cancelled" else [3])
 
 
 @pytest.mark.parametrize("form", [by_group, lambda: _caught()], ids=["by_group", "gathered"])

@@ -103,6 +103,7 @@ def _step(span: SpanRecord, fields: Fields, kind: Kind) -> StepDraft:
         passed=span.attributes.get(a.STEP_PASSED) is True,
         seq_start=fields.integer(a.STEP_SEQ_START),
         seq_end=fields.integer(a.STEP_SEQ_END),
+        turn=fields.integer(a.STEP_TURN),
         typed_input=typed.input,
         typed_result=typed.result,
         typed_error=typed.error,

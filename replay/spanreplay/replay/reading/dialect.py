@@ -91,6 +91,7 @@ class StepDraft:
     passed: bool = False
     seq_start: int | None = None
     seq_end: int | None = None
+    turn: int | None = None
     typed_input: str | None = None
     typed_result: str | None = None
     typed_error: str | None = None

@@ -356,6 +356,7 @@ def _step(
         passed=draft.passed,
         seq_start=draft.seq_start,
         seq_end=draft.seq_end,
+        turn=draft.turn,
         typed_input=draft.typed_input,
         typed_result=draft.typed_result,
         typed_error=draft.typed_error,

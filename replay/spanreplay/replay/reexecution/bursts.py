@@ -5,7 +5,7 @@ the same turn of the event loop go on first, and those whose timers were due. A 
 cancelled. So such answers are given in one turn of the loop, in their order, when all of them have been asked for.
 
 The record need not show who was cancelled: all may have come to their ends, or have been between two calls. So what ended right after the
-error of another task, with nothing begun meanwhile, is given with it too.
+error of another task, with nothing begun meanwhile, is given with it too. How many turns of its loop lie between two ends is recorded.
 """
 
 from bisect import bisect, bisect_left
@@ -14,14 +14,17 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
+from spanreplay.boundary.loops import NEAR
 from spanreplay.replay.model import Step
 from spanreplay.replay.reexecution.forks import FORK, NOT_AWAITED, scope_of
 from spanreplay.replay.reexecution.holding import is_read_on
 
 _AT_ONCE_NS: Final = 50_000_000
-"""What an answer has cancelled ends so soon after it, also on a machine that is busy."""
-_ONE_TURN_NS: Final = 5_000_000
-"""So soon after each other end calls of one turn of a loop: that of an error takes a millisecond to keep."""
+"""What an answer has cancelled ends so soon after it, or so few turns of the loop: a busy machine may take the processor away meanwhile."""
+_SEEN_TURNS: Final = 2
+"""So many turns after an error has ended a call, who waits for several tasks goes on, and finds what has come by then."""
+_SEEN_NS: Final = 5_000_000
+"""The same where the record tells no turns: that of an error takes a millisecond to keep."""
 _MOST: Final = 200
 """Calls that are looked at for those that ended with one: more seldom do."""
 
@@ -63,7 +66,7 @@ def bursts(ended: Sequence[Step], all_steps: Iterable[Step]) -> Sequence[Burst]:
         if not _may_cancel(first) or (found and (first.seq_end or 0) < found[-1].until):
             continue
         victim = cancelled[at] if at < len(ends) else None
-        if victim is None or (victim.ended_ns or 0) - (first.ended_ns or 0) > _AT_ONCE_NS:
+        if victim is None or not _may_have_cancelled(first, victim):
             found += _right_after(ended, number)
             continue
         until = ends[at]
@@ -87,12 +90,29 @@ def _right_after(ended: Sequence[Step], number: int) -> Sequence[Burst]:
     first = last = ended[number]
     steps = [first]
     for step in islice(ended, number + 1, number + _MOST) if first.typed_error is not None else ():
-        apart = (step.seq_end or 0) != (last.seq_end or 0) + 1 or (step.ended_ns or 0) - (last.ended_ns or 0) > _ONE_TURN_NS
-        if apart or (step.seq_start or 0) > (first.seq_end or 0) or not _may_cancel(step) or any(_is_near(step, one) for one in steps):
+        if (step.seq_end or 0) != (last.seq_end or 0) + 1 or not _are_seen_together(first, last, step):
+            break
+        if (step.seq_start or 0) > (first.seq_end or 0) or not _may_cancel(step) or any(_is_near(step, one) for one in steps):
             break
         steps.append(step)
         last = step
     return [Burst(steps=tuple(steps), until=(last.seq_end or 0) + 1)] if len(steps) > 1 else []
+
+
+def _are_seen_together(first: Step, last: Step, step: Step) -> bool:
+    if first.turn is None or step.turn is None:
+        return _ns_between(last, step) <= _SEEN_NS
+    return step.turn - first.turn <= _SEEN_TURNS
+
+
+def _may_have_cancelled(step: Step, victim: Step) -> bool:
+    if _ns_between(step, victim) <= _AT_ONCE_NS:
+        return True
+    return step.turn is not None and victim.turn is not None and victim.turn - step.turn < NEAR
+
+
+def _ns_between(step: Step, later: Step) -> int:
+    return (later.ended_ns or 0) - (step.ended_ns or 0)
 
 
 def in_bursts(ended: Sequence[Step], found: Sequence[Burst]) -> Sequence[tuple[Step, ...]]:

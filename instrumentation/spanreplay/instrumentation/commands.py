@@ -71,7 +71,7 @@ def call_of(
     if cwd is not None:
         folder = os.fsdecode(cwd)  # type: ignore[arg-type]
         attributes[names.PROCESS_WORKING_DIRECTORY] = os.path.abspath(folder)  # noqa: PTH100 — quick
-        given["cwd"] = os.path.relpath(folder)
+        given["cwd"] = _from_here(folder, scope.session.redactor)
     if env is not None:
         attributes[names.ENVIRONMENT_DIGEST] = environment_digest({os.fsdecode(k): os.fsdecode(v) for k, v in env.items()})
     if stdin is not None:
@@ -97,15 +97,31 @@ def environment_digest(environment: Mapping[str, str]) -> str:
 def _words(command: object, redactor: Redactor) -> tuple[list[str], list[str] | str]:
     """A command without secrets, in words, and as it was asked."""
     if isinstance(command, Sequence) and not isinstance(command, str | bytes):
-        words = redactor.arguments([os.fsdecode(word) for word in command])
-        return words, words
+        given = [os.fsdecode(word) for word in command]
+        words = redactor.arguments(given)
+        there = [_without_temporary(word) for word in given]  # first: a replay's redactor names their folder as it was
+        return words, words if there == given else redactor.arguments(there)
     text = os.fsdecode(command)  # type: ignore[arg-type]
+    words, asked = _parted(text, redactor)
+    lasting = _without_temporary(text)
+    return words, asked if lasting == text else _parted(lasting, redactor)[1]
+
+
+def _parted(text: str, redactor: Redactor) -> tuple[list[str], str]:
     try:
         parted = shlex.split(text)
     except ValueError:  # the shell knows more quotes than Python does
         parted = text.split()
     kept = redactor.arguments(parted)
-    return kept, text if kept == parted else " ".join(kept)
+    whole, secrets = redactor.text(text)
+    has_none = not secrets and kept == [redactor.text(word)[0] for word in parted]
+    return kept, whole if has_none else " ".join(kept)
+
+
+def _from_here(folder: str, redactor: Redactor) -> str:
+    """A folder from the working folder; a replay, whose temporary folder lies elsewhere, goes by what that was called."""
+    near = os.path.relpath(folder)
+    return near if _without_temporary(near) != near else os.path.relpath(redactor.text(os.path.abspath(folder))[0])  # noqa: PTH100 — quick
 
 
 def _program(words: Sequence[str]) -> str:

@@ -116,6 +116,43 @@ def test_commands_left_running_stopped_as_a_group_and_writing_into_a_file_are_an
     assert said in replayed.stderr
 
 
+IN_TEMPORARY = """
+import os, shlex, subprocess, sys, tempfile
+from spanreplay.instrumentation import agent_run
+
+SAY = "import os, sys; print(len(sys.argv))"
+
+def commands(path):
+    folder = os.path.dirname(path)
+    yield [sys.executable, "-c", SAY, path, f"--out={path}.txt"], {}
+    yield f"{shlex.quote(sys.executable)} -c {shlex.quote(SAY)} {shlex.quote(path)}", {"shell": True}
+    yield [sys.executable, "-c", SAY], {"cwd": folder}
+    yield [sys.executable, "-c", SAY + "; sys.stdin.read()"], {"input": path}
+
+with agent_run("writer") as run, tempfile.TemporaryDirectory() as folder, tempfile.NamedTemporaryFile(suffix=".json") as file:
+    os.mkdir(f"{folder}/a b")
+    for path in (file.name, f"{folder}/a b/task.py"):
+        print([subprocess.run(words, capture_output=True, text=True, **how).stdout for words, how in commands(path)], flush=True)
+"""
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["elsewhere", "beside the temporary folder"])
+def test_commands_on_temporary_files_are_as_recorded_though_a_replay_has_them_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, beside: bool
+) -> None:
+    for name in ("work", "tmp"):
+        (tmp_path / name).mkdir()
+    if beside:
+        monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    (tmp_path / "work" / "writer.py").write_text(IN_TEMPORARY)
+    recorded = spanreplay(tmp_path / "work", "record", "--", sys.executable, "writer.py")
+    assert (recorded.returncode, recorded.stdout.count("'")) == (0, 16), recorded.stderr
+    replayed = spanreplay(tmp_path / "work", "replay", "last", "--json", "--", sys.executable, "writer.py")
+    told: dict[str, Any] = json.loads(replayed.stdout)["replay"]
+    assert (replayed.returncode, told["equal"], told["differences"], told["refusals"]) == (0, True, [], []), replayed.stderr
+    assert recorded.stdout in replayed.stderr
+
+
 GIVEN = """
 import asyncio, subprocess, sys
 from spanreplay.instrumentation import agent_run

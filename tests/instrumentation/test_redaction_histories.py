@@ -42,6 +42,9 @@ _PIECES = (
         "\n",
         "password for ",
         "key is ",
+        "host=db ",
+        "curl ",
+        "-u a:bcd",
         "Cookie: a=",
         "curl -u me:",
         " ",
@@ -81,9 +84,9 @@ def test_only_what_is_new_is_looked_through(monkeypatch: pytest.MonkeyPatch) -> 
     seen: list[int] = []
     real = Redactor._found
 
-    def found(self: Redactor, text: str, learnt: tuple[str, ...], *, is_cut: bool = False) -> object:
+    def found(self: Redactor, text: str, learnt: tuple[str, ...], *, size: int | None = None) -> object:
         seen.append(len(text))
-        return real(self, text, learnt, is_cut=is_cut)
+        return real(self, text, learnt, size=size)
 
     monkeypatch.setattr(Redactor, "_found", found)
     chance, redactor = random.Random(1), Redactor(_POLICY)

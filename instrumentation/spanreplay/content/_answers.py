@@ -9,6 +9,7 @@ _CHARACTERS: Final = 4_000_000
 _TEXT: Final = 65_536
 _HEADERS: Final = 4096
 _HEADER: Final = 256
+_NAMES: Final = 4096
 
 
 class Answers:
@@ -17,13 +18,14 @@ class Answers:
     Two generations: a text that is asked for again moves to the recent ones; when these are many, the older are dropped.
     """
 
-    __slots__ = ("characters", "headers", "histories", "older", "recent")
+    __slots__ = ("characters", "headers", "histories", "names", "older", "recent")
 
     def __init__(self) -> None:
         self.recent: dict[str, tuple[str, int]] = {}
         self.older: dict[str, tuple[str, int]] = {}
         self.characters = 0
         self.headers: dict[tuple[str, str], tuple[tuple[str, str], int]] = {}
+        self.names: dict[str, str] = {}
         self.histories = Histories()
 
     def keep(self, text: str, result: tuple[str, int]) -> None:
@@ -42,3 +44,8 @@ class Answers:
         if len(self.headers) >= _HEADERS:
             self.headers = {}
         self.headers[pair] = answer
+
+    def keep_name(self, name: str, clean: str) -> None:
+        """Remember what became of a name."""
+        if len(name) <= _HEADER and len(self.names) < _NAMES:
+            self.names[name] = clean

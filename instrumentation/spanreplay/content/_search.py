@@ -37,20 +37,21 @@ class Search:
         self._kinds: dict[str, str | None] = {}
         self._secret_headers: dict[str, bool] = {}
 
-    def spans(self, text: str, *, is_cut: bool = False) -> list[Span]:
+    def spans(self, text: str, *, size: int | None = None) -> list[Span]:
         """Return where the secrets in a text are.
 
         Args:
             text: The text.
-            is_cut: There is more of it: what may be a value and goes up to its end is found, too.
+            size: So many characters of it are a segment of a longer one: what more of that may make a secret goes on over its end.
         """
-        return self.looked_at(text, self.hints.of(text), is_cut=is_cut)
+        return self.looked_at(text, self.hints.of(text), size=size)
 
-    def looked_at(self, text: str, hits: frozenset[Hint], *, is_cut: bool = False) -> list[Span]:
+    def looked_at(self, text: str, hits: frozenset[Hint], *, size: int | None = None) -> list[Span]:
         """Return the same where it is known which hints the text has."""
         if not hits and not ("@" in text and "://" in text):  # what a URL says of a user has no hint
             return []
-        return [*self._tokens.spans(text, hits), *self._finder.spans(text, hits, is_cut=is_cut)]
+        is_cut = size is not None and size < len(text)
+        return [*self._tokens.spans(text, hits, is_part=size is not None), *self._finder.spans(text, hits, is_cut=is_cut)]
 
     def member(self, name: str) -> str | None:
         """Return the kind of secret that the value of a member of this name is, `header` or `member`; else ``None``."""

@@ -7,6 +7,10 @@ from typing import Final
 
 from spanreplay.content._plain_passwords import is_plain_password
 
+SETTINGS: Final = 160
+"""Characters before a password in which a host, a user or a database may be set; half as many after it."""
+CURL: Final = 400
+"""Characters before what ``curl`` is given in which it may be called."""
 _SETTING: Final = re.compile(
     r"(?:\A|[\s;\"'])(?:host|hostaddr|server|data source|dbname|database|user|user id|uid|initial catalog|sslmode)\s?=\s?[^\s;]+",
     re.IGNORECASE,
@@ -76,7 +80,7 @@ def no_code(token: str) -> bool:
 
 def beside_settings(text: str, start: int, end: int) -> bool:
     """Tell whether a host, a user or a database is set beside it: then it is a connection string, and its password one however it looks."""
-    return any(_SETTING.search(part) is not None for part in (text[max(0, start - 160) : start], text[end : end + 80]))
+    return any(_SETTING.search(part) is not None for part in (text[max(0, start - SETTINGS) : start], text[end : end + SETTINGS // 2]))
 
 
 def told(text: str, start: int, end: int) -> bool:
@@ -86,4 +90,4 @@ def told(text: str, start: int, end: int) -> bool:
 
 def of_curl(text: str, start: int, end: int) -> bool:
     """Tell the password that ``curl`` is given from what other commands take after ``-u``."""
-    return "curl" in text[max(0, start - 400) : start] and not text[start:end].isdigit() and not text.startswith("[redacted:", start)
+    return "curl" in text[max(0, start - CURL) : start] and not text[start:end].isdigit() and not text.startswith("[redacted:", start)

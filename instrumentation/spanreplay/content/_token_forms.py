@@ -10,6 +10,8 @@ from typing import Final
 
 from spanreplay.content._hints import Hint, preceded
 from spanreplay.content._token_checks import (
+    CURL,
+    SETTINGS,
     anything,
     basic_like,
     bearer_like,
@@ -36,6 +38,7 @@ class Token:
         check: What a pattern cannot tell.
         glued: It may follow an underscore, as in ``KEY_ghp_…``.
         around: The same of the text around it: the text, where the secret begins, where it ends.
+        reach: So many characters before and after it that may look at, beyond its own sentence.
         anywhere: It may begin in the middle of a word; the pattern says where.
         lead: Characters of it before the match: a pattern that begins with plain letters is found several times faster.
     """
@@ -45,6 +48,7 @@ class Token:
     pattern: re.Pattern[str]
     check: Callable[[str], bool] = anything
     around: Callable[[str, int, int], bool] | None = None
+    reach: int = 0
     glued: bool = False
     anywhere: bool = False
     lead: int = 0
@@ -235,8 +239,8 @@ TOKENS: Final[tuple[Token, ...]] = (
     Token(kind="password", hints=_COLON_SAID, pattern=_COLON_PASSWORD, check=password_like, anywhere=True),
     Token(kind="password", hints=_SAID, pattern=_SAID_PASSWORD, around=told, anywhere=True),
     Token(kind="named", hints=_SAID_K, pattern=_SAID_KEY, check=password_like, anywhere=True),
-    Token(kind="password", hints=_EQUALS, pattern=_CONNECTION, check=no_code, around=beside_settings, anywhere=True),
-    Token(kind="password", hints=_USER, pattern=_CURL_USER, around=of_curl, anywhere=True),
+    Token(kind="password", hints=_EQUALS, pattern=_CONNECTION, check=no_code, around=beside_settings, reach=SETTINGS, anywhere=True),
+    Token(kind="password", hints=_USER, pattern=_CURL_USER, around=of_curl, reach=CURL, anywhere=True),
     Token(
         kind="jwt",
         hints=_J,

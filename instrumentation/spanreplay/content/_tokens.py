@@ -39,31 +39,32 @@ class TokenFinder:
         """Without a hit of one of these there is none."""
         self._all_hints = frozenset(self.hints)
 
-    def spans(self, text: str, hits: frozenset[Hint]) -> list[Span]:
+    def spans(self, text: str, hits: frozenset[Hint], *, is_part: bool = False) -> list[Span]:
         """Find them in a text.
 
         Args:
             text: The text.
             hits: Those of the hints that it has.
+            is_part: There is more before or after it. What that may make a secret is one that goes on over its end.
         """
         if hits.isdisjoint(self._all_hints):
             return []
-        return [span for token in self._tokens if not hits.isdisjoint(token.hints) for span in _found(text, token)]
+        return [span for token in self._tokens if not hits.isdisjoint(token.hints) for span in _found(text, token, is_part)]
 
 
 def _may_begin(text: str, at: int, token: Token) -> bool:
     return token.anywhere or starts_word(text, at) or (token.glued and text[at - 1] == "_")
 
 
-def _found(text: str, token: Token) -> Iterator[Span]:
+def _found(text: str, token: Token, is_part: bool) -> Iterator[Span]:
     for match in token.pattern.finditer(text):
         group = match.lastindex or 0
         start = match.start(group)
         secret = match.group(group).rstrip(".")
         end = start + len(secret)
-        if (
-            _may_begin(text, match.start() - token.lead, token)
-            and token.check(secret)
-            and (token.around is None or token.around(text, start, end))
-        ):
+        if not (_may_begin(text, match.start() - token.lead, token) and token.check(secret)):
+            continue
+        if token.around is None or token.around(text, start, end):
             yield Span(start, end, token.kind)
+        elif is_part and (start < token.reach or len(text) - end < token.reach):
+            yield Span(start, len(text) + 1, token.kind)

@@ -83,6 +83,18 @@ class Redactor:
                 self._answers.keep(s, result)
         return result
 
+    def name(self, name: str) -> str:
+        """Return a name, of an attribute, a step, an agent, without its secrets. Programs use few, again and again."""
+        known = self._answers.names.get(name)
+        if known is not None:
+            return known
+        learnt = self._learnt
+        clean = self.text(name)[0]
+        with self._lock:
+            if learnt is self._learnt:
+                self._answers.keep_name(name, clean)
+        return clean
+
     def typed(self, s: str) -> tuple[str, int]:
         """Return a text of the typed codec as `text` does, without the secrets in its bytes either, which are base64 there."""
         clean, count = self.text(s)
@@ -187,13 +199,13 @@ class Redactor:
         return histories.redact(text, lambda segment, size: self._segment(segment, size, learnt))
 
     def _segment(self, text: str, size: int, learnt: tuple[str, ...]) -> tuple[str, int] | None:
-        spans, found = self._found(text, learnt, is_cut=size < len(text))
+        spans, found = self._found(text, learnt, size=size)
         if found or any(span.end > size for span in spans):
             return None
         return self._replacements.put(text[:size], spans) if spans else (text[:size], 0)
 
-    def _found(self, text: str, learnt: tuple[str, ...], *, is_cut: bool = False) -> tuple[list[Span], list[str]]:
-        return self._search.spans(text, is_cut=is_cut), [form for form in learnt if form in text] if learnt else []
+    def _found(self, text: str, learnt: tuple[str, ...], *, size: int | None = None) -> tuple[list[Span], list[str]]:
+        return self._search.spans(text, size=size), [form for form in learnt if form in text] if learnt else []
 
     def _redact(self, text: str, learnt: tuple[str, ...]) -> tuple[str, int]:
         spans, found = self._found(text, learnt)

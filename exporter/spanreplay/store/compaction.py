@@ -67,6 +67,8 @@ class CompactionReport:
     """Journal files removed, all loaded and their writers ended."""
     refused: list[tuple[str, str]] = field(default_factory=list)
     """Journal files left alone, and why."""
+    left: list[Path] = field(default_factory=list)
+    """Journal files still to be looked at, oldest first: the time was up."""
 
     def count(self, effects: "Counter[Effect]") -> None:
         """Adds the effects of one batch."""
@@ -171,31 +173,40 @@ def discard(connection: "Connection", folder: Path, names: Collection[str]) -> b
     return True
 
 
-def compact(connection: "Connection", folder: Path, *, until: float | None = None) -> CompactionReport:
+def compact(
+    connection: "Connection", folder: Path, *, until: float | None = None, report: CompactionReport | None = None
+) -> CompactionReport:
     """Loads what the journals have that the database has not.
 
     Args:
         connection: may write, and holds the store's lock; no transaction is open.
         folder: the store.
-        until: begin no batch after this time of the monotonic clock.
+        until: begin no batch after this time of the monotonic clock, but the first.
+        report: of an earlier step, which this one goes on with.
     """
     import duckdb
 
-    report, splitter = CompactionReport(), Splitter()
-    for path in pending(folder):
-        if until is not None and time.monotonic() > until:
-            break
-        report.journals += 1
-        progress = _progress(connection, path.name)
+    report = CompactionReport(left=pending(folder)) if report is None else report
+    splitter = Splitter()
+    while report.left:
+        path = report.left[0]
         try:
-            _load(connection, path, progress, report, splitter, until)
+            progress = _progress(connection, path.name)
+            if not _load(connection, path, progress, report, splitter, until):
+                break
             _retire(connection, path, progress, report)
+        except FileNotFoundError:
+            pass  # somebody else has loaded all of it between two steps
         except _NewerJournalError as error:
             report.refused.append((path.name, str(error)))
         except duckdb.OutOfMemoryException as error:  # what others have recorded is none the worse
             report.refused.append((path.name, f"it holds more in one value than there is memory for: {str(error).splitlines()[0]}"))
         except OSError as error:
             report.refused.append((path.name, error.strerror or str(error)))
+        report.journals += 1
+        report.left.pop(0)
+        if until is not None and time.monotonic() > until:
+            break
     return report
 
 
@@ -216,7 +227,9 @@ def _progress(connection: "Connection", name: str) -> _Progress:
 
 def _load(
     connection: "Connection", path: Path, progress: _Progress, report: CompactionReport, splitter: Splitter, until: float | None
-) -> None:
+) -> bool:
+    """``False`` where the time was up before all of it was loaded."""
+    ended = True
     before = (progress.dropped, progress.crc_errors)
     with JournalReader(path, progress.bytes_done) as reader:
         bad_before = progress.crc_errors
@@ -228,9 +241,11 @@ def _load(
             report.rejected += batch.rejected
             report.count(effects)
             if until is not None and time.monotonic() > until:
+                ended = reader.left <= 0
                 break
     report.dropped += progress.dropped - before[0]
     report.crc_errors += progress.crc_errors - before[1]
+    return ended
 
 
 def _batches(reader: JournalReader, progress: _Progress, splitter: Splitter) -> Iterator[Batch]:

@@ -17,18 +17,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from spanreplay.store import groups
 from spanreplay.store.engines import Config, Opened, Use
-from spanreplay.store.errors import (
-    DamagedStoreError,
-    FullStoreError,
-    LockedStoreError,
-    MissingStoreError,
-    NewerStoreError,
-    ReadOnlyStoreError,
-    StoreError,
-)
+from spanreplay.store.errors import LockedStoreError, MissingStoreError, StoreError
 from spanreplay.store.folder import DATABASE, HOLDER, JOURNALS, LOCK, folder_error, is_store, make_folder, make_private, no_store
 from spanreplay.store.migrations import SCHEMA_VERSION
+from spanreplay.store.naming import named
 from spanreplay.store.schema import migrate, schema_version, too_new
+from spanreplay.store.turns import waiting
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -50,6 +44,8 @@ _LARGE: Final = 4_000_000
 """Bytes, as DuckDB reckons them, texts at little, from which on a transaction goes straight into the database: through its log, all of it
 would be written twice."""
 _ANYTHING: Final = 1_000
+_PAUSE: Final = 0.01
+"""Seconds before a database that somebody else has is looked at again, the first time."""
 _TIMES: Final = 6
 """How many times over what is more than usual has to fit into memory: one value is never divided."""
 
@@ -92,18 +88,21 @@ class Database:
         return self.path.exists()
 
     @contextlib.contextmanager
-    def writing(self, *, much: bool = False, size: int = 0, held_s: float | None = None) -> "Iterator[Connection]":
+    def writing(
+        self, *, much: bool = False, size: int = 0, held_s: float | None = None, locked_s: float | None = None
+    ) -> "Iterator[Connection]":
         """A connection that may write, in the newest schema, under the store's lock.
 
         Args:
             much: each transaction is large, so that it goes straight into the database, not into its log first.
             size: about how many bytes of content the largest of such transactions writes, where one value alone may be larger than usual.
-            held_s: how many seconds to wait for who reads the file meanwhile, a shell of DuckDB for one; left out, as long as for a writer.
+            held_s: how many seconds to wait for who reads the file meanwhile, a shell of DuckDB for one; left out, as long as for anybody.
+            locked_s: how many seconds to wait for who writes; left out, as long as for anybody.
 
         Raises:
             StoreError: which kind says why.
         """
-        with self._alone_in_process(), self._locked(), _private_files():
+        with self._alone_in_process(locked_s), self._locked(locked_s), _private_files():
             make_private(self.folder)
             for rows in (groups.at_first(self.path, much=much), groups.SMALL):
                 with self._opened_for_writing(rows, much, held_s) as connection:
@@ -206,29 +205,37 @@ class Database:
             pass
 
     @contextlib.contextmanager
-    def _alone_in_process(self) -> Iterator[None]:
+    def _alone_in_process(self, wait_s: float | None = None) -> Iterator[None]:
         """DuckDB gives one process one configuration of one file, so its threads take turns."""
         key = os.path.realpath(self.path)
         with _threads_guard:
             lock = _threads.setdefault(key, threading.Lock())
-        if not lock.acquire(timeout=self._wait_s):
-            raise LockedStoreError(f"another thread of this process has held {self.path} for more than {self._wait_s:g} s. Wait for it.")
+        if not lock.acquire(blocking=False):
+            wait_s = self._wait_s if wait_s is None else wait_s
+            with waiting(self.folder):
+                if not lock.acquire(timeout=wait_s):
+                    raise LockedStoreError(f"another thread of this process has held {self.path} for more than {wait_s:g} s. Wait for it.")
         try:
             yield
         finally:
             lock.release()
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self, wait_s: float | None = None) -> Iterator[None]:
         import filelock
 
+        wait_s = self._wait_s if wait_s is None else wait_s
         try:
             make_folder(self.folder)
-            lock = filelock.FileLock(self.folder / LOCK, timeout=self._wait_s, mode=0o600)
-            lock.acquire()
+            lock = filelock.FileLock(self.folder / LOCK, timeout=0, mode=0o600)
+            try:
+                lock.acquire()
+            except filelock.Timeout:
+                with waiting(self.folder):
+                    lock.acquire(timeout=wait_s)
         except filelock.Timeout as error:
             raise LockedStoreError(
-                f"wanted to write to the store at {self.folder}, but {self._holder()} has held its lock for more than {self._wait_s:g} s."
+                f"wanted to write to the store at {self.folder}, but {self._holder()} has held its lock for more than {wait_s:g} s."
                 " Wait for it, or end it."
             ) from error
         except OSError as error:
@@ -260,16 +267,19 @@ class Database:
 
         config = {**config, "temp_directory": str(self.folder / JOURNALS / "spilled")}  # that one is private
         deadline = time.monotonic() + (self._wait_s if wait_s is None else wait_s)
-        pause = 0.01
-        while True:
-            try:
-                return opened(self.path, config)
-            except duckdb.Error as error:
-                problem = named(error, self.path)
-                if not isinstance(problem, LockedStoreError) or time.monotonic() > deadline:
-                    raise problem from error
-            time.sleep(pause)
-            pause = min(pause * 1.5, 0.1)
+        pause = _PAUSE
+        with contextlib.ExitStack() as told:
+            while True:
+                try:
+                    return opened(self.path, config)
+                except duckdb.Error as error:
+                    problem = named(error, self.path)
+                    if not isinstance(problem, LockedStoreError) or time.monotonic() > deadline:
+                        raise problem from error
+                if pause == _PAUSE:
+                    told.enter_context(waiting(self.folder))
+                time.sleep(pause)
+                pause = min(pause * 1.5, 0.1)
 
     @contextlib.contextmanager
     def _failures_named(self) -> Iterator[None]:
@@ -350,49 +360,3 @@ def _private_files() -> Iterator[None]:
                 before = _umask.pop()
                 if not _umask:
                     os.umask(before)
-
-
-def _locked_error(path: Path, message: str) -> StoreError:
-    return LockedStoreError(
-        f"wanted to open {path}, but another process holds it: {message}. Close what has it open, such as a duckdb shell."
-    )
-
-
-def _damaged_error(path: Path, message: str) -> StoreError:
-    return DamagedStoreError(
-        f"{path} is not a database that can be read: {message}. Move it away to go on with an empty one; journals not yet loaded are kept."
-    )
-
-
-_MEANINGS: Final[tuple[tuple[str, Callable[[Path, str], StoreError]], ...]] = (
-    ("Could not set lock", _locked_error),
-    ("different configuration than existing connections", _locked_error),
-    ("Unique file handle conflict", _locked_error),
-    ("database does not exist", lambda path, _: MissingStoreError(f"there is no database at {path}. Record or import something first.")),
-    (
-        "database file with version number",
-        lambda path, message: NewerStoreError(f"{path} was written by another DuckDB: {message}. Install a newer duckdb."),
-    ),
-    (
-        "Permission denied",
-        lambda path, message: ReadOnlyStoreError(f"cannot write {path}: {message}. Make it writable, or use another --store."),
-    ),
-    ("Read-only file system", lambda path, message: ReadOnlyStoreError(f"cannot write {path}: {message}. Use another --store.")),
-    ("read-only mode", lambda path, message: ReadOnlyStoreError(f"{path} is open for reading only: {message}.")),
-    ("No space left", lambda path, message: FullStoreError(f"cannot write {path}: {message}. Free some space; what was stored is kept.")),
-    ("File too large", lambda path, message: FullStoreError(f"cannot write {path}: {message}. Free some space; what was stored is kept.")),
-    ("not a valid DuckDB database", _damaged_error),
-    ("Could not read enough bytes", _damaged_error),
-    ("orrupt", _damaged_error),
-    ("checksum", _damaged_error),
-    ("Serialization Error", _damaged_error),
-)
-
-
-def named(error: Exception, path: Path) -> StoreError:
-    """The store error that a DuckDB error amounts to."""
-    message = " ".join(str(error).split())
-    for sign, make in _MEANINGS:
-        if sign in message:
-            return make(path, message)
-    return StoreError(f"the database {path} refused: {message}")

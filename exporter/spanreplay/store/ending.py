@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from spanreplay.store import compaction
+from spanreplay.store import compaction, steps
 from spanreplay.store.database import Database
 from spanreplay.store.errors import StoreError
 
@@ -24,7 +24,6 @@ def compact_at_end(store: Path, seconds: float) -> None:
     until = time.monotonic() + seconds
     try:
         if seconds > 0 and compaction.size_of(compaction.pending(store)) >= LARGE_BYTES:
-            with Database(store, wait_s=seconds).writing(much=True) as connection:
-                compaction.compact(connection, store, until=until)
+            steps.load(Database(store, wait_s=seconds), store, much=True, until=until)
     except (StoreError, OSError, ImportError) as error:
         _log.info("the journal of this process was not loaded at its end, the next command will do that: %s", error)

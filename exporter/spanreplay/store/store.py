@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from spanreplay.spans.record import LogRecord, Record, SpanRecord
-from spanreplay.store import compaction, derived, integrity, querying, reading, source_losses, sweeping
+from spanreplay.store import compaction, derived, integrity, querying, reading, source_losses, steps, sweeping
 from spanreplay.store.compaction import CompactionReport
 from spanreplay.store.database import WAIT_SECONDS, Database, transaction
 from spanreplay.store.errors import MissingStoreError
@@ -109,16 +109,9 @@ class Store:
 
     # ---- in ---------------------------------------------------------------------------------------------------------
 
-    def compact(self, held_s: float | None = None) -> CompactionReport:
-        """Loads what the journals have that the database has not, each record exactly once.
-
-        Args:
-            held_s: how many seconds to wait for who reads the database meanwhile; left out, as long as for a writer.
-        """
-        if not compaction.pending(self.path):
-            return CompactionReport()
-        with self._database.writing(held_s=held_s) as connection:
-            return compaction.compact(connection, self.path)
+    def compact(self, *, held_s: float | None = None, locked_s: float | None = None) -> CompactionReport:
+        """Loads what the journals have that the database has not, each record exactly once; see :func:`spanreplay.store.steps.load`."""
+        return steps.load(self._database, self.path, held_s=held_s, locked_s=locked_s)
 
     def discard(self, journals: Collection[str]) -> bool:
         """Removes journals whose writers have ended, as if they had never been; ``False`` where anything of them is loaded already.

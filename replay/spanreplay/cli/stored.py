@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 def ready_store(path: Path, *, create: bool = False, whole: bool = False) -> "Iterator[Store]":
     """An open store with every journal loaded and every run derived; says what of it could not be.
 
-    Where it cannot be written (a medium that is read-only or full, a shell of DuckDB that has it open), it is as it was loaded last.
+    Where it cannot be written (a medium that is read-only or full, a shell of DuckDB that has it open, somebody who writes for long), it is
+    as it was loaded last.
 
     Args:
         path: its folder.
@@ -40,7 +41,7 @@ def ready_store(path: Path, *, create: bool = False, whole: bool = False) -> "It
         must_write = create or whole
         try:
             with working("loading what was recorded"):
-                report = store.compact(None if must_write else _HELD_SECONDS)
+                report = store.compact() if must_write else store.compact(held_s=_HELD_SECONDS, locked_s=_LOCKED_SECONDS)
             _derive(path, store)
             _tell(path, report)
         except (ReadOnlyStoreError, FullStoreError, LockedStoreError) as error:
@@ -52,6 +53,8 @@ def ready_store(path: Path, *, create: bool = False, whole: bool = False) -> "It
 
 _HELD_SECONDS: Final = 3.0
 """How long to wait for who has the database open, before what is loaded already has to do."""
+_LOCKED_SECONDS: Final = 10.0
+"""The same of who writes it, who goes step by step: longer than a step takes."""
 
 
 def _derive(path: Path, store: "Store") -> None:

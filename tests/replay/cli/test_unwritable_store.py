@@ -13,6 +13,7 @@ import pytest
 from fixtures.runs.spans import own, own_root
 from spanreplay.cli import stored
 from spanreplay.replay.importing import import_records
+from spanreplay.store.folder import LOCK
 from spanreplay.store.journal import JournalWriter
 from spanreplay.store.process import current_process
 from spanreplay.store.store import Store
@@ -73,6 +74,19 @@ def test_a_shell_of_duckdb_that_has_it_open_is_no_obstacle(two: CommandLine, mon
         shell.stdin.close()
     assert [run["run_id"] for run in listed.json["runs"]] == [LOADED]
     assert "another process holds it" in listed.err
+    assert len(two("runs", "--json").json["runs"]) == 2
+
+
+def test_who_writes_for_long_is_no_obstacle(two: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "_LOCKED_SECONDS", 0.0)
+    with filelock.FileLock(two.store / LOCK):
+        listed = two("runs", "--json")
+        assert [run["run_id"] for run in listed.json["runs"]] == [LOADED]
+        assert listed.err.startswith("not loaded: ")
+        assert "1 process wrote" in listed.err
+        assert "has held its lock" in listed.err
+        assert two("show", "--json").json["runs"][0]["run_id"] == LOADED
+        assert two("query", "select count(*) from runs", "--format", "csv").out.splitlines()[1] == "1"
     assert len(two("runs", "--json").json["runs"]) == 2
 
 

@@ -262,3 +262,10 @@ def test_whatever_is_wrong_with_the_store_the_process_ends(tmp_path: Path, secon
     (tmp_path / "runs.duckdb").write_bytes(b"no database" * 1000)
     compact_at_end(tmp_path, seconds)
     compact_at_end(tmp_path / "nowhere" / "at all", seconds)
+
+
+@pytest.mark.usefixtures("stores_made")
+def test_what_is_committed_to_the_database_is_on_the_disk(store: Store) -> None:
+    """The tests' own stores are not synced."""
+    with store._database.writing() as connection:
+        assert connection.execute("SELECT current_setting('fsync_mode')").fetchone() == ("STANDARD",)

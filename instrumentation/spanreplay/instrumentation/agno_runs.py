@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, aclosing, closing, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, aclosing, closing, contextmanager, nullcontext
 from importlib import metadata
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -102,12 +102,8 @@ class ObservedRun:
     def now(self, invoke: Callable[[], Any]) -> Any:
         """Run it, or begin to, where it answers with a stream."""
         run = self._begin()
-        try:
-            with run.body():
-                response = invoke()
-        except BaseException as error:
-            run.end(error)
-            raise
+        with _failing(run), run.body():
+            response = invoke()
         if hasattr(response, "__next__"):
             return self._stream(run, response)
         self._end(run, response)
@@ -116,12 +112,8 @@ class ObservedRun:
     async def awaited(self, running: Any) -> Any:
         """Run it to its end."""
         run = self._begin()
-        try:
-            with run.body():
-                response = await running
-        except BaseException as error:
-            run.end(error)
-            raise
+        with _failing(run), run.body():
+            response = await running
         if hasattr(response, "__anext__"):
             return self.astream(response, run)
         self._end(run, response)
@@ -129,21 +121,15 @@ class ObservedRun:
 
     def _stream(self, run: AgentRun, events: Iterator[Any]) -> Iterator[Any]:
         with _closing(events):
-            try:
+            with self._read(run) as last:
                 while True:
                     with run.body():
                         event = next(events, _OVER)
-                    if event is _OVER or _is_whole(event):
+                    if self._is_last(event, last):
                         break
-                    self._seen(event)
                     yield event
-            except BaseException as error:
-                run.end(error)
-                raise
-            self._end(run, None if event is _OVER else event)
-            if event is not _OVER:
-                yield event
-                yield from events
+            yield from last
+            yield from events
 
     async def astream(self, events: AsyncIterator[Any], run: AgentRun | None = None) -> AsyncIterator[Any]:
         """Run it as its stream is read.
@@ -154,22 +140,43 @@ class ObservedRun:
         """
         run = self._begin() if run is None else run
         async with _aclosing(events):
-            try:
+            with self._read(run) as last:
                 while True:
                     with run.body():
                         event = await anext(events, _OVER)
-                    if event is _OVER or _is_whole(event):
+                    if self._is_last(event, last):
                         break
-                    self._seen(event)
                     yield event
-            except BaseException as error:
-                run.end(error)
-                raise
-            self._end(run, None if event is _OVER else event)
-            if event is not _OVER:
+            for event in last:
                 yield event
-                async for event in events:
-                    yield event
+            async for event in events:
+                yield event
+
+    @contextmanager
+    def _read(self, run: AgentRun) -> Iterator[list[Any]]:
+        """A stream is read in the block; the run ends with the block, before the last event of the stream is handed over."""
+        last: list[Any] = []
+        with _failing(run):
+            yield last
+        self._end(run, last[0] if last else None)
+
+    def _is_last(self, event: Any, last: list[Any]) -> bool:
+        if event is _OVER:
+            return True
+        if _is_whole(event):
+            last.append(event)
+            return True
+        self._seen(event)
+        return False
+
+
+@contextmanager
+def _failing(run: AgentRun) -> Iterator[None]:
+    try:
+        yield
+    except BaseException as error:
+        run.end(error)
+        raise
 
 
 def _closing(events: Any) -> AbstractContextManager[object]:

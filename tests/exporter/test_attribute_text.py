@@ -52,7 +52,16 @@ def test_ordinary_attributes_of_others_take_no_detour() -> None:
     assert AttributeText(_keep).clean(attributes, Redactor(RedactionPolicy.default())) is not None
 
 
-@pytest.mark.parametrize("attributes", [{"password": "hunter2-hunter2"}, {"a": "Bearer abc123def456"}, {"a": ("sk-ant-0123456789abc",)}])
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"password": "hunter2-hunter2"},
+        {"a": "Bearer abc123def456"},
+        {"a": ("sk-ant-0123456789abc",)},
+        {"sk-ant-0123456789abc": 1},
+        {"sk-ant-0123456789abc": "b"},
+    ],
+)
 def test_a_secret_takes_a_detour_whoever_asked_before(attributes: dict[str, Any]) -> None:
     writer = AttributeText(_keep)
     assert writer.clean(attributes, None) is not None

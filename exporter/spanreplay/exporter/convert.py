@@ -77,7 +77,7 @@ class Converter:
             links=links,
             resource=resource,
             scope=scope,
-            trace_state=context.trace_state.to_header() if context and context.trace_state else "",
+            trace_state=self._clean(context.trace_state.to_header()) if context and context.trace_state else "",
             flags=_flags(context, parent),
             dropped_attributes=_count(span, "dropped_attributes") if lost is None else lost,
             dropped_events=_count(span, "dropped_events"),
@@ -93,13 +93,13 @@ class Converter:
             trace_id=f"{context.trace_id:032x}" if context else "",
             span_id=f"{context.span_id:016x}" if context else "",
             parent_span_id=f"{parent.span_id:016x}" if parent is not None and parent.span_id else None,
-            name=name if self.redactor is None else self.redactor.text(name)[0],
+            name=self._clean(name),
             kind=span.kind.value + 1,
             start_ns=span.start_time or 0,
             attributes=dict(extra or {}),
             resource=self.resource(span.resource),
             scope=self.scope(span.instrumentation_scope),
-            trace_state=context.trace_state.to_header() if context and context.trace_state else "",
+            trace_state=self._clean(context.trace_state.to_header()) if context and context.trace_state else "",
             flags=_flags(context, parent),
         )
 
@@ -154,9 +154,9 @@ class Converter:
             observed_ns=record.observed_timestamp or 0,
             trace_id=f"{record.trace_id:032x}" if record.trace_id else None,
             span_id=f"{record.span_id:016x}" if record.span_id else None,
-            event_name=str(getattr(record, "event_name", None) or ""),
+            event_name=self._clean(str(getattr(record, "event_name", None) or "")),
             severity=int(severity.value) if severity is not None else 0,
-            severity_text=str(record.severity_text or ""),
+            severity_text=self._clean(str(record.severity_text or "")),
             body=body,
             attributes=attributes,
             resource=self.resource(resource),
@@ -173,7 +173,8 @@ class Converter:
         made = Resource()
         if resource is not None:
             made = Resource(
-                attributes=_Notes(self.redactor).attributes(resource.attributes), schema_url=str(getattr(resource, "schema_url", "") or "")
+                attributes=_Notes(self.redactor).attributes(resource.attributes),
+                schema_url=self._clean(str(getattr(resource, "schema_url", "") or "")),
             )
         if len(self._resources) >= _MEMO:
             self._resources.clear()
@@ -188,15 +189,18 @@ class Converter:
         made = Scope()
         if scope is not None:
             made = Scope(
-                name=str(scope.name or ""),
-                version=str(scope.version or ""),
+                name=self._clean(str(scope.name or "")),
+                version=self._clean(str(scope.version or "")),
                 attributes=_Notes(self.redactor).attributes(getattr(scope, "attributes", None)),
-                schema_url=str(scope.schema_url or ""),
+                schema_url=self._clean(str(scope.schema_url or "")),
             )
         if len(self._scopes) >= _MEMO:
             self._scopes.clear()
         self._scopes[id(scope)] = (scope, made)
         return made
+
+    def _clean(self, text: str) -> str:
+        return text if self.redactor is None else self.redactor.text(text)[0]
 
 
 class _Notes:
@@ -216,6 +220,9 @@ class _Notes:
         if replaced:
             self._redacted[name] = self._redacted.get(name, 0) + replaced
         return clean
+
+    def name(self, name: Any) -> Any:
+        return name if self._redactor is None or name.__class__ is not str else self._redactor.name(name)
 
     def value(self, name: str, value: object, depth: int = 0, key: str | None = None) -> Value:
         """A value as the store takes it.
@@ -238,7 +245,7 @@ class _Notes:
             if depth < MAX_DEPTH:
                 if isinstance(value, Mapping):
                     outer = key or name
-                    return {str(k): self.value(name, item, depth + 1, self._key(outer, str(k))) for k, item in value.items()}
+                    return {self.name(str(k)): self.value(name, item, depth + 1, self._key(outer, str(k))) for k, item in value.items()}
                 if isinstance(value, Sequence | set | frozenset):
                     return tuple(self.value(name, item, depth + 1, key) for item in value)
             self._lossy.add(name)
@@ -268,17 +275,18 @@ class _Notes:
         if not attributes:
             return kept
         redactor = self._redactor
-        for name, value in raw(attributes).items():
+        for key, value in raw(attributes).items():
+            name = self.name(key)
             kind = value.__class__
             if kind is str:
-                clean, replaced = (value, 0) if redactor is None else redactor.named(name, value)
+                clean, replaced = (value, 0) if redactor is None else redactor.named(key, value)
                 if replaced:
                     self._redacted[name] = self._redacted.get(name, 0) + replaced
                 kept[name] = clean
             elif kind is int or kind is bool or kind is float:
                 kept[name] = value
             else:
-                kept[str(name)] = self.value(str(name), value)
+                kept[str(name)] = self.value(str(name), value, key=None if name == key else key)
         return kept
 
     def put_into(self, attributes: dict[str, Value]) -> None:
@@ -320,7 +328,7 @@ def _link(link: Any, notes: _Notes) -> LinkRecord:
     return LinkRecord(
         trace_id=f"{context.trace_id:032x}",
         span_id=f"{context.span_id:016x}",
-        trace_state=context.trace_state.to_header() if context.trace_state else "",
+        trace_state=notes.text(_NO_ATTRIBUTE, context.trace_state.to_header()) if context.trace_state else "",
         flags=_flags(context, context),
         attributes=notes.attributes(link.attributes),
         dropped_attributes=_count(link, "dropped_attributes") or _count(link.attributes, "dropped"),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from spanreplay.content.canonical import canonical_json, digest
 from spanreplay.content.redaction import Redactor
+from spanreplay.exporter.convert import Converter
 from spanreplay.exporter.writer import Writer
 from spanreplay.recording.definition import chosen_hash_seed, definition, marks, program
 from spanreplay.recording.place import Place
@@ -29,13 +30,13 @@ def open_root(
         seed: what its randomness is made from.
         attributes: of the session; on the root as on every step.
     """
-    text = definition(redactor)
+    text, name = definition(redactor), redactor.name(program())
     writer.open_span(
         SpanRecord(
             trace_id=place.trace_id,
             span_id=place.span_id,
             parent_span_id=place.parent_span_id,
-            name=f"command {program()}",
+            name=f"command {name}",
             kind=KIND_INTERNAL,
             start_ns=time.time_ns(),
             attributes={
@@ -43,7 +44,7 @@ def open_root(
                 names.RUN_ROOT: True,
                 names.RUN_COMMAND: True,
                 names.RUN_COMMAND_ID: place.command_id,
-                names.RUN_NAME: program(),
+                names.RUN_NAME: name,
                 names.RUN_DEFINITION: text,
                 names.RUN_DEFINITION_DIGEST: digest(text),
                 names.RUN_VARIABLES: canonical_json(marks(os.environ, redactor)),
@@ -51,7 +52,7 @@ def open_root(
                 names.PROCESS_ID: process_id,
                 names.RUN_SEED: seed,
                 **({names.RUN_HASH_SEED: hash_seed} if (hash_seed := chosen_hash_seed()) else {}),
-                **attributes,
+                **Converter(redactor).attributes(attributes),
             },
             resource=resource,
             scope=_SCOPE,

@@ -26,12 +26,14 @@ class _Members(dict[tuple[str, Any], str]):
         redactor: has found them clean, as long as it knows no more than this.
     """
 
-    __slots__ = ("_make", "knowledge", "redactor")
+    __slots__ = ("_make", "knowledge", "names", "redactor")
 
     def __init__(self, make: "Callable[[_Members, str, Any], str]", redactor: Redactor | None) -> None:
         self._make = make
         self.redactor = redactor
         self.knowledge = None if redactor is None else redactor.knowledge
+        self.names: dict[str, str] = {}
+        """Keys that are clean, as they stand before their values."""
 
     def __missing__(self, item: tuple[str, Any]) -> str:
         return self._make(self, *item)
@@ -102,9 +104,7 @@ class AttributeText:
 
     def _clean_member(self, known: _Members, key: str, value: Any) -> str:
         kind, redactor = type(value), known.redactor
-        name = self._names.get(key) or self._name(key)
-        if name is None:
-            raise _OutOfTheOrdinaryError
+        name = known.names.get(key) or self._clean_name(known, key)
         if kind is str:
             if redactor is not None and redactor.finds_in(key, value):
                 raise _OutOfTheOrdinaryError
@@ -123,6 +123,14 @@ class AttributeText:
         if kind is str or (kind is tuple and sum(map(len, value)) < BLOB_BYTES):
             known[key, value] = member
         return member
+
+    def _clean_name(self, known: _Members, key: str) -> str:
+        name = self._names.get(key) or self._name(key)
+        if name is None or (known.redactor is not None and known.redactor.name(key) != key):
+            raise _OutOfTheOrdinaryError
+        if len(known.names) < _PIECES:
+            known.names[key] = name
+        return name
 
     def _name(self, key: object) -> str | None:
         """A key as it stands before its value; ``None`` for one that a plain JSON object cannot have."""

@@ -26,7 +26,7 @@ def is_inner_layer(scope: Scope, name: str, layer: str) -> bool:
     step = scope.step
     if step is None or step.call.kind != "tool_call" or step.call.layer == layer:
         return False
-    outer = step.call.name
+    outer, name = step.call.name, step.session.name(name)
     if outer != name and not (outer.endswith(name) and outer[-len(name) - 1] in _JOINTS):
         return False
     if step.inner.memo.get(_OPEN):

@@ -52,12 +52,12 @@ def put_error(
     """
     kind = type(error)
     type_name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    attributes[names.ERROR_TYPE] = type_name
+    attributes[names.ERROR_TYPE] = type_name = writing.text(names.ERROR_TYPE, type_name)
     late = hold_bodies(error)
     kept = codec.encode_exception(error)
     attributes[names.STEP_ERROR] = writing.typed(names.STEP_ERROR, kept.text)
     if kept.lossy and not (call.client or call.passed or call.kind == "agent"):
-        put_lossy(attributes, *(f"{names.STEP_ERROR} ({lost})" for lost in kept.lost or ("not all of it",)))
+        put_lossy(attributes, *(f"{names.STEP_ERROR} ({writing.text(names.STEP_LOSSY, lost)})" for lost in kept.lost or ("not all of it",)))
     if late and amend is not None:
         LateBodies(kept.text, attributes, writing, amend).follow(late)
     message = writing.text("message", _message(error))

@@ -92,7 +92,7 @@ class Scope:
 
     def fork(self, name: str) -> "Scope":
         """The scope of a task or thread that is started here and runs ``name``."""
-        label = _fork_label(name)
+        label = _fork_label(self.session.name(name))
         number = (self._counts.get(label) or self._counts.setdefault(label, count().__next__))()
         self._placed[label] = number + 1
         path = f"{self.path}/{label}#{number}" if self.path else f"{label}#{number}"
@@ -125,7 +125,7 @@ class Scope:
         anchor = self
         while anchor.label.startswith("~") and anchor.parent is not None:
             anchor = anchor.parent
-        label = "@" + key.translate(_ESCAPES)
+        label = "@" + self.session.name(key).translate(_ESCAPES)
         path, number = anchor.place(label)
         return Scope(session=self.session, run=self.run, parent=self, label=label, number=number, step=self.step, path=path)
 

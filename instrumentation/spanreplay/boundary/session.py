@@ -190,6 +190,14 @@ class Session:
         """A scope to make calls from, at the top of this session."""
         return Scope(session=self, run=run, path=path)
 
+    def name(self, name: str) -> str:
+        """A name of the program's without its secrets; empty, and counted, where that cannot be told. Raises nothing."""
+        try:
+            return self.redactor.name(name)
+        except Exception:  # noqa: BLE001 — telemetry never breaks the agent
+            self.failed("the name of a task, a scope or a tool")
+            return ""
+
     def failed(self, what: str) -> None:
         """Count a failure of recording, and log one line a minute at most."""
         self.failures += 1

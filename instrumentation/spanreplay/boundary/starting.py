@@ -41,8 +41,8 @@ def start_attributes(step: "Step", call: Call, extra: Mapping[str, Any] | None, 
     if session.clock_reads:
         attributes[names.STEP_CLOCK] = session.clock_reads.take()
     if session.orders:
-        attributes[names.STEP_ORDER] = session.orders.take()
-    attributes.update(session.attributes)
+        attributes[names.STEP_ORDER] = writing.text(names.STEP_ORDER, session.orders.take())
+    writing.put_all(attributes, session.attributes)
     writing.put_all(attributes, {**scopes.in_force.get(), **call.attributes} if call.kind == "model_call" else call.attributes)
     if call.kind == "tool_call":
         attributes[names.GEN_AI_TOOL_NAME] = call.name

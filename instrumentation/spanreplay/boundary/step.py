@@ -19,7 +19,7 @@ from spanreplay.boundary.raised import outcome_of, put_error
 from spanreplay.boundary.scope import Scope, step_label
 from spanreplay.boundary.starting import start_attributes
 from spanreplay.boundary.step_span import StepSpan, start
-from spanreplay.boundary.writing import Writing
+from spanreplay.boundary.writing import Writing, without_secrets
 from spanreplay.content import codec
 from spanreplay.content.canonical import canonical_json
 from spanreplay.content.codec import Encoded
@@ -74,6 +74,7 @@ class Step:
 
     def __init__(self, scope: Scope, call: Call, extra: Mapping[str, Any] | None = None, *, gathers: bool = False) -> None:
         session = scope.session
+        call = without_secrets(call, session.redactor)
         self.unsettled = gathers and session.settling is not None and call.effect in INTENT_EFFECTS
         """Its intent is not on the disk yet: whoever runs the body waits for that first."""
         self.awaits = False
@@ -152,7 +153,7 @@ class Step:
                 span_id=self.span_id,
                 parent_span_id=f"{parent.span_id:016x}" if parent.is_valid else None,
                 trace_flags=int(self.context.trace_flags),
-                trace_state=self.context.trace_state.to_header() if self.context.trace_state else "",
+                trace_state=session.redactor.text(self.context.trace_state.to_header())[0] if self.context.trace_state else "",
                 name=name,
                 client=call.client,
                 start_ns=start_ns,

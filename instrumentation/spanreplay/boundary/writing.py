@@ -2,15 +2,28 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from spanreplay.content import codec
 from spanreplay.content.canonical import canonical_json
 from spanreplay.content.codec import Encoded
+from spanreplay.content.redaction import Redactor
 from spanreplay.semconv import attributes as names
 
 if TYPE_CHECKING:
+    from spanreplay.boundary.call import Call
     from spanreplay.boundary.session import Session
+
+
+def without_secrets(call: "Call", redactor: Redactor) -> "Call":
+    """A call without secrets in what names it, which is part of paths, of the span's name and of what is below it."""
+    name = redactor.name(call.name)
+    span_name = None if call.span_name is None else redactor.name(call.span_name)
+    call_id = None if call.call_id is None else redactor.text(call.call_id)[0]
+    if name == call.name and span_name == call.span_name and call_id == call.call_id:
+        return call
+    return replace(call, name=name, span_name=span_name, call_id=call_id)
 
 
 class Writing:
@@ -49,6 +62,7 @@ class Writing:
 
     def put(self, attributes: dict[str, Any], name: str, value: Any) -> None:
         """Add an attribute. ``None`` is left out; what no attribute can hold becomes a description, and is counted."""
+        name = self._session.redactor.name(name)
         if isinstance(value, str):
             attributes[name] = self._named(name, value)
         elif isinstance(value, bool | int | float):
@@ -61,10 +75,12 @@ class Writing:
 
     def put_all(self, attributes: dict[str, Any], given: Mapping[str, Any]) -> None:
         """Add attributes, as :meth:`put` does."""
-        clean = self._session.redactor.named
-        for name, value in given.items():
+        redactor = self._session.redactor
+        known, clean = redactor.name, redactor.named
+        for given_name, value in given.items():
+            name = known(given_name)
             if type(value) is str:  # most are, and of most steps there are thirty
-                attributes[name], replaced = clean(name, value)
+                attributes[name], replaced = clean(given_name, value)
                 if replaced:
                     self.redacted[name] = self.redacted.get(name, 0) + replaced
             else:

@@ -8,7 +8,7 @@ _ENTRIES: Final = 256
 _CHARACTERS: Final = 4_000_000
 _TEXT: Final = 65_536
 _HEADERS: Final = 4096
-_HEADER: Final = 256
+_SHORT: Final = 256
 _NAMES: Final = 4096
 
 
@@ -39,7 +39,7 @@ class Answers:
 
     def keep_header(self, pair: tuple[str, str], answer: tuple[tuple[str, str], int]) -> None:
         """Remember what became of a header."""
-        if len(pair[0]) + len(pair[1]) > _HEADER:
+        if len(pair[0]) + len(pair[1]) > _SHORT:
             return
         if len(self.headers) >= _HEADERS:
             self.headers = {}
@@ -47,5 +47,8 @@ class Answers:
 
     def keep_name(self, name: str, clean: str) -> None:
         """Remember what became of a name."""
-        if len(name) <= _HEADER and len(self.names) < _NAMES:
-            self.names[name] = clean
+        if len(name) > _SHORT:
+            return
+        if len(self.names) >= _NAMES:
+            self.names = {}
+        self.names[name] = clean

@@ -146,7 +146,7 @@ def is_running(agent: str) -> bool:
     """Is what happens here the run of that agent: its framework passes a second seam of the same run?"""
     scope = here()
     around = None if scope is None else scope.step
-    return around is not None and around.call.kind == "agent" and around.call.name == agent
+    return around is not None and around.call.kind == "agent" and around.call.name == around.session.name(agent)
 
 
 def attempt(scope: Scope, what: str, make: Callable[[], T]) -> T | None:

@@ -32,6 +32,7 @@ LIBRARY_PROBES: Final[Mapping[str, frozenset[str]]] = {
     "langsmith.env._git": frozenset({"exec_git"}),  # `git remote get-url`, `git log -1`
     "distro.distro": frozenset({"_lsb_release_info", "_uname_info"}),  # openai, anthropic and posthog name the system
     "google.auth._cloud_sdk": frozenset({"get_project_id"}),  # `gcloud config get project`
+    "dspy.clients.model_metadata": frozenset({"_load"}),  # a newer table of models and prices than the one it brings
     "joblib.externals.loky.backend.context": _CORES,  # lscpu
     "loky.backend.context": _CORES,
 }

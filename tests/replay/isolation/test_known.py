@@ -310,6 +310,8 @@ LOOKS = [
     ("langsmith.env._git", "exec_git", True),
     ("langsmith.client", "exec_git", False),
     ("joblib.externals.loky.backend.context", "_count_physical_cores", True),
+    ("dspy.clients.model_metadata", "_load", True),
+    ("dspy.clients.lm", "_load", False),
     ("somebody", "get_git_revision", False),
 ]
 

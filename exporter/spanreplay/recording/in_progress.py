@@ -129,7 +129,8 @@ class Recording:
             if self.session.clock_reads:
                 self.writer.patch_span(place.trace_id, place.span_id, attributes={names.RUN_CLOCK: self.session.clock_reads.take()})
             if self.session.orders:
-                self.writer.patch_span(place.trace_id, place.span_id, attributes={names.RUN_ORDER: self.session.orders.take()})
+                orders = self.config.redactor.text(self.session.orders.take())[0]
+                self.writer.patch_span(place.trace_id, place.span_id, attributes={names.RUN_ORDER: orders})
             if not self.command:
                 code = None if self.exits is None else self.exits.code
                 close_root(self.writer, place, exit_code=code)

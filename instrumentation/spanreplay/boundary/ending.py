@@ -66,7 +66,7 @@ def _put_run(step: "Step", attributes: dict[str, Any], writing: Writing) -> None
     if session.clock_reads:
         attributes[names.RUN_CLOCK] = session.clock_reads.take()
     if session.orders:
-        attributes[names.RUN_ORDER] = session.orders.take()
+        attributes[names.RUN_ORDER] = writing.text(names.RUN_ORDER, session.orders.take())
 
 
 def amending(step: "Step") -> Callable[[Mapping[str, Any]], None] | None:

@@ -128,9 +128,9 @@ class Redactor:
 
     def finds_in(self, name: str, value: str) -> bool:
         """Tell whether `named` takes anything out of a value. Where it does not, and there is an automaton, that takes half the time."""
-        if len(value) < LONG and self.policy.enabled and self.secret_name(name) is None:
+        if self.policy.enabled and self.secret_name(name) is None:
             hits, learnt = self._search.hints.at_once(value), self._learnt
-            if hits is not None and not (learnt and any(form in value for form in learnt)):
+            if hits is not None and (not hits or len(value) < LONG) and not (learnt and any(form in value for form in learnt)):
                 return len(value) >= MIN_SECRET and bool(self._search.looked_at(value, hits))
         return self.named(name, value)[1] > 0
 

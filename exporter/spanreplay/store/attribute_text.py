@@ -1,4 +1,4 @@
-"""The JSON text of attributes, put together from remembered pieces: most of what a span says, the one before it said too."""
+"""The JSON text of attributes. What others say is put together from remembered pieces: most of it, the span before said too."""
 
 from collections.abc import Callable, Mapping
 from json.encoder import encode_basestring_ascii as quoted
@@ -51,7 +51,6 @@ class AttributeText:
         self._keep = keep
         self._refer = refer or (lambda content: f'{{"$blob":"{keep(content)}"}}')
         self._names: dict[str, str] = {}
-        self._pieces: dict[tuple[str, str], str] = {}
         self._clean = _Members(self._clean_member, None)
 
     def text(self, attributes: Mapping[str, Value]) -> str:
@@ -61,22 +60,23 @@ class AttributeText:
             ContentLostError: ``keep`` could not keep something.
             UnencodableError: nested deeper than 100.
         """
-        names, pieces = self._names, self._pieces
+        names = self._names
         parts: list[str] = []
         for key, value in attributes.items():
             kind = type(value)
-            if kind is str:
-                piece = pieces.get((key, value))  # type: ignore[arg-type]
-                if piece is not None:
-                    parts.append(piece)
-                    continue
             name = names.get(key) or self._name(key)
             if name is None:
                 return to_json(encode_map(attributes, self._keep))
-            if kind is int and -_LARGE_INT < value < _LARGE_INT:  # type: ignore[operator]
+            if kind is str:
+                text: str = value  # type: ignore[assignment]
+                if len(text) >= BLOB_BYTES:
+                    parts.append(name + self._refer(text))
+                elif text.isascii():  # a memory of what was written before is cold when the next step looks: writing it takes less
+                    parts.append(name + quoted(text))
+                else:
+                    parts.append(name + to_json(encode_value(text, self._keep, 1)))
+            elif kind is int and -_LARGE_INT < value < _LARGE_INT:  # type: ignore[operator]
                 parts.append(f"{name}{value:d}")  # type: ignore[str-bytes-safe]
-            elif kind is str:
-                parts.append(self._piece(name, key, value))  # type: ignore[arg-type]
             else:
                 parts.append(name + to_json(encode_value(value, self._keep, 1)))
         return "{" + ",".join(parts) + "}"
@@ -140,13 +140,3 @@ class AttributeText:
         if len(self._names) < _PIECES:
             self._names[key] = name
         return name
-
-    def _piece(self, name: str, key: str, value: str) -> str:
-        if len(value) >= BLOB_BYTES:
-            return name + self._refer(value)
-        if not value.isascii():
-            return name + to_json(encode_value(value, self._keep, 1))
-        if len(self._pieces) >= _PIECES:
-            self._pieces.clear()
-        piece = self._pieces[key, value] = name + quoted(value)
-        return piece

@@ -18,6 +18,7 @@ from spanreplay.boundary.orders import Orders, decoded
 from spanreplay.instrumentation import agent_run, tool
 from spanreplay.instrumentation.shims.ordered_sets import InOrder
 from spanreplay.replay.reexecution import orders as recorded_orders
+from spanreplay.semconv.attributes import STEP_ORDER
 from support.taped import SIZE, recorded, recording, replayed, run, told
 
 N = 6
@@ -465,3 +466,42 @@ def test_a_forked_child_leaves_to_its_parent_what_that_has_seen() -> None:
         os._exit(3 if seen else 0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert seen
+
+
+@pytest.mark.parametrize("in_block", [False, True])
+def test_a_deadline_that_expired_is_kept_alike_by_every_python(in_block: bool) -> None:
+    """``asyncio.wait_for`` is a task and a timer of its own in one version, and a block with ``asyncio.timeout`` in others."""
+
+    @tool(effect="read")
+    async def ask() -> None:
+        await asyncio.Event().wait()
+
+    @tool(effect="read")
+    async def tell() -> None:
+        pass
+
+    async def wait() -> None:
+        await ask()
+
+    async def limited() -> None:
+        if in_block:
+            async with asyncio.timeout(0.01):
+                await wait()
+        else:
+            await asyncio.wait_for(wait(), 0.01)
+
+    async def agent() -> None:
+        with pytest.raises(TimeoutError):
+            await limited()
+        await tell()
+
+    tape = recorded(agent)
+    here = "test_a_deadline_that_expired_is_kept_alike_by_every_python.<locals>"
+    place = "" if in_block else f"~{here}.wait#0"
+    told_of = {(scope, name): items for (_, scope, name), items in decoded(step[STEP_ORDER] for step in tape.steps if STEP_ORDER in step)}
+    assert [members[:2] for _, members in told_of.pop(("", "deadlines"))] == [(f"{here}.limited", 0)]
+    assert [members for _, members in told_of.pop((place, "cancelled"), [])] == ([] if in_block else [(2,)])
+    assert not told_of
+    assert tape.paths == [f"{place}/tool_call:ask#0".removeprefix("/"), "tool_call:tell#0"]
+    result = replayed(tape, agent)
+    assert (told(result), result.verdict.order_relaxed) == ([], 0)

@@ -5,6 +5,8 @@ Of the first tasks that run one function from one place it is kept though they h
 
 import asyncio
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,9 +38,26 @@ def started(scope: "Scope", task: "asyncio.Future[Any]") -> None:
         task.add_done_callback(partial(_ended, scope, _now()))
 
 
-def _ended(scope: "Scope", began: float, task: "asyncio.Future[Any]") -> None:
-    if not task.cancelled():
+@contextmanager
+def awaited(scope: "Scope") -> Iterator[None]:
+    """Keep whether what a task awaits itself, and whose scope that is, ends by being cancelled, as if it were a task of its own."""
+    if scope.session.orders is None or scope.number >= _STARTED or is_answered(scope):
+        yield
         return
+    scope.memo[_NAME], began = True, _now()
+    try:
+        yield
+    except asyncio.CancelledError:
+        _keep(scope, began)
+        raise
+
+
+def _ended(scope: "Scope", began: float, task: "asyncio.Future[Any]") -> None:
+    if task.cancelled():
+        _keep(scope, began)
+
+
+def _keep(scope: "Scope", began: float) -> None:
     session, channel = scope.session, channel_of(scope, _NAME)
     if session.orders is not None and channel is not None:
         session.orders.add(channel, int((_now() - began) * 1000), (session.latest,))

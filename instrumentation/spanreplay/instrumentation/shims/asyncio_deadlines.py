@@ -4,12 +4,15 @@ import asyncio
 import functools
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from typing import Any, Final
 
+from spanreplay.boundary import cancelled
 from spanreplay.boundary import scope as scopes
+from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation.patching import Patches
 from spanreplay.instrumentation.shims import deadlines
-from spanreplay.instrumentation.shims.tasks import name_of
+from spanreplay.instrumentation.shims.tasks import is_of_program, name_of
 
 _AT_ONCE_S: Final = 1.0
 """Within which a deadline expires that is now."""
@@ -152,13 +155,18 @@ def _placing(original: Callable[..., Any]) -> Callable[..., Any]:
         scope = scopes.current_scope() if scopes.process.active else None
         if scope is None or timeout is None or timeout <= 0 or asyncio.isfuture(fut):
             return await original(fut, timeout)
-        token = scopes.enter(scope.fork(name_of(fut) if asyncio.iscoroutine(fut) else _AWAITABLE))
-        try:
-            return await original(fut, timeout)
-        finally:
-            scopes.leave(token)
+        return await original(_inside(fut, scope.fork(name_of(fut) if asyncio.iscoroutine(fut) else _AWAITABLE)), timeout)
 
     return wait_for
+
+
+async def _inside(awaited: Awaitable[Any], scope: Scope) -> Any:
+    token = scopes.enter(scope)
+    try:
+        with cancelled.awaited(scope) if is_of_program(awaited) else nullcontext():
+            return await awaited
+    finally:
+        scopes.leave(token)
 
 
 def install() -> None:

@@ -62,10 +62,15 @@ def _in_context(original: Callable[..., Any], scope: Scope, loop: Any, coro: Any
 
 
 def _watched(task: Any, coro: Any, scope: Scope) -> Any:
-    code = getattr(coro, "cr_code", None)
-    if code is not None and not is_of_python(code.co_filename) and isinstance(task, asyncio.Future):
+    if isinstance(task, asyncio.Future) and is_of_program(coro):
         cancelled.started(scope, task)
     return named(task, scope.path)
+
+
+def is_of_program(coro: Any) -> bool:
+    """Whether this is a coroutine of a function that is not of the standard library."""
+    code = getattr(coro, "cr_code", None)
+    return code is not None and not is_of_python(code.co_filename)
 
 
 def name_of(coro: Any) -> str:

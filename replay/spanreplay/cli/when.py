@@ -23,7 +23,7 @@ def moment(text: str, option: str) -> int:
     ago = _AGO.fullmatch(text)
     try:
         back = timedelta(seconds=int(ago[1]) * _UNITS[ago[2]]) if ago else None
-        found = datetime.fromisoformat(text).astimezone() if back is None else datetime.now(UTC) - back
+        found = datetime.fromisoformat(text) if back is None else datetime.now(UTC) - back
         return min(int(found.timestamp()) * 10**9 + found.microsecond * 1000, 2**63 - 1)
     except (ValueError, OverflowError):
         raise click.BadParameter(f"wanted 30m, 2h, 7d or a date such as 2026-11-29, found {text!r}", param_hint=option) from None

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from spanreplay.spans.record import SpanRecord
-from spanreplay.store import compaction, ending, flushing, journal_file
+from spanreplay.store import compaction, ending, flushing, journal_file, steps
 from spanreplay.store.ending import compact_at_end
 from spanreplay.store.journal import JournalWriter
 from spanreplay.store.journal_reader import read_journal
@@ -235,7 +235,8 @@ def test_a_large_journal_is_loaded_within_the_limit_and_the_rest_later(store: St
     monkeypatch.setattr(compaction, "JOURNAL_RECORDS", 10)
     filled(store, 100)
     clock = iter(range(10**6))
-    monkeypatch.setattr(compaction, "time", SimpleNamespace(monotonic=lambda: next(clock), time=time.time))
+    for module in (compaction, steps):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(clock), time=time.time))
     monkeypatch.setattr(ending, "time", SimpleNamespace(monotonic=lambda: 0))
     compact_at_end(store.path, 3)
     monkeypatch.undo()

@@ -268,7 +268,7 @@ class FormReader:
             return {}, dropped
         late = self._late_of(value) if self._late else {}
         found, dropped = self._decoded({**value, **late} if late else value, dropped)
-        return LateAttributes(found) if late else found, dropped
+        return LateAttributes({**found}) if late else found, dropped
 
     def _late_of(self, value: Json) -> dict[str, Joined]:
         found = ((key, self._late.get(item["$blob"])) for key, item in value.items() if type(item) is dict and "$blob" in item)

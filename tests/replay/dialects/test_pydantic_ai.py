@@ -274,3 +274,43 @@ def test_a_stream_that_failed_at_once_ended_as_its_agent_did() -> None:
     assert (ended(silent, end=100).outcome, ended(silent, end=100).grade) == ("unknown", "structure")
     answered = ended({**silent, "gen_ai.usage.output_tokens": 1}, **failed)
     assert (answered.outcome, answered.error) == ("ok", None), "it is the agent's own failure"
+
+
+HISTORY = [
+    USER,
+    {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "add", "arguments": {"x": 1}}]},
+    {"role": "user", "parts": [{"type": "tool_call_response", "id": "c1", "name": "add", "result": 2}]},
+]
+EVENTS = [
+    {"content": "q", "role": "user", "gen_ai.message.index": 0, "event.name": "gen_ai.user.message"},
+    {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "add", "arguments": {"x": 1}}}]}
+    | {"gen_ai.message.index": 1, "event.name": "gen_ai.assistant.message"},
+    {"content": "2", "role": "tool", "id": "c1", "name": "add", "gen_ai.message.index": 2, "event.name": "gen_ai.tool.message"},
+]
+
+
+def failing(history: dict[str, Value], **more: Any) -> list[SpanRecord]:
+    """An agent whose last request failed, and the request."""
+    root = span(1, name="agent run", end=90, status=STATUS_ERROR, scope=SCOPE, attributes={"agent_name": "w", **history})
+    given: dict[str, Value] = {a.GEN_AI_OPERATION_NAME: "chat", a.GEN_AI_REQUEST_MODEL: "m", "model_request_parameters": OFFERS}
+    return [root, span(2, 1, name="chat m", start=20, end=80, status=STATUS_ERROR, scope=SCOPE, attributes={**given, **more})]
+
+
+@pytest.mark.parametrize("history", [{"pydantic_ai.all_messages": json.dumps(HISTORY)}, {"all_messages_events": json.dumps(EVENTS)}])
+def test_a_request_that_failed_was_asked_what_the_history_of_its_agent_ends_with(history: dict[str, Value]) -> None:
+    (run,) = build_runs(failing({**history, a.GEN_AI_SYSTEM_INSTRUCTIONS: json.dumps([{"type": "text", "content": "be kind"}])}))
+    (step,) = run.steps
+    assert [part["type"] for message in step.input["messages"] for part in message["parts"]] == ["text", "tool_call", "tool_call_response"]
+    assert step.input["system"] == [{"type": "text", "content": "be kind"}]
+    assert [tool["name"] for tool in step.input["tools"]] == ["add"]
+    assert (step.outcome, step.grade, [reason.code for reason in step.reasons]) == ("error", "semantic", ["as-told"])
+
+
+def test_a_request_keeps_its_own_messages_and_a_history_that_ends_with_an_answer_tells_nothing() -> None:
+    (kept,) = build_runs(failing({"pydantic_ai.all_messages": json.dumps(HISTORY)}, **{a.GEN_AI_INPUT_MESSAGES: json.dumps([USER])}))
+    assert kept.steps[0].input["messages"] == [USER]
+    assert kept.steps[0].reasons == ()
+    for history in (HISTORY[:2], [{"role": "user", "parts": [{"type": "text"}]}], []):
+        (run,) = build_runs(failing({"pydantic_ai.all_messages": json.dumps(history)}))
+        assert run.steps[0].input is None
+        assert [reason.code for reason in run.steps[0].reasons] == ["input-absent"]

@@ -205,6 +205,35 @@ def test_the_calls_that_an_answer_asks_for_are_proof_too() -> None:
     assert letters(one([agent(1, end=900), *records])) == "M"
 
 
+def by_callbacks(number: int, start: int, named: dict[str, str], words: dict[str, str]) -> list[SpanRecord]:
+    """A model call as two instrumentations are told of it, one after the other; the second knows no id of the answer."""
+    first = chat(number, 1, start=start, end=start + 80, scope=FRAMEWORK, attributes={**named, **words})
+    return [first, chat(number + 1, 1, start=start + 1, end=start + 90, scope=CLIENT, attributes=words)]
+
+
+def test_an_answer_without_an_id_beside_one_with_it_is_the_same_by_the_calls_it_asks_for_and_then_by_its_words() -> None:
+    asked = {a.GEN_AI_OUTPUT_MESSAGES: asking(("c1", "search", {}))}
+    calls, words = by_callbacks(2, 5, answer("r1"), asked), by_callbacks(4, 200, answer("r2"), {})
+    assert letters(one([agent(1, end=900), *calls, *words])) == "MM"
+    assert letters(one([agent(1, end=900), *words])) == "MM"  # nothing shows that both recorded the same calls
+    twice = [*words, *by_callbacks(6, 202, answer("r3"), {})]
+    assert letters(one([agent(1, end=900), *calls, *twice])) == "MMM"
+    others = by_callbacks(6, 400, answer("r3"), {a.GEN_AI_OUTPUT_MESSAGES: said("no", "assistant")})
+    others[1] = replace(others[1], attributes={**others[1].attributes, a.GEN_AI_OUTPUT_MESSAGES: said("yes", "assistant")})
+    assert letters(one([agent(1, end=900), *calls, *others])) == "MMM"
+
+
+@pytest.mark.parametrize(("args", "count"), [('"x"', 1), ('{"args": ["x"], "kwargs": {}}', 1), ('"y"', 2), ('{"p": "x"}', 2)])
+def test_a_call_told_without_its_id_and_the_names_of_its_arguments_is_the_one_with_them(args: str, count: int) -> None:
+    asked = {a.GEN_AI_OUTPUT_MESSAGES: asking(("c1", "search", {}))}
+    records = [
+        *by_callbacks(2, 5, answer("r1"), asked),
+        tool(4, 1, start=200, end=280, call="c2", args='{"q": "x"}', result=None, scope=FRAMEWORK, status=STATUS_ERROR),
+        tool(5, 1, start=201, end=290, args=args, result=None, scope=CLIENT, status=STATUS_ERROR),
+    ]
+    assert letters(one([agent(1, end=900), *records])) == "M" + count * "T"
+
+
 def test_a_reused_id_at_one_time_is_told_apart_by_the_arguments() -> None:
     records = [
         tool(2, 1, start=5, end=90, call="c", args='{"n":1}', scope=FRAMEWORK),

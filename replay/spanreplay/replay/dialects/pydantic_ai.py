@@ -6,23 +6,27 @@ function``, and a tool's content is in ``tool_arguments`` and ``tool_response``.
 ``pydantic_ai/capabilities/instrumentation.py`` and ``pydantic_ai/models/instrumented.py`` of 0.4, 1.60 and 2.68.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from spanreplay.boundary.call import Kind, OutcomeName
-from spanreplay.replay.model import Json
+from spanreplay.replay.model import Json, Reason
 from spanreplay.replay.reading.dialect import StepDraft
 from spanreplay.replay.reading.drafting import Found, drafted
 from spanreplay.replay.reading.fields import Fields, whole
 from spanreplay.replay.reading.messages import finish_reason, messages, model_input, model_output, params
 from spanreplay.replay.reading.spoken import EVENT_NAME, spoken
 from spanreplay.replay.reading.versions import offered
+from spanreplay.replay.reasons import AS_TOLD
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_ERROR, LogRecord, SpanRecord, Value
 
 SCOPE: Final = "pydantic-ai"
 REQUEST: Final = "model_request_parameters"
+TOLD: Final = "spanreplay.told.request"
+"""What the agent's history says that a request was, whose own span does not: messages and system instructions."""
 AGENT_NAME: Final = "agent_name"
 MODEL_NAME: Final = "model_name"
 EVENTS: Final = "events"
@@ -85,6 +89,18 @@ class PydanticAiDialect:
             return None if _is_output(span, fields) else _tool(span, fields)
         return _agent(span, fields) if kind == "agent" else _model(span, fields)
 
+    def told(self, around: SpanRecord, inside: Sequence[SpanRecord]) -> SpanRecord | None:
+        """The last request of an agent, where its span has no messages: those of one that failed stand in the agent's history only."""
+        last = next((span for span in reversed(inside) if _kind(span) == "model_call"), None)
+        if last is None or _kind(around) != "agent" or any(name in last.attributes for name in (a.GEN_AI_INPUT_MESSAGES, EVENTS)):
+            return None
+        fields = Fields(around.attributes)
+        said = _history(fields)
+        if not said or said[-1]["role"] == "assistant":
+            return None
+        asked = {a.GEN_AI_INPUT_MESSAGES: said, a.GEN_AI_SYSTEM_INSTRUCTIONS: fields.json(a.GEN_AI_SYSTEM_INSTRUCTIONS)}
+        return replace(last, attributes={**last.attributes, TOLD: json.dumps(asked)})
+
 
 DIALECT: Final = PydanticAiDialect()
 
@@ -119,6 +135,10 @@ def _model(span: SpanRecord, fields: Fields) -> StepDraft:
         answered = answered or (None if replied is None else {"messages": replied, "finish": finish_reason(fields) or _finish(replied)})
     if asked is not None and _withheld(asked["messages"]):
         asked, answered = None, None
+    reasons: tuple[Reason, ...] = ()
+    if asked is None and isinstance(history := fields.json(TOLD), dict):
+        asked = {**model_input(Fields(history)), "params": params(fields)}
+        reasons = (Reason(code=AS_TOLD, detail="the record has no input; this is what the history of the agent ends with"),)
     tools = _tools(fields)
     if asked is not None and not asked["tools"]:
         asked["tools"] = tools
@@ -129,6 +149,7 @@ def _model(span: SpanRecord, fields: Fields) -> StepDraft:
         answered=answered,
         versions={"tools": offered(tools)} if tools else {},
         outcome="unknown" if _is_unanswered(span, answered) else None,
+        reasons=reasons,
     )
     return drafted(span, fields, found)
 
@@ -214,12 +235,7 @@ def _raised(span: SpanRecord) -> str | None:
 
 def _agent(span: SpanRecord, fields: Fields) -> StepDraft:
     name = fields.text(a.GEN_AI_AGENT_NAME, AGENT_NAME)
-    said = messages(fields.json(ALL_MESSAGES, strict=True), "user")
-    if said is None:
-        said = (_events(fields, ALL_EVENTS) or (None, None))[0]
-    if said is not None and _withheld(said):
-        said = None
-    asked, answered = _turn(fields, said or [])
+    asked, answered = _turn(fields, _history(fields))
     usage = {
         key.removeprefix(AGENT_USAGE).replace(".", "_"): count
         for key, value in fields.attributes.items()
@@ -237,6 +253,14 @@ def _agent(span: SpanRecord, fields: Fields) -> StepDraft:
     )
     draft = drafted(span, fields, found)
     return draft if draft.run is None else replace(draft, run=replace(draft.run, run_id=fields.identifier(AGENT_CALL)))
+
+
+def _history(fields: Fields) -> list[dict[str, Any]]:
+    """All messages of an agent; none where they are not there with what they say."""
+    said = messages(fields.json(ALL_MESSAGES, strict=True), "user")
+    if said is None:
+        said = (_events(fields, ALL_EVENTS) or (None, None))[0]
+    return [] if said is None or _withheld(said) else said
 
 
 def _turn(fields: Fields, said: Sequence[dict[str, Any]]) -> tuple[Json, Json]:

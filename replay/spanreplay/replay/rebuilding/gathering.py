@@ -3,6 +3,7 @@
 Some tools write the log records of a call into the span around it, and open spans inside a call that are only a part of it (waiting for
 approval, running). A dialect that offers :meth:`Addressing.about` says what is about what; the dialects' reading sees it as if it had been
 written in the span of the call: log records and span events among its own, a part, and what is a part of that, as an event of its name.
+A dialect that offers :meth:`Telling.told` has attributes of the span around a call tell of the call.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,6 +38,20 @@ class Addressing(Dialect, Protocol):
         ...
 
 
+@runtime_checkable
+class Telling(Dialect, Protocol):
+    """A dialect in whose spans stands what spans inside them lack."""
+
+    def told(self, around: SpanRecord, inside: Sequence[SpanRecord]) -> SpanRecord | None:
+        """One of the spans inside another with the attributes that tell of it; ``None`` where nothing is lacking, or nothing tells.
+
+        Args:
+            around: a span that the dialect claims.
+            inside: the spans directly inside it, in order of start.
+        """
+        ...
+
+
 class Gathered(NamedTuple):
     """A span and what is said of it."""
 
@@ -52,8 +67,30 @@ def _addressing() -> tuple[Addressing, ...]:
     return tuple(dialect for dialect in registry() if isinstance(dialect, Addressing))
 
 
+@cache
+def _telling() -> tuple[Telling, ...]:
+    return tuple(dialect for dialect in registry() if isinstance(dialect, Telling))
+
+
 def gathered(forest: Forest) -> Mapping[SpanKey, Gathered]:
     """The spans of which more, or less, is said than stands in them; all others are as the forest has them."""
+    return {**_told(forest), **_addressed(forest)}
+
+
+def _told(forest: Forest) -> dict[SpanKey, Gathered]:
+    found: dict[SpanKey, Gathered] = {}
+    for key, children in forest.children.items():
+        around = forest.spans.get(key)
+        dialect = None if around is None else next((dialect for dialect in _telling() if dialect.claims(around)), None)
+        if around is None or dialect is None:
+            continue
+        span = dialect.told(around, sorted((forest.spans[child] for child in children), key=lambda child: child.start_ns))
+        if span is not None:
+            found[_key(span)] = Gathered(span, tuple(forest.logs.get(_key(span), ())))
+    return found
+
+
+def _addressed(forest: Forest) -> dict[SpanKey, Gathered]:
     parts: dict[SpanKey, SpanKey] = {}
     heard: dict[SpanKey, list[tuple[SpanKey, LogRecord]]] = {}
     for key, span in forest.spans.items():

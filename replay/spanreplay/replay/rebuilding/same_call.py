@@ -157,6 +157,15 @@ def same_agent(one: StepDraft, other: StepDraft) -> bool:
     return bool(ours) and ours == theirs
 
 
+def same_other(outer: Candidate, inner: Candidate) -> bool:
+    """Whether two instrumentations, or two sides, recorded one agent, or one call of the other kinds."""
+    if not apart(outer, inner):
+        return False
+    if outer.draft.kind == "agent":
+        return same_agent(outer.draft, inner.draft) and not (outer.draft.root and inner.draft.root)
+    return outer.draft.name == inner.draft.name and not arguments_conflict(outer.draft.input, inner.draft.input)
+
+
 def bare_name(name: str | None) -> str:
     """A name without case and punctuation."""
     return _UNNAMED.sub("", (name or "").casefold())

@@ -28,7 +28,7 @@ from spanreplay.boundary.session import RunContext, entered
 from spanreplay.exporter.recorder import Recorder
 from spanreplay.instrumentation import agent_run, tool
 from spanreplay.replay.model import Run
-from spanreplay.replay.reexecution.answering import replay_session
+from spanreplay.replay.reexecution.answering import prepared
 from spanreplay.replay.reexecution.ledger import Ledger
 
 _WORDS = "the agent asked a tool for what it needed and the model went on with the answer it was given".split()
@@ -214,7 +214,7 @@ def model_step() -> Ratio:
     pairs = 40
     run = _recorded_run(lambda: [ask() for _ in range(1)])
     many = _repeated(run, (rounds + 10) * (pairs + 4))
-    session, _ = replay_session([many], Ledger())
+    session = prepared([many], Ledger()).session
     scope = session.root(RunContext(run_id="replay", name="replay", fallback=True))
 
     def replayed() -> object:
@@ -240,7 +240,7 @@ def stubbed_tools() -> Rate:
     steps = 5000
     rates = []
     for _ in range(5):
-        session, _ = replay_session([_repeated(run, steps)], Ledger())
+        session = prepared([_repeated(run, steps)], Ledger()).session
         with entered(session.root(RunContext(run_id="replay", name="replay", fallback=True))):
             start = time.process_time()
             for _ in range(steps):

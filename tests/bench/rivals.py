@@ -22,7 +22,7 @@ _NOTES: Final = (
     "CPU of all threads of one process, all tools interleaved, patches of the others taken out; the model answers in-process",
     "spanreplay answers at the SDK's method where its arguments are the recorded body, else under the SDK, at the HTTP transport",
     "the two others replace the SDK's method",
-    "spanreplay: replay = Replayer on a loaded run, guard on; 'session prepared' = replay_session made beforehand, no guard, no verdict",
+    "spanreplay: replay = Replayer on a loaded run, guard on; 'session prepared' = its session made beforehand, no guard, no verdict",
     "spanreplay's guard is a Python audit hook, which cannot be taken out: from its first replay on, all of the others run with it, idle",
     "agent-rewind: one file a run, opened by each replay; match=strict, and match=parallel for the concurrent calls, as its README asks",
     "obzerve: spans to memory, flushed; writing and fetching them is its server's work, which is not here and not timed",

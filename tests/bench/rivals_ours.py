@@ -15,7 +15,7 @@ from spanreplay.boundary.session import RunContext, entered
 from spanreplay.cli.target import Loaded, load
 from spanreplay.instrumentation import agent_run, tool
 from spanreplay.recording import plugins
-from spanreplay.replay.reexecution.answering import replay_session
+from spanreplay.replay.reexecution import answering
 from spanreplay.replay.reexecution.engine import Replayer
 from spanreplay.replay.reexecution.ledger import Ledger
 from support.size import FULL
@@ -74,7 +74,7 @@ class Ours(Contender):
 
         @contextmanager
         def prepared() -> Iterator[Body]:
-            sessions = iter([replay_session([run], Ledger())[0] for _ in range(RUNS)])
+            sessions = iter([answering.prepared([run], Ledger()).session for _ in range(RUNS)])
 
             def once() -> None:
                 with entered(next(sessions).root(RunContext(run_id="replay", name="replay", fallback=True))):

@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanreplay.instrumentation import http_body
-from spanreplay.instrumentation.http_body import as_attribute, content_decoded, from_attribute
+from spanreplay.instrumentation.http_body import as_attribute, content_decoded
 from spanreplay.semconv import attributes as names
 from support.http_exchanges import JSON, finished
+from support.http_tape import from_attribute
 from support.model_server import chat_chunks
 
 

@@ -10,13 +10,12 @@ from spanreplay.boundary.asked import claim
 from spanreplay.boundary.call import Answer, OutcomeName
 from spanreplay.boundary.scope import Scope
 from spanreplay.instrumentation import http, http_exchange
-from spanreplay.instrumentation.http_body import from_attribute
 from spanreplay.instrumentation.http_exchange import Exchange, end_collected
 from spanreplay.instrumentation.http_request import Head
 from spanreplay.instrumentation.provider import Provider, registry
 from spanreplay.semconv import attributes as names
 from support.http_exchanges import ASK, CHAT, JSON, finished, head, opened, scope, taped
-from support.http_tape import Recorder
+from support.http_tape import Recorder, from_attribute
 from support.model_server import chat
 
 # ---- what is kept -------------------------------------------------------------------------------------------------

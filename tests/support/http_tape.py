@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from base64 import b64decode
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
@@ -11,7 +12,7 @@ from spanreplay.boundary.errors import ControlSignal
 from spanreplay.boundary.session import RunContext, Session, entered
 from spanreplay.boundary.step import Step
 from spanreplay.content.redaction import RedactionPolicy, Redactor
-from spanreplay.instrumentation.http_body import from_attribute
+from spanreplay.instrumentation.http_body import BASE64
 from spanreplay.semconv import attributes as names
 
 T = TypeVar("T")
@@ -52,6 +53,11 @@ class Kept:
     def body(self) -> bytes:
         """The response body."""
         return from_attribute(self[names.WIRE_RESPONSE_BODY], self[names.WIRE_RESPONSE_BODY_ENCODING])
+
+
+def from_attribute(text: str, encoding: str) -> bytes:
+    """The bytes that an attribute stands for."""
+    return b64decode(text, validate=True) if encoding == BASE64 else text.encode("utf-8", "surrogatepass")
 
 
 @dataclass

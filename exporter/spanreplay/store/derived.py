@@ -230,14 +230,6 @@ def _run_rows(connection: "Connection", statement: str, parameters: Any) -> list
 _TRACES_OF: Final = "SELECT run_id, trace_id FROM run_traces WHERE key IN (SELECT md5_number_lower(unnest($1)))"
 
 
-def load_steps(connection: "Connection", run_id: str) -> list[StepRow]:
-    """The steps of a run in order; a model call without what is in the table ``history``."""
-    result = connection.execute("SELECT * FROM steps WHERE run_id = $1 ORDER BY seq", [run_id])
-    columns = [column[0] for column in result.description or ()]
-    rows = [dict(zip(columns, values, strict=True)) for values in result.fetchall()]
-    return [StepRow(**{column: row[column] for column in STEP_COLUMNS}) for row in rows]
-
-
 def unsettled(connection: "Connection", run_ids: Sequence[str]) -> list[tuple[str, int, str, str]]:
     """Run, step, name and effect of every call that acts on the outside, that began, and of which nothing says how it ended."""
     return connection.execute(

@@ -330,11 +330,6 @@ class Store:
         with self._database.reading() as connection:
             return derived.find_runs(connection, filters)
 
-    def steps_of(self, run_id: str) -> list[StepRow]:
-        """The derived step rows of a run, in order."""
-        with self._database.reading() as connection:
-            return derived.load_steps(connection, run_id)
-
     def unsettled(self, run_ids: Sequence[str]) -> list[tuple[str, int, str, str]]:
         """Calls that act on the outside, began, and never ended: run, step, name and effect of each. Whether they did act is not known."""
         with self._database.reading() as connection:

@@ -3,7 +3,7 @@
 import importlib
 import re
 import zlib
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, Protocol, TypeAlias
@@ -146,17 +146,6 @@ def as_attribute(body: bytes) -> tuple[str, str]:
         return body.decode("utf-8"), UTF_8
     except UnicodeDecodeError:
         return b64encode(body).decode("ascii"), BASE64
-
-
-def from_attribute(text: str, encoding: str) -> bytes:
-    """Undo :func:`as_attribute`.
-
-    Raises:
-        ValueError: the text is not in that encoding.
-    """
-    if encoding == BASE64:
-        return b64decode(text, validate=True)
-    return text.encode("utf-8", "surrogatepass")
 
 
 class Kept:

@@ -13,7 +13,7 @@ from fixtures.runs.spans import RUN, TRACE, agent, asking, chat, fixture, log, o
 from spanreplay.replay.model import Run, Step
 from spanreplay.replay.reading.claimants import claimants
 from spanreplay.replay.rebuilding import grouping
-from spanreplay.replay.rebuilding.runs import build_runs, index, load_command, load_run
+from spanreplay.replay.rebuilding.runs import build_runs, index, load_run
 from spanreplay.semconv import attributes as a
 from spanreplay.spans.record import STATUS_ERROR, LogRecord, Record, SpanRecord
 from spanreplay.store.rows import RunRow, StepRow
@@ -470,9 +470,6 @@ class FakeStore:
     def traces_of(self, run_id: str) -> list[str]:
         return [t for t in dict.fromkeys(r.trace_id or "" for r in self.records) if run_id in self._runs(t) or run_id == t]
 
-    def traces_of_command(self, command_id: str) -> list[str]:
-        return list(dict.fromkeys(r.trace_id or "" for r in self.records if r.attributes.get(a.RUN_COMMAND_ID) == command_id))
-
     def put_runs(self, trace_ids: Sequence[str], runs: Sequence[RunRow], steps: Sequence[StepRow]) -> None:
         self.stale = [t for t in self.stale if t not in trace_ids]
         self.runs += runs
@@ -528,12 +525,9 @@ def test_large_traces_are_derived_a_few_at_a_time(monkeypatch: pytest.MonkeyPatc
     assert sorted(map(len, put)) == [1, 1, 2], "traces of one run stay together"
 
 
-def test_loading_a_run_and_its_command() -> None:
+def test_loading_a_run() -> None:
     store: Any = stored()
-    run = load_run(store, RUN)
-    assert len(run.steps) == 2
-    assert [found.run_id for found in load_command(store, run)] == [RUN, OTHER_RUN]
-    assert [found.run_id for found in load_command(store, load_run(store, "4" * 32))] == ["4" * 32]
+    assert len(load_run(store, RUN).steps) == 2
     with pytest.raises(LookupError, match="no-such-run"):
         load_run(store, "no-such-run")
 

@@ -352,17 +352,3 @@ def load_run(store: "Store", run_id: str) -> Run:
     for run in _load(store, traces, [run_id]) if traces else ():
         return run
     raise LookupError(f"run {run_id} has no spans in this store")
-
-
-def load_command(store: "Store", run: Run) -> list[Run]:
-    """All runs that were recorded by the same command, the run itself among them, in order of their start.
-
-    Raises:
-        LookupError: The store has no spans of the run.
-        StoreError: The store cannot be read.
-    """
-    if run.command_id is None:
-        return [load_run(store, run.run_id)]
-    traces = [*store.traces_of(run.run_id), *store.traces_of_command(run.command_id)]
-    whole = dict.fromkeys(trace for connected in store.connected(traces) for trace in connected)
-    return [found for found in _load(store, list(whole)) if found.command_id == run.command_id]

@@ -22,12 +22,6 @@ from spanreplay.replay.reexecution.stubs import RecordedCalls
 from spanreplay.replay.reexecution.temporary import Moved, recorded_folder
 
 
-def replay_session(runs: Sequence[Run], ledger: Ledger) -> tuple[Session, RecordedCalls]:
-    """A session that answers every call from ``runs``, with nothing live, no spans and no sink; and its interceptor."""
-    made = prepared(runs, ledger)
-    return made.session, made.interceptor
-
-
 def prepared(
     runs: Sequence[Run],
     ledger: Ledger,

@@ -80,7 +80,9 @@ def test_a_text_that_grows_is_redacted_as_a_whole_is(grown: list[str], last: str
                 assert growing.text(seen) == whole._redact(seen, whole._learnt)
 
 
-def test_only_what_is_new_is_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("tools", [0, 30], ids=["alone", "before tools"])
+def test_only_what_is_new_is_looked_through(tools: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    offered = [{"type": "function", "name": f"tool_{number}", "description": "does " * 20} for number in range(tools)]
     seen: list[int] = []
     real = Redactor._found
 
@@ -95,12 +97,12 @@ def test_only_what_is_new_is_looked_through(monkeypatch: pytest.MonkeyPatch) -> 
         for messages in talks:
             secret = f"sk-ant-{chance.getrandbits(64):016x}"
             messages.append({"role": "user", "content": f"{chance.random()} {secret} " + "word " * 60})
-            text = json.dumps({"model": "m", "messages": messages})
+            text = json.dumps({"model": "m", "messages": messages, "tools": offered})
             clean, count = redactor.text(text)
             assert count == len(messages) - 1
             assert secret not in clean
             assert json.loads(clean)["messages"][0] == messages[0]
-    assert sum(seen) < 3 * 30 * 1500
+    assert sum(seen) < 3 * 30 * (1500 + 20 * tools)
 
 
 def test_a_history_that_has_a_secret_learnt_meanwhile_is_redacted_anew() -> None:

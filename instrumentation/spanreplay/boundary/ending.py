@@ -33,8 +33,8 @@ def put_end(
         known: attributes that are known only now, as they are to stand there but for secrets.
     """
     for given in known:
-        for name, value in (given or {}).items():
-            writing.put(attributes, name, value)
+        if given:
+            writing.put_all(attributes, given)
     if result is not None and step.result is not None:
         if step.starts_run:
             attributes[names.RUN_OUTPUT] = step.result

@@ -10,8 +10,8 @@ see :mod:`spanreplay.replay.reexecution.holding`.
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from spanreplay.boundary import loops
 from spanreplay.boundary.scope import current_scope
@@ -193,19 +193,24 @@ class Turns:
             if not self._have_come(awaited):
                 bell = loops.bell()
                 self._waiting[seq] = awaited, bell.ring
-        if bell is not None:
-            patience = Patience(self._longest(seq))
-            try:
-                while not await bell.wait(patience.part):
-                    if patience.is_over():
-                        self._give_up(seq)
-                        return
-            finally:
-                with self._changed:
-                    self._waiting.pop(seq, None)
+        if bell is not None and not await self._hears(bell, seq, self._waiting):
+            return
         await _rest()
         if seq in self._together:
             await self._wait_together(seq)
+
+    async def _hears(self, bell: loops.Bell, seq: int, waiting: MutableMapping[int, Any]) -> bool:
+        """Wait for the bell of a step, which is among ``waiting`` until then; tells whether it rang before the wait was given up."""
+        patience = Patience(self._longest(seq))
+        try:
+            while not await bell.wait(patience.part):
+                if patience.is_over():
+                    self._give_up(seq)
+                    return False
+        finally:
+            with self._changed:
+                waiting.pop(seq, None)
+        return True
 
     async def _wait_together(self, seq: int) -> None:
         """Wait until all have come that are given together with the step; then they go on in one turn of the loop, in their order."""
@@ -213,15 +218,7 @@ class Turns:
         with self._changed:
             self._ready[seq] = bell.ring
             self._wake_together(seq)
-        patience = Patience(self._longest(seq))
-        try:
-            while not await bell.wait(patience.part):
-                if patience.is_over():
-                    self._give_up(seq)
-                    return
-        finally:
-            with self._changed:
-                self._ready.pop(seq, None)
+        await self._hears(bell, seq, self._ready)
 
     def _wake_together(self, seq: int) -> None:
         those = self._together[seq]

@@ -37,6 +37,19 @@ def test_the_hint_of_a_refusal_names_every_path_or_none(action: str, target: str
     assert hints == ([f"  to let the agent write it: {options}"] if options else [])
 
 
+def test_what_was_tried_again_and_again_is_told_once() -> None:
+    tried = [("connect", "a:1"), ("write", "/o/a"), ("connect", "a:1"), ("connect", "b:1"), ("write", "/o/a"), ("connect", "a:1")]
+    refusals = tuple({"action": action, "target": target, "text": f"tried to {action} {target}"} for action, target in tried)
+    lines = render_verdict(verdict(refusals=refusals), [], colour=False).splitlines()
+    assert [line for line in lines if "tried" in line or "allow" in line] == [
+        "refused: tried to connect a:1 (3 times)",
+        "refused: tried to write /o/a (2 times)",
+        "  to let the agent write it: --allow-write /o/a",
+        "refused: tried to connect b:1",
+    ]
+    assert "6 actions on the outside refused" in lines
+
+
 def difference(**fields: Any) -> Difference:
     given: dict[str, Any] = {"kind": "input", "run_id": "r", "step": 1, "name": "tool_call t", "field": "arguments.x", "recorded": "1"}
     return Difference(**{**given, "actual": "2", **fields})

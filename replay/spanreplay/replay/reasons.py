@@ -87,6 +87,8 @@ AFTER_END: Final = "after-end"
 """A step began after what it is inside of had ended."""
 LOG_WITHOUT_SPAN: Final = "log-without-span"
 UNTAPED: Final = "untaped"
+ASKED_BY_SERVER: Final = "request of an MCP server passed on"
+"""A proxy has passed on what a server asked its client."""
 _WRITES: Final = frozenset({"file written", "database opened"})
 OTHER_VERSION: Final = "other-version"
 """The store has the same span with other content too."""
@@ -99,6 +101,8 @@ def untaped(item: Json) -> str:
         return f"not recorded: {item[:200] if isinstance(item, str) else short(item)}"
     if what in _WRITES:
         advice = f"; a replay refuses it unless told --allow-write {shlex.quote(target)}"
+    elif what == ASKED_BY_SERVER:
+        advice = "; a replay answers the request that it came with, and does not ask"
     else:
         advice = "; a replay refuses it. What stands inside a @tool is answered from the record"
     return f"not recorded: {what} {target}{advice}"

@@ -132,6 +132,8 @@ def test_what_the_server_asks_is_passed_on_and_named(argv: list[str]) -> None:
     assert [message["method"] for message in inbound] == ["roots/list"]
     (run,) = tape.runs()
     assert [(u["what"], u["target"]) for u in run.untaped] == [("request of an MCP server passed on", "roots/list")]
+    asked = "request of an MCP server passed on roots/list; a replay answers the request that it came with, and does not ask"
+    assert any(asked in reason.detail for reason in run.grade_reasons), run.grade_reasons
 
 
 def test_what_the_server_tells_is_told_again_by_the_token_of_now(argv: list[str]) -> None:

@@ -27,10 +27,10 @@ from spanreplay.instrumentation.mcp_requests import Server
 from spanreplay.instrumentation.mcp_told import Message, Told
 from spanreplay.instrumentation.shims import untaped
 from spanreplay.replay.proxy.lines import Lines
+from spanreplay.replay.reasons import ASKED_BY_SERVER
 
 MAX_LINE: Final = 64 * 2**20
 """Bytes of a message above which the other side is not listened to any more."""
-ASKED_BY_SERVER: Final = "request of an MCP server passed on"
 
 _PATIENCE_S: Final = 5
 _INTERNAL: Final = -32603

@@ -1,6 +1,7 @@
 """The result of a re-execution as text for people."""
 
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
@@ -77,8 +78,11 @@ def _probes(notices: Sequence[Mapping[str, Any]]) -> str:
 def _notes(verdict: Verdict, runs: Sequence[Run]) -> list[Line]:
     """What was refused, left out, or not compared."""
     lines: list[Line] = []
-    for refusal in verdict.refusals:
-        lines.append([Piece(safe(f"refused: {refusal.get('text')}"), BAD)])
+    tried = Counter(str(refusal.get("text")) for refusal in verdict.refusals)  # a library can try to connect without end
+    acts = {str(refusal.get("text")): refusal for refusal in verdict.refusals}
+    for text, refusal in acts.items():
+        often = "" if tried[text] == 1 else f" ({tried[text]} times)"
+        lines.append([Piece(safe(f"refused: {text}{often}"), BAD)])
         if refusal.get("action") in FILES and (allowed := _paths(str(refusal.get("action")), str(refusal.get("target")))):
             options = " ".join(f"--allow-write {shlex.quote(path)}" for path in allowed)
             lines.append([Piece(safe(f"  to let the agent write it: {options}"), DIM)])

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spanreplay.content.canonical import canonical_json
 from spanreplay.instrumentation import http_body
-from spanreplay.instrumentation.http_body import as_attribute, content_decoded
+from spanreplay.instrumentation.http_body import as_attribute, content_decoded, headers_json
 from spanreplay.semconv import attributes as names
 from support.http_exchanges import JSON, finished
 from support.http_tape import from_attribute
@@ -24,6 +25,11 @@ from support.model_server import chat_chunks
 @settings(max_examples=60, deadline=None)
 def test_bytes_survive_as_an_attribute(body: bytes) -> None:
     assert from_attribute(*as_attribute(body)) == body
+
+
+@given(st.lists(st.tuples(st.text(st.characters(), max_size=8), st.text(st.characters(), max_size=8)), max_size=4))
+def test_headers_are_kept_as_canonical_json(headers: list[tuple[str, str]]) -> None:
+    assert headers_json(headers) == canonical_json([list(pair) for pair in headers])
 
 
 def _coded() -> Iterator[tuple[str, Any]]:

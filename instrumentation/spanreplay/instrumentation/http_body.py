@@ -5,10 +5,8 @@ import re
 import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from json.encoder import encode_basestring_ascii as quoted
 from typing import Any, Final, Protocol, TypeAlias
-
-from spanreplay.content.canonical import canonical_json
 
 Headers: TypeAlias = Sequence[tuple[str, str]]
 """Name and value pairs in the order received, names as received; characters are latin-1, as on the wire."""
@@ -41,13 +39,8 @@ def header(headers: Headers, name: str) -> str:
 
 
 def headers_json(headers: Headers) -> str:
-    """Canonical JSON of the headers. Most of them come again with each request and response, and are written once."""
-    return "[" + ",".join([_written(name, value) for name, value in headers]) + "]"
-
-
-@lru_cache(maxsize=512)
-def _written(name: str, value: str) -> str:
-    return canonical_json([name, value])
+    """Canonical JSON of the headers."""
+    return "[" + ",".join([f"[{quoted(name)},{quoted(value)}]" for name, value in headers]) + "]"
 
 
 def without_encoding(headers: Headers) -> list[tuple[str, str]]:

@@ -10,12 +10,12 @@ import filelock
 import pytest
 
 from spanreplay.spans.record import SpanRecord
-from spanreplay.store import steps
+from spanreplay.store import database, steps
 from spanreplay.store.folder import DATABASE, LOCK
 from spanreplay.store.journal import JournalWriter
 from spanreplay.store.process import current_process
 from spanreplay.store.store import Store
-from spanreplay.store.turns import let_in, waiting
+from spanreplay.store.turns import Turn, let_in, waiting
 
 JOURNALS = 4
 
@@ -42,7 +42,7 @@ def count(store: Store) -> int:
 def between(monkeypatch: pytest.MonkeyPatch, does: Callable[[], object]) -> None:
     """Every batch is a step, and this is done between two of them."""
     monkeypatch.setattr(steps, "STEP_SECONDS", 0.0)
-    monkeypatch.setattr(steps, "let_in", lambda _: does())
+    monkeypatch.setattr(steps, "let_in", lambda *_: does())
 
 
 def test_a_reader_comes_in_between_two_steps(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,21 +71,28 @@ def test_what_begins_later_is_left_to_whoever_comes_then(store: Store, monkeypat
 
 
 def test_what_is_loaded_stays_where_the_time_is_up(store: Store) -> None:
-    database = store._database
-    assert steps.load(database, store.path, until=0.0).new == 0
-    assert steps.load(database, store.path).new == JOURNALS
+    assert steps.load(store._database, store.path, until=0.0).new == 0
+    assert steps.load(store._database, store.path).new == JOURNALS
 
 
 @contextmanager
-def by_a_shell(store: Store) -> Iterator[None]:
+def written(store: Store) -> Iterator[None]:
     with duckdb.connect(str(store.path / DATABASE)):
         yield
 
 
-HOLDING: dict[str, Callable[[Store], AbstractContextManager[object]]] = {
-    "a thread": lambda store: store._database.writing(),
-    "another process": lambda store: filelock.FileLock(store.path / LOCK),
-    "a shell": by_a_shell,
+def loads(store: Store) -> None:
+    Store.open(store.path).compact()
+
+
+def reads(store: Store) -> None:
+    count(Store.open(store.path))
+
+
+HOLDING: dict[str, tuple[Callable[[Store], AbstractContextManager[object]], Callable[[Store], None], Turn]] = {
+    "a thread that writes": (lambda store: store._database.writing(), loads, "write"),
+    "another process that writes": (lambda store: filelock.FileLock(store.path / LOCK), loads, "write"),
+    "a file that is written": (written, reads, "read"),
 }
 
 
@@ -93,23 +100,42 @@ HOLDING: dict[str, Callable[[Store], AbstractContextManager[object]]] = {
 def test_who_waits_says_so(store: Store, held: str) -> None:
     store.compact()
     write(store, JOURNALS)
-    assert let_in(store.path, 0)
-    waits = threading.Thread(target=lambda: Store.open(store.path).compact())
-    with HOLDING[held](store):
+    holding, does, turn = HOLDING[held]
+    waits = threading.Thread(target=does, args=[store])
+    assert let_in(store.path, turn, 0)
+    with holding(store):
         waits.start()
-        while let_in(store.path, 0):
+        while let_in(store.path, turn, 0):
             assert waits.is_alive()
     waits.join()
-    assert let_in(store.path, 0)
+    assert let_in(store.path, turn, 0)
+
+
+def test_a_writer_lets_readers_in_once_he_has_the_lock(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.compact()
+    write(store, JOURNALS)
+    seen: list[tuple[Turn, int]] = []
+
+    def come_in(folder: Path, turn: Turn) -> None:
+        lock = filelock.FileLock(folder / LOCK)
+        with pytest.raises(filelock.Timeout):
+            lock.acquire(timeout=0)
+        with duckdb.connect(str(folder / DATABASE), read_only=True) as reader:
+            seen.append((turn, reader.execute("SELECT count(*) FROM spans").fetchall()[0][0]))
+
+    monkeypatch.setattr(database, "let_in", come_in)
+    store.compact()
+    assert seen == [("read", JOURNALS)]
     assert count(store) == JOURNALS + 1
 
 
 def test_nobody_comes_again_before_those_who_wait(store: Store) -> None:
-    with waiting(store.path), waiting(store.path):
-        assert not let_in(store.path, 0)
-    assert let_in(store.path, 0)
+    with waiting(store.path, "read"), waiting(store.path, "read"):
+        assert not let_in(store.path, "read", 0)
+        assert let_in(store.path, "write", 0)
+    assert let_in(store.path, "read", 0)
 
 
 def test_a_folder_that_cannot_be_written_is_waited_for_all_the_same(tmp_path: Path) -> None:
-    with waiting(tmp_path / "none"):
-        assert let_in(tmp_path / "none", 0)
+    with waiting(tmp_path / "none", "read"):
+        assert let_in(tmp_path / "none", "read", 0)

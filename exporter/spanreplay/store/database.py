@@ -22,7 +22,7 @@ from spanreplay.store.folder import DATABASE, HOLDER, JOURNALS, LOCK, folder_err
 from spanreplay.store.migrations import SCHEMA_VERSION
 from spanreplay.store.naming import named
 from spanreplay.store.schema import migrate, schema_version, too_new
-from spanreplay.store.turns import waiting
+from spanreplay.store.turns import let_in, waiting
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -104,6 +104,7 @@ class Database:
         """
         with self._alone_in_process(locked_s), self._locked(locked_s), _private_files():
             make_private(self.folder)
+            let_in(self.folder, "read")
             for rows in (groups.at_first(self.path, much=much), groups.SMALL):
                 with self._opened_for_writing(rows, much, held_s) as connection:
                     fit = self._rows_that_fit(connection, rows, much=much)
@@ -125,7 +126,9 @@ class Database:
     def _opened_for_writing(self, rows: int, much: bool, held_s: float | None) -> "Iterator[Connection]":
         new = not self.path.exists()
         try:
-            opened = self._connect(partial(_open_for_writing, use="writing much" if much else "writing", rows=rows), _CONFIG, held_s)
+            opened = self._connect(
+                partial(_open_for_writing, use="writing much" if much else "writing", rows=rows), _CONFIG, held_s, reads=False
+            )
         except StoreError:
             if new:  # half a header, on a full disk for one; the next attempt would take it for a damaged database
                 with contextlib.suppress(OSError):
@@ -212,7 +215,7 @@ class Database:
             lock = _threads.setdefault(key, threading.Lock())
         if not lock.acquire(blocking=False):
             wait_s = self._wait_s if wait_s is None else wait_s
-            with waiting(self.folder):
+            with waiting(self.folder, "write"):
                 if not lock.acquire(timeout=wait_s):
                     raise LockedStoreError(f"another thread of this process has held {self.path} for more than {wait_s:g} s. Wait for it.")
         try:
@@ -231,7 +234,7 @@ class Database:
             try:
                 lock.acquire()
             except filelock.Timeout:
-                with waiting(self.folder):
+                with waiting(self.folder, "write"):
                     lock.acquire(timeout=wait_s)
         except filelock.Timeout as error:
             raise LockedStoreError(
@@ -262,7 +265,7 @@ class Database:
         except (OSError, ValueError, KeyError, TypeError):
             return "another process"
 
-    def _connect(self, opened: "Callable[[Path, Config], _T]", config: Config, wait_s: float | None = None) -> _T:
+    def _connect(self, opened: "Callable[[Path, Config], _T]", config: Config, wait_s: float | None = None, *, reads: bool = True) -> _T:
         import duckdb
 
         config = {**config, "temp_directory": str(self.folder / JOURNALS / "spilled")}  # that one is private
@@ -276,8 +279,8 @@ class Database:
                     problem = named(error, self.path)
                     if not isinstance(problem, LockedStoreError) or time.monotonic() > deadline:
                         raise problem from error
-                if pause == _PAUSE:
-                    told.enter_context(waiting(self.folder))
+                if reads and pause == _PAUSE:
+                    told.enter_context(waiting(self.folder, "read"))
                 time.sleep(pause)
                 pause = min(pause * 1.5, 0.1)
 

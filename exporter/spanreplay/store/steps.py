@@ -46,5 +46,5 @@ def load(
         if until is not None and time.monotonic() > until:
             break
         if report.left:
-            let_in(folder)
+            let_in(folder, "write")
     return report

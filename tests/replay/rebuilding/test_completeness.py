@@ -222,3 +222,15 @@ def test_a_command_of_which_no_process_reported_in_is_not_whole() -> None:
     (gap,) = found(span(1, attributes=command))
     assert (gap.code, gap.step) == ("nothing-recorded", None)
     assert found(span(1, attributes={**command, a.PROCESS_ID: "p1"})) == []
+
+
+def test_of_a_call_that_lacks_what_others_of_its_instrumentation_have_it_is_not_said_to_switch_content_on() -> None:
+    scope = Scope(name="framework")
+    bare = chat(3, 1, start=20, content=False, scope=scope)
+    alone = found(agent(1, scope=scope), bare)
+    assert [(gap.code, "CAPTURE" in gap.advice) for gap in alone] == [("input-absent", True), ("output-absent", True)]
+    beside = found(agent(1, scope=scope), chat(2, 1, scope=scope), bare)
+    assert [(gap.code, gap.step) for gap in beside] == [("input-absent", 2), ("output-absent", 2)]
+    assert all("CAPTURE" not in gap.advice and "left out" in gap.advice for gap in beside)
+    others = found(agent(1, scope=scope), chat(2, 1, scope=Scope(name="client")), tool(4, 1, scope=scope), bare)
+    assert [(gap.code, "CAPTURE" in gap.advice) for gap in others] == [("input-absent", True), ("output-absent", True)]

@@ -4,7 +4,7 @@ A gap is evidence that something was there and is not: a value cut on its way, a
 nobody has, a call without an end. What was only rounded or rewritten is no gap; the fidelity report of the source tells it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,6 +14,8 @@ from spanreplay.replay.inputs.survey import Survey, advice_for, texts_of
 from spanreplay.replay.model import Json, Reason, Run, Step
 from spanreplay.replay.reasons import (
     ANSWER_WITHOUT_SPAN,
+    AS_ASKED,
+    AS_TOLD,
     CALL_NOT_RUN,
     CALL_WITHOUT_SPAN,
     CONTENT_ELSEWHERE,
@@ -51,6 +53,7 @@ _OF_RUNS: Final = frozenset({RECORDS_DROPPED, SOURCE_LOSS, UNREADABLE, LOG_WITHO
 _PASSED_THROUGH: Final = frozenset({"agent", "handoff", "decision", "human"})
 """Kinds that a replay never answers: that nobody captured their content is no gap."""
 _CAPTURE: Final = "switch content capture on where it is recorded (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT or the like)"
+_LEFT_OUT: Final = "content is captured, and the instrumentation left out that of this call: use a newer version of it, or add another"
 _IN_LOGS: Final = f"import the log records too, where instrumentations in the GenAI conventions may write the content; else {_CAPTURE}"
 _LIMIT: Final = "raise OTEL_SPAN_{}_COUNT_LIMIT where it is recorded (empty means no limit)"
 _ADVICE: Final[Mapping[str, str]] = {
@@ -164,6 +167,7 @@ def _of_run(run: Run, spans: Mapping[SpanKey, SpanRecord]) -> Iterator[Gap]:
             yield Gap(code=reason.code, detail=reason.detail, run_id=run.run_id, advice=_ADVICE.get(reason.code, ""))
     last = max((step.seq for step in run.steps if step.kind == "model_call"), default=-1)
     told = told_by_others(run)
+    written = _written(run, spans)
     for step in run.steps:
         if step.seq in told:
             continue
@@ -171,11 +175,13 @@ def _of_run(run: Run, spans: Mapping[SpanKey, SpanRecord]) -> Iterator[Gap]:
             absent = reason.code in (INPUT_ABSENT, OUTPUT_ABSENT)
             stops = reason.code == CALL_NOT_RUN and step.seq >= last
             if (reason.code in _OF_STEPS or stops) and not (absent and step.kind in _PASSED_THROUGH):
-                yield _gap(run, step, reason, spans)
+                yield _gap(run, step, reason, spans, written)
 
 
-def _gap(run: Run, step: Step, reason: Reason, spans: Mapping[SpanKey, SpanRecord]) -> Gap:
+def _gap(run: Run, step: Step, reason: Reason, spans: Mapping[SpanKey, SpanRecord], written: Collection[tuple[str, str, str]] = ()) -> Gap:
     span = spans.get(SpanKey(step.trace_id, step.span_id))
+    scope = "" if span is None else span.scope.name
+    advice = _LEFT_OUT if (scope, step.kind, reason.code) in written else _advice(reason, step, span)
     return Gap(
         code=reason.code,
         detail=reason.detail,
@@ -186,8 +192,19 @@ def _gap(run: Run, step: Step, reason: Reason, spans: Mapping[SpanKey, SpanRecor
         span_name=step.name if span is None else span.name,
         field=reason.field,
         limit=reason.size,
-        advice=_advice(reason, step, span),
+        advice=advice,
     )
+
+
+def _written(run: Run, spans: Mapping[SpanKey, SpanRecord]) -> set[tuple[str, str, str]]:
+    """What is recorded of a run: the scope that wrote it, the kind of the step, and the code of its absence."""
+    found: set[tuple[str, str, str]] = set()
+    for step in run.steps:
+        span = spans.get(SpanKey(step.trace_id, step.span_id))
+        if span is not None and all(reason.code not in (AS_TOLD, AS_ASKED) for reason in step.reasons):
+            sides = ((INPUT_ABSENT, step.input), (OUTPUT_ABSENT, step.output))
+            found.update((span.scope.name, step.kind, code) for code, view in sides if view is not None)
+    return found
 
 
 def _advice(reason: Reason, step: Step, span: SpanRecord | None) -> str:

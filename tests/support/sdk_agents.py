@@ -107,6 +107,7 @@ def experiment(server: ModelServer, agent: Callable[[], Any], *script: Scripted,
 _PER_EXECUTION = {
     names.STEP_SEQ_START,
     names.STEP_SEQ_END,
+    names.STEP_TURN,
     names.PROCESS_ID,
     names.WIRE_RESPONSE_CHUNKS,
     names.STEP_RETRY_OF,

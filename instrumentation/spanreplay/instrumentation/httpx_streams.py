@@ -13,12 +13,18 @@ from spanreplay.instrumentation.http_exchange import Exchange
 from spanreplay.instrumentation.http_reply import BeforeTheEnd, Reply
 
 
-class SyncStream:
-    """A response body that tells its exchange what is read of it."""
-
+class _Watched:
     def __init__(self, inner: Any, exchange: Exchange) -> None:
         self._inner = inner
         self._exchange = exchange
+
+    def __del__(self, _finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not _finalizing():  # else the names of modules are gone
+            self._exchange.closed()
+
+
+class SyncStream(_Watched):
+    """A response body that tells its exchange what is read of it."""
 
     def __iter__(self) -> Iterator[bytes]:
         exchange = self._exchange
@@ -42,17 +48,9 @@ class SyncStream:
             raise
         self._exchange.closed()
 
-    def __del__(self, _finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not _finalizing():  # else the names of modules are gone
-            self._exchange.closed()
 
-
-class AsyncStream:
+class AsyncStream(_Watched):
     """A response body that tells its exchange what is read of it."""
-
-    def __init__(self, inner: Any, exchange: Exchange) -> None:
-        self._inner = inner
-        self._exchange = exchange
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         exchange = self._exchange
@@ -80,18 +78,17 @@ class AsyncStream:
             raise
         self._exchange.closed()
 
-    def __del__(self, _finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not _finalizing():  # else the names of modules are gone
-            self._exchange.closed()
 
-
-class RecordedSync:
-    """The recorded body. Whoever iterates again goes on where the last reader stopped, as on a connection."""
-
+class _Recorded:
     def __init__(self, given: Reply, exchange: Exchange) -> None:
         self._given = given
         self._left = iter(given.chunks)
+        self._answer = exchange.answer
         self._before_the_end = BeforeTheEnd(given, exchange.answer)
+
+
+class RecordedSync(_Recorded):
+    """The recorded body. Whoever iterates again goes on where the last reader stopped, as on a connection."""
 
     def __iter__(self) -> Iterator[bytes]:
         for data in self._left:
@@ -106,14 +103,8 @@ class RecordedSync:
         """There is nothing to close."""
 
 
-class RecordedAsync:
+class RecordedAsync(_Recorded):
     """The recorded body. Whoever iterates again goes on where the last reader stopped, as on a connection."""
-
-    def __init__(self, given: Reply, exchange: Exchange) -> None:
-        self._given = given
-        self._left = iter(given.chunks)
-        self._answer = exchange.answer
-        self._before_the_end = BeforeTheEnd(given, exchange.answer)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         for data in self._left:

@@ -72,7 +72,7 @@ class Done:
     def after_nursery(self) -> str:
         """What is on stderr, without the lines that ``record`` ends with and the frames in which the nursery starts an agent."""
         kept = re.sub(r"^spanreplay: kept .*\n(  .*\n)*", "", self.err, flags=re.MULTILINE)
-        return re.sub(r'  File "(.*nursery_process.py|<frozen runpy>)".*\n(    .*\n)?', "", kept)
+        return re.sub(r'  File "(.*nursery_process.py|<frozen runpy>)".*\n(    .*\n)*', "", kept)
 
     def __str__(self) -> str:
         return f"exit {self.code}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"

@@ -135,7 +135,7 @@ def test_no_text_of_a_step_keeps_a_secret(tmp_path: Path, monkeypatch: pytest.Mo
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(shown))
     monkeypatch.setattr(spans, "_tracer", None)
-    monkeypatch.setattr("opentelemetry.trace.get_tracer_provider", lambda: provider)
+    monkeypatch.setattr("opentelemetry.trace._TRACER_PROVIDER", provider)
     writer = JournalWriter(tmp_path, process=current_process())
     recorder = Recorder(writer, redactor=Redactor(RedactionPolicy.default()))
     attributes: dict[str, Any] = {f"a.{TOKEN}": 1, f"b.{TOKEN}": "x", "c": TOKEN, "d": [TOKEN]}

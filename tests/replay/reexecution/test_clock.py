@@ -1,7 +1,6 @@
 """A replay tells the recorded time."""
 
 import asyncio
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -163,8 +162,7 @@ def test_reads_that_the_record_lacks_go_on_from_those_that_it_has(path: str | No
     hour = 3600 * 10**9
     times = [run.started_ns + 2 * hour, run.started_ns + 2 * hour + 17]
     reads = ClockReads()
-    name = "test_reads_that_the_record_lacks_go_on_from_those_that_it_has.<locals>.agent.<locals>.<listcomp>"
-    function = name if sys.version_info < (3, 12) else name.removesuffix(".<locals>.<listcomp>")
+    function = "test_reads_that_the_record_lacks_go_on_from_those_that_it_has.<locals>.agent"
     for ns in times:
         reads.add((path or run.path, "", f"test_clock.py:{function}"), ns)
     result = replayed([replace(run, clock_reads=(reads.take(), "not of ours"))], lambda: agent(4))

@@ -268,6 +268,22 @@ def test_a_call_that_was_answered_without_a_span_is_no_dangling_call() -> None:
     assert len(reasons(reused, "call-not-run")) == 1, "the answer is older than the request"
 
 
+@pytest.mark.parametrize(
+    ("tools", "code"),
+    [
+        pytest.param(["other"], "call-not-offered", id="another"),
+        pytest.param(["other", "f"], "call-without-span", id="this one too"),
+        pytest.param(["functions.F"], "call-without-span", id="by a longer name"),
+        pytest.param(["other", None], "call-without-span", id="one without a name"),
+        pytest.param([], "call-without-span", id="none known"),
+    ],
+)
+def test_an_answered_call_of_a_tool_that_was_not_offered_is_no_missing_span(tools: list[str | None], code: str) -> None:
+    offered = json.dumps([{"type": "function", **({"name": name} if name else {})} for name in tools])
+    run = one(asks(2, ("c1", "f", {}), attributes={a.GEN_AI_TOOL_DEFINITIONS: offered}), tells(3, ("c1", "there is no f")))
+    assert [reason.code for reason in run.grade_reasons if reason.code.startswith("call-")] == [code]
+
+
 def test_a_call_that_the_record_joins_to_its_request_without_an_id_is_no_missing_span() -> None:  # Gemini gives calls no ids
     by = {a.STEP_KIND: "tool_call", a.STEP_REQUESTED_BY: sid(2)}
     calls = [tool(n, 1, name="f", args=args, start=n * 100, attributes=by) for n, args in ((3, '{"n":1}'), (4, '{"n":2}'))]

@@ -11,10 +11,10 @@ from spanreplay.content.canonical import canonical_json
 from spanreplay.replay.model import Json, Reason
 from spanreplay.replay.reading.fields import decoded_json
 from spanreplay.replay.reading.settings import settings
-from spanreplay.replay.reasons import CALL_NOT_RUN, CALL_WITHOUT_SPAN
+from spanreplay.replay.reasons import CALL_NOT_OFFERED, CALL_NOT_RUN, CALL_WITHOUT_SPAN
 from spanreplay.replay.rebuilding.links import Request, answered_ids
 from spanreplay.replay.rebuilding.placed import Placed
-from spanreplay.replay.rebuilding.same_call import FAILED, arguments
+from spanreplay.replay.rebuilding.same_call import FAILED, arguments, last_name
 from spanreplay.replay.rebuilding.told import told_of
 from spanreplay.replay.showing import call_text
 
@@ -56,12 +56,13 @@ def dangling(requests: Sequence[Request], steps: Sequence[Placed], outputs: Iter
             continue
         place = answered.get(request.asked.call_id, 0)
         place = place if request.asked.call_id is not None else max(place, by_call.get(_call(request), 0))
-        if place > request.seq:
+        if place > request.seq and _may_have_run(request, by_seq[request.seq]):
             without_span.append(request)
+        elif place > request.seq:
+            detail = f"asked for {_called(request)}, which it had not been offered: what the messages answer is no tool's"
+            found.of_steps.setdefault(request.seq, []).append(Reason(code=CALL_NOT_OFFERED, detail=detail))
         elif _arguments(request) not in given:
-            called = call_text(request.asked.name or "a tool", request.asked.arguments, 80)
-            call_id = f" (call id {request.asked.call_id})" if request.asked.call_id is not None else ""
-            detail = f"asked for {called}{call_id}; neither the call nor an answer to it is here: never run, or the record stops before it"
+            detail = f"asked for {_called(request)}; neither the call nor an answer to it is here: never run, or the record stops before it"
             found.of_steps.setdefault(request.seq, []).append(Reason(code=CALL_NOT_RUN, detail=detail))
     if without_span:
         names = list(dict.fromkeys(request.asked.name or "a tool" for request in without_span))
@@ -93,6 +94,14 @@ def _answered_calls(steps: Iterable[Placed], first: int) -> dict[tuple[str, str]
     return found
 
 
+def _may_have_run(request: Request, step: Placed) -> bool:
+    """Whether a tool of that name was offered, as far as the record says what was."""
+    tools: Any = step.draft.input.get("tools") if isinstance(step.draft.input, dict) else None
+    names = [tool.get("name") if isinstance(tool, dict) else None for tool in tools or ()]
+    offered = {last_name(name).lower() if isinstance(name, str) else None for name in names}
+    return not offered or None in offered or last_name(request.asked.name or "").lower() in offered
+
+
 def _had_to_call(request: Request, step: Placed) -> bool:
     """Whether the model had to call this very tool: its arguments are the form of the answer then, and nothing is behind it."""
     for asked in (step.draft.input, decoded_json(step.draft.typed_input)[0] if step.draft.typed_input is not None else None):
@@ -100,6 +109,11 @@ def _had_to_call(request: Request, step: Placed) -> bool:
         if isinstance(held, dict) and settings(held).get("tool_choice") == {"name": request.asked.name}:
             return True
     return False
+
+
+def _called(request: Request) -> str:
+    called = call_text(request.asked.name or "a tool", request.asked.arguments, 80)
+    return called if request.asked.call_id is None else f"{called} (call id {request.asked.call_id})"
 
 
 def _call(request: Request) -> tuple[str, str]:

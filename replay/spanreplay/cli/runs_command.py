@@ -35,6 +35,7 @@ def command(filters: Filters, limit: int, store: Path | None, as_json: bool) -> 
         with opened.reading():
             rows = opened.find_runs(**filters.asked(), limit=limit + 1)
             any_at_all = bool(rows) or bool(opened.find_runs(limit=1))
+            left = None if any_at_all else opened.unloaded()
             more, rows = len(rows) > limit, rows[:limit]
             unsettled = opened.unsettled([row.run_id for row in rows if row.grade == "incomplete"])
             others, in_runs = opened.unsettled_elsewhere([row.run_id for row in rows])
@@ -55,7 +56,7 @@ def command(filters: Filters, limit: int, store: Path | None, as_json: bool) -> 
         print_text(render_runs(rows))
     else:
         print_text("no run meets the filters")
-    if not any_at_all:
+    if left is not None and not left:
         say(f"the store {path} has no run yet. Record one with: spanreplay record -- python agent.py")
     if more:
         say(f"these are the newest {limit}; --limit shows more")

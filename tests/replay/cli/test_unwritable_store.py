@@ -55,6 +55,17 @@ def test_what_is_loaded_is_read(number: int, why: str, two: CommandLine, monkeyp
     monkeypatch.undo()
 
 
+def test_a_store_of_which_nothing_is_loaded_is_not_called_empty(spanreplay: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    Store.open(spanreplay.store, create=True)
+    assert "has no run yet" in spanreplay("runs").err
+    writer = JournalWriter(spanreplay.store, process=current_process())
+    writer.write_span(own_root("cc" * 8, run=LATER), "recorder")
+    writer.close()
+    fails(monkeypatch, errno.EROFS)
+    listed = spanreplay("runs")
+    assert (len(listed.err.splitlines()), listed.err.startswith("not loaded: ")) == (1, True)
+
+
 def test_nothing_is_said_where_all_is_loaded(two: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     two("runs")
     fails(monkeypatch, errno.EROFS)

@@ -13,6 +13,7 @@ from acceptance.commands import Desk
 from support.size import FULL, first_of
 
 AGENT = Path(__file__).parent / "one_of_several.py"
+NESTING = Path(__file__).parent / "nesting.py"
 
 
 def one(how: str, question: str) -> list[str]:
@@ -102,3 +103,14 @@ def test_what_a_refusal_keeps_from_being_reached_is_no_difference(tmp_path: Path
     replay = json.loads(done.out)["replay"]
     assert (len(replay["refusals"]), replay["differences"]) == (1, [])
     assert [u["step"] for u in replay["steps"]["unreached"]] == [2]
+
+
+def test_calls_of_programs_that_were_started_in_steps_of_others_are_those_of_the_program(tmp_path: Path) -> None:
+    desk = Desk.laid_out(tmp_path / "desk")
+    command = [sys.executable, str(NESTING), "0", "w"]
+    recorded = desk.record(command)
+    assert recorded.code == 0, str(recorded)
+    for _ in range(10 if FULL else 2):
+        assert found(desk, command) == (0, [])
+    code, differences = found(desk, [sys.executable, str(NESTING), "0", "v"])
+    assert (code, [kind for kind, _, _ in differences]) == (1, ["input"])

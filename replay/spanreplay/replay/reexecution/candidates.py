@@ -93,11 +93,15 @@ class Recording:
             if step.process is not None and not is_job(step.path):
                 steps.setdefault(step.process, []).append(step)
         below = f"{self._place}/" if self._place else ""
-        process_of = {s.seq: s.process for s in command.steps}
+        by_seq = {s.seq: s for s in command.steps}
+
+        def starts_here(name: str, first: Step) -> bool:
+            around = by_seq.get(first.parent_seq or 0)
+            # What was started inside a step of a process below this place, or of this one, has a place of its own.
+            return around is None or around.process == name or not (around.path or "").startswith(below)
+
         fitting: list[str | None] = [
-            name
-            for name, made in steps.items()
-            if all((s.path or "").startswith(below) for s in made) and process_of.get(made[0].parent_seq or 0, name) == name
+            name for name, made in steps.items() if all((s.path or "").startswith(below) for s in made) and starts_here(name, made[0])
         ]
         return fitting if steps or self._place else [None]
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from spanreplay.replay.reading.calls import Returned, called_with, is_schema, literal, parameter_names, returned
+from spanreplay.replay.reading.calls import Returned, called_with, is_schema, literal, parameter_names, question, returned
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,23 @@ from spanreplay.replay.reading.calls import Returned, called_with, is_schema, li
 )
 def test_arguments_get_their_names_where_they_are_known(written: Any, names: list[str], arguments: Any) -> None:
     assert called_with(written, names) == arguments
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ({"args": ["Hi"], "kwargs": {}}, "Hi"),
+        ({"args": [], "kwargs": {"text": "Hi"}}, "Hi"),
+        ({"text": "Hi"}, "Hi"),
+        ("Hi", "Hi"),
+        ({"args": [1], "kwargs": {}}, {"args": [1], "kwargs": {}}),
+        ({"args": ["Hi"], "kwargs": [{}]}, {"args": ["Hi"], "kwargs": [{}]}),
+        ({"args": "Hi", "kwargs": {}}, {"args": "Hi", "kwargs": {}}),
+        ({"args": None, "kwargs": None}, {"args": None, "kwargs": None}),
+    ],
+)
+def test_a_question_is_the_only_text_of_a_call(written: Any, asked: Any) -> None:
+    assert question(written) == asked
 
 
 def test_a_schema_is_no_arguments() -> None:

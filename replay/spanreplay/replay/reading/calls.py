@@ -51,7 +51,10 @@ def question(value: Json) -> Json:
     called = called_with(value)
     if not isinstance(called, dict):
         return called
-    given = [*called["args"], *called["kwargs"].values()] if called.keys() == _CALLED and called is value else list(called.values())
+    args, named = called.get("args"), called.get("kwargs")
+    given = list(called.values())
+    if called is value and called.keys() == _CALLED and isinstance(args, list) and isinstance(named, dict):
+        given = [*args, *named.values()]
     return given[0] if len(given) == 1 and isinstance(given[0], str) else called
 
 

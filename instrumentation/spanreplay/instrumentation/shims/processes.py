@@ -2,6 +2,7 @@
 
 import functools
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, MutableMapping
@@ -58,6 +59,16 @@ def put_context(environment: MutableMapping[str, str]) -> None:
     if scope.run is not None:
         environment[RUN_ID] = scope.run.run_id
     environment[RUN_PATH] = scope.fork("process").path
+
+
+def told_in_shell(command: Any) -> Any:
+    """A command of ``os.system`` that goes on with the run in force here: it gets the environment of this process, and takes no other."""
+    context: dict[str, str] = {}
+    put_context(context)
+    if os.name != "posix" or not context or not isinstance(command, str | bytes):
+        return command
+    told = "".join(f"export {name}={shlex.quote(value)}; " for name, value in context.items())
+    return told + command if isinstance(command, str) else told.encode() + command
 
 
 def _child_environment(given: Mapping[Any, Any] | None) -> dict[str, str] | None:

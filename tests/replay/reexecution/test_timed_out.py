@@ -205,6 +205,42 @@ async def by_trio() -> str:
     return "done"
 
 
+@tool(effect="read")
+async def slow(name: str) -> str:
+    if recording:
+        await asyncio.sleep(LIMIT_S * 3.5)
+    return name
+
+
+async def in_block(awaited: Awaitable[str], seconds: float) -> str:
+    async with asyncio.timeout(seconds):
+        return await awaited
+
+
+async def polled(wait: Callable[[Awaitable[str], float], Awaitable[str]] = asyncio.wait_for) -> str:
+    """What comes of a call is waited for in vain a few times, by somebody else, who loses none of it."""
+    came: asyncio.Queue[str] = asyncio.Queue()
+
+    async def works() -> None:
+        for name in "ab":
+            await came.put(await slow(name))
+
+    task = asyncio.create_task(works())
+    found: list[str] = []
+    while len(found) < 2:
+        try:
+            found.append(await wait(came.get(), limit_s))
+        except TimeoutError:
+            if not found:
+                await look("nothing yet")
+    await task
+    return "".join(found)
+
+
+async def polled_in_blocks() -> str:
+    return await polled(in_block)
+
+
 FORMS = [
     by_timeout,
     by_wait_for,
@@ -220,6 +256,8 @@ FORMS = [
     swallowed,
     waited_for_with_no_call_after,
     by_trio,
+    polled,
+    polled_in_blocks,
 ]
 
 

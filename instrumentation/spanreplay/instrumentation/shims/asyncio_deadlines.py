@@ -16,6 +16,8 @@ from spanreplay.instrumentation.shims.tasks import is_of_program, name_of
 
 _AT_ONCE_S: Final = 1.0
 """Within which a deadline expires that is now."""
+_IN_VAIN_S: Final = 0.01
+"""How long something is waited for that did not come in time when it was recorded: what is here already, of a queue, is not to be lost."""
 _AWAITABLE: Final = "_wrap_awaitable"
 """What Python 3.11 makes a task of where no coroutine is waited for."""
 _patches = Patches()
@@ -26,9 +28,13 @@ _patches = Patches()
 
 def _entering(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def enter(self: Any) -> Any:
+    async def enter(self: Any) -> Any:
         deadlines.begin(self, lambda one: one.reschedule(deadlines.loop_time()), limited=self.when() is not None)
-        return original(self)
+        made = await original(self)
+        deadline = deadlines.entered.get(self)
+        if deadline is not None and deadline.in_vain:
+            self.reschedule(min(self.when(), deadlines.loop_time() + _IN_VAIN_S))
+        return made
 
     return enter
 
@@ -38,7 +44,8 @@ def _leaving_in_time(original: Callable[..., Any]) -> Callable[..., Any]:
     async def leave(self: Any, *raised: Any) -> Any:
         deadline = deadlines.entered.get(self)
         try:
-            if deadline is not None and raised[0] is None and deadline.awaited and not deadline.swallowed:
+            in_time = deadline is None or raised[0] is not None or deadline.swallowed or deadline.in_vain
+            if deadline is not None and not in_time and deadline.awaited:
                 raised = await _expiry(deadline)
             if deadline is not None:
                 deadline.ends(raised[0])
@@ -93,29 +100,36 @@ def _limiting(original: Callable[..., Any]) -> Callable[..., Any]:
             return await original(fut, timeout)
         if deadline.is_to_come_in_time:
             return await _in_time(original, asyncio.ensure_future(fut), timeout, deadline)
-        try:
-            if deadline.place is not None:
-                given.append(asyncio.ensure_future(fut))
-                deadline.awaits = given[0]
-            value = await original(given[0] if given else fut, timeout)
-        except TimeoutError as error:
-            if isinstance(error.__cause__, asyncio.CancelledError):
-                deadline.expired()
-            raise
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if not deadline.over or task is None or task.cancelling():
-                raise
-            raise TimeoutError from error
-        else:
-            if not deadline.awaited:
-                return value
-            deadline.expired()
-            raise TimeoutError
-        finally:
-            deadlines.leave(deadline)
+        if deadline.place is not None and not deadline.in_vain:
+            given.append(asyncio.ensure_future(fut))
+            deadline.awaits = given[0]
+        return await _expiring_here(
+            original, given[0] if given else fut, min(timeout, _IN_VAIN_S) if deadline.in_vain else timeout, deadline
+        )
 
     return wait_for
+
+
+async def _expiring_here(original: Callable[..., Any], fut: Awaitable[Any], seconds: float, deadline: deadlines.Deadline) -> Any:
+    """Wait for what did not come in time when it was recorded, or is not recorded yet."""
+    try:
+        value = await original(fut, seconds)
+    except TimeoutError as error:
+        if isinstance(error.__cause__, asyncio.CancelledError):
+            deadline.expired()
+        raise
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if not deadline.over or task is None or task.cancelling():
+            raise
+        raise TimeoutError from error
+    else:
+        if deadline.in_vain or not deadline.awaited:
+            return value
+        deadline.expired()
+        raise TimeoutError
+    finally:
+        deadlines.leave(deadline)
 
 
 async def _in_time(original: Callable[..., Any], given: "asyncio.Future[Any]", seconds: float, deadline: deadlines.Deadline) -> Any:

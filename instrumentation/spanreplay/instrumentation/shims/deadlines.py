@@ -58,6 +58,8 @@ class Deadline:
         """The program caught what it raised, and nothing came of it at the end of the block, when it was recorded."""
         self.place = self._recorded(scope)
         """Where in the order of the recorded steps it expired; ``None`` where it did not."""
+        self.in_vain = self.place is not None and self.place <= scope.session.latest
+        """It expired when as much had begun and ended as has here: no call was made inside of it, and nothing that came was taken."""
 
     def _recorded(self, scope: Scope) -> int | None:
         told = self._session.told_orders if self._session.mode == "replay" else None
@@ -168,6 +170,11 @@ def awaited(path: str) -> Deadline | None:
     inside = _inside.get()
     found = [one for one in tuple(_to_expire) if one.awaited and (one in inside or one.waits_for(path))]
     return min(found, key=lambda one: one.place or 0, default=None)
+
+
+def due(before: int) -> list[Deadline]:
+    """Those of the loop that runs which had expired before this place in the order of the recorded steps, and have not here."""
+    return sorted((one for one in tuple(_to_expire) if one.awaited and (one.place or 0) < before), key=lambda one: one.place or 0)
 
 
 def enter(expire: Callable[[], object]) -> Deadline | None:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from http import HTTPStatus
 from typing import Final
 
@@ -42,7 +43,7 @@ from spanreplay.replay.reexecution.run_order import RunOrder
 from spanreplay.replay.reexecution.standing import duration_ns, forked_by, passes, sub_agent_of
 from spanreplay.replay.reexecution.stopped import WHY, was_stopped
 from spanreplay.replay.reexecution.stopping import Left, Stops
-from spanreplay.replay.reexecution.timed_out import is_given_up, stop_of
+from spanreplay.replay.reexecution.timed_out import is_given_up, overdue, stop_of
 from spanreplay.replay.reexecution.unmade import enter_unmade
 
 _NO_RUN: Final = "the record has no further run of this agent"
@@ -319,6 +320,7 @@ class RecordedCalls:
                 holding=Holding(index.by_seq),
                 begun=index.begun_before,
                 together=index.together,
+                overdue=partial(overdue, recorded),
             )
             self._turns[id(recorded)] = keeper
         if self._part is not None and self._part.in_any_order:

@@ -66,6 +66,19 @@ def is_given_up(step: LiveStep, recorded: Step) -> bool:
     return step.outcome == "cancelled" and recorded.outcome == "ok" and deadlines.one_ran_out(step.session)
 
 
+def overdue(recorded: RecordedRun, seq: int) -> list[deadlines.Deadline]:
+    """The deadlines that had expired before a step ended, and have not here, though all has begun that had by then.
+
+    Args:
+        recorded: the run.
+        seq: of the step, in it.
+    """
+    ending = recorded.index.by_seq[seq]
+    found = deadlines.due(ending.seq_end or 0)
+    left = [s.seq_start or 0 for s in recorded.index.by_seq.values() if s.process == ending.process and recorded.free(s)] if found else []
+    return [one for one in found if all(began > (one.place or 0) for began in left)]
+
+
 def _before_its_first(step: LiveStep, recorded: RecordedRun) -> tuple[int, int] | None:
     """When the task around a call was cancelled, that had made none by then, where others like it made just this one: it would have too."""
     scope: Scope | None = step.scope

@@ -10,11 +10,12 @@ see :mod:`spanreplay.replay.reexecution.holding`.
 """
 
 import threading
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from spanreplay.boundary import loops
 from spanreplay.boundary.scope import current_scope
+from spanreplay.instrumentation.shims import deadlines
 from spanreplay.replay.reexecution.holding import Holding
 from spanreplay.replay.reexecution.patience import Patience
 from spanreplay.replay.reexecution.resting import GivenTo, others_rest
@@ -52,6 +53,7 @@ class Turns:
         holding: Holding | None = None,
         begun: Mapping[int, frozenset[int]] | None = None,
         together: Mapping[int, Sequence[int]] | None = None,
+        overdue: Callable[[int], Collection[deadlines.Deadline]] = lambda _: (),
     ) -> None:
         """See the module's text.
 
@@ -64,11 +66,13 @@ class Turns:
             holding: who reads what; nobody anything else by default.
             begun: step to the steps that must have begun when it is given.
             together: step to those that are given in one turn of the event loop, it too.
+            overdue: tells the deadlines that had expired before a step ended, and have not here.
         """
         self._before = before
         self._to_begin = begun or {}
         self._have_begun: set[int] = set()
         self._together = together or {}
+        self._overdue = overdue
         self._ready: dict[int, Callable[[], None]] = {}
         """Steps that wait for those that are given together with them, and what wakes them."""
         self._holding = Holding() if holding is None else holding
@@ -182,6 +186,7 @@ class Turns:
 
     async def wait_async(self, seq: int) -> None:
         """Wait for the step's turn, then for the loop to come to rest."""
+        await self._let_expire(seq)
         bell: loops.Bell | None = None
         awaited = _Awaited(_NOBODY, _NOBODY)
         if not self._may_be_given(seq):
@@ -198,6 +203,15 @@ class Turns:
         await _rest()
         if seq in self._together:
             await self._wait_together(seq)
+
+    async def _let_expire(self, seq: int) -> None:
+        """Whoever waits with a deadline for what comes of this step waits in vain first where it was so; he may wait again and again."""
+        tried: set[deadlines.Deadline] = set()
+        while late := [one for one in self._overdue(seq) if one not in tried]:
+            tried.update(late)
+            for deadline in late:
+                deadline.expire()
+            await _rest()
 
     async def _hears(self, bell: loops.Bell, seq: int, waiting: MutableMapping[int, Any]) -> bool:
         """Wait for the bell of a step, which is among ``waiting`` until then; tells whether it rang before the wait was given up."""

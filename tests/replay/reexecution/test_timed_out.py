@@ -217,7 +217,11 @@ async def in_block(awaited: Awaitable[str], seconds: float) -> str:
         return await awaited
 
 
-async def polled(wait: Callable[[Awaitable[str], float], Awaitable[str]] = asyncio.wait_for) -> str:
+async def waited_for(awaited: Awaitable[str], seconds: float) -> str:
+    return await asyncio.wait_for(awaited, seconds)
+
+
+async def polled(wait: Callable[[Awaitable[str], float], Awaitable[str]] = waited_for) -> str:
     """What comes of a call is waited for in vain a few times, by somebody else, who loses none of it."""
     came: asyncio.Queue[str] = asyncio.Queue()
 

@@ -86,6 +86,7 @@ MOVED: Final = (
     "openinference/anthropic",
     "openinference/langchain",
     "openinference/openai-agents",
+    "openinference/autogen",
     "openinference/smolagents",
     "openllmetry/openai",
     "openllmetry/openai-0.47",

@@ -34,7 +34,7 @@ _MIME: Final = {True: "input.mime_type", False: "output.mime_type"}
 """What OpenInference writes beside them, which is not moved."""
 _MESSAGE: Final = r"((llm\.(?:input|output)_messages|gen_ai\.(?:prompt|completion))\.(\d{1,9})\.(?:message\.)?)"
 _ROLE: Final = re.compile(f"{_MESSAGE}role")
-_PARTS: Final = re.compile(f"{_MESSAGE}(?:tool_calls|contents)\\.")
+_PARTS: Final = re.compile(f"{_MESSAGE}(?:tool_calls|contents|function)\\.")
 
 
 class _Content(NamedTuple):
@@ -156,13 +156,13 @@ def _numbered(span: SpanRecord, asking: bool) -> list[tuple[str, bool]]:
     Beside tool calls, or parts by number, there need be no content at all.
     """
     found: list[tuple[str, int, str]] = []
-    parted: set[str] = set()
+    parted: set[tuple[str, int]] = set()
     for name, role in span.attributes.items():
         if (more := _PARTS.match(name)) is not None:
-            parted.add(f"{more.group(1)}content")
+            parted.add((more.group(2), int(more.group(3))))
         elif (match := _ROLE.fullmatch(name)) is not None:
             stem, prefix, number = match.groups()
             asked = role in ("system", "user") or (role != "assistant" and not prefix.endswith(_ANSWERS))
             if asked is asking and f"{stem}content" not in span.attributes:
                 found.append((prefix, int(number), f"{stem}content"))
-    return [(name, name in parted) for _, _, name in sorted(found)]
+    return [(name, (prefix, number) in parted) for prefix, number, name in sorted(found)]

@@ -241,6 +241,22 @@ async def polled(wait: Callable[[Awaitable[str], float], Awaitable[str]] = waite
     return "".join(found)
 
 
+async def polled_before_the_call_begins() -> str:
+    came: asyncio.Queue[str] = asyncio.Queue()
+
+    async def works() -> None:
+        if recording:
+            await asyncio.sleep(LIMIT_S * 2.5)
+        await came.put(await look("a"))
+
+    task = asyncio.create_task(works())
+    while True:
+        with contextlib.suppress(TimeoutError):
+            found = await waited_for(came.get(), limit_s)
+            await task
+            return found
+
+
 async def polled_in_blocks() -> str:
     return await polled(in_block)
 
@@ -262,6 +278,7 @@ FORMS = [
     by_trio,
     polled,
     polled_in_blocks,
+    polled_before_the_call_begins,
 ]
 
 

@@ -100,14 +100,19 @@ def _limiting(original: Callable[..., Any]) -> Callable[..., Any]:
             return await original(fut, timeout)
         if deadline.is_to_come_in_time:
             return await _in_time(original, asyncio.ensure_future(fut), timeout, deadline)
-        if deadline.place is not None and not deadline.in_vain:
+        if deadline.place is not None:
             given.append(asyncio.ensure_future(fut))
             deadline.awaits = given[0]
-        return await _expiring_here(
-            original, given[0] if given else fut, min(timeout, _IN_VAIN_S) if deadline.in_vain else timeout, deadline
-        )
+        seconds = min(timeout, _IN_VAIN_S) if deadline.in_vain else timeout
+        return await _expiring_here(original, given[0] if given else fut, seconds, deadline)
 
     return wait_for
+
+
+def _is_expiry(deadline: deadlines.Deadline) -> bool:
+    """Whether a cancellation that reaches the task here is what the deadline did, and nobody else's."""
+    task = asyncio.current_task()
+    return deadline.over and task is not None and not task.cancelling()
 
 
 async def _expiring_here(original: Callable[..., Any], fut: Awaitable[Any], seconds: float, deadline: deadlines.Deadline) -> Any:
@@ -119,8 +124,7 @@ async def _expiring_here(original: Callable[..., Any], fut: Awaitable[Any], seco
             deadline.expired()
         raise
     except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if not deadline.over or task is None or task.cancelling():
+        if not _is_expiry(deadline):
             raise
         raise TimeoutError from error
     else:
@@ -149,8 +153,7 @@ async def _in_time(original: Callable[..., Any], given: "asyncio.Future[Any]", s
     try:
         return await original(given, None)
     except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if not deadline.over or task is None or task.cancelling():
+        if not _is_expiry(deadline):
             raise
         raise TimeoutError from error
     finally:
